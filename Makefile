@@ -1,0 +1,31 @@
+# `make demo` and `make test` set up all they need: a virtual environment, and ZooKeeper and HBase on loopback.
+# Nothing but Python ≥ 3.11 and Java 17 has to be there before.
+
+VENV := .venv/bin
+CODE := benchmarks client commit_table demo devcluster drills lease store tests tso wire
+
+.PHONY: demo test check unit format clean
+
+demo: .venv/installed-from
+	$(VENV)/pythia demo $(DEMO_OPTIONS)
+
+test: check
+	$(VENV)/python -m pytest $(TEST_OPTIONS)
+
+check: .venv/installed-from
+	$(VENV)/ruff check $(CODE)
+	$(VENV)/ruff format --check $(CODE)
+	$(VENV)/mypy $(CODE)
+
+unit: .venv/installed-from
+	$(VENV)/python -m pytest -m "not integration"
+
+format: .venv/installed-from
+	$(VENV)/ruff check --fix $(CODE)
+	$(VENV)/ruff format $(CODE)
+
+.venv/installed-from: pyproject.toml bootstrap.sh
+	./bootstrap.sh
+
+clean:
+	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

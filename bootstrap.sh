@@ -1,0 +1,40 @@
+#!/bin/sh
+# Makes .venv with everything the project needs, and names each thing that is missing. Run by make; safe to repeat.
+set -eu
+cd "$(dirname "$0")"
+
+fail() { printf 'pythia: %s\n' "$*" >&2; exit 1; }
+
+find_python() {
+    for candidate in "${PYTHON:-}" python3 python3.14 python3.13 python3.12 python3.11; do
+        [ -n "$candidate" ] && command -v "$candidate" >/dev/null 2>&1 || continue
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            printf '%s\n' "$candidate"
+            return
+        fi
+    done
+    fail "Python 3.11 or newer is missing: install it, or name it with PYTHON=/path/to/python3"
+}
+
+check_java() {
+    java=java
+    [ -z "${JAVA_HOME:-}" ] || java=$JAVA_HOME/bin/java
+    command -v "$java" >/dev/null 2>&1 || fail "Java 17 or newer is missing (looked for $java): install a JRE, or set JAVA_HOME"
+    version=$("$java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1)
+    [ "${version:-0}" -ge 17 ] 2>/dev/null || fail "Java 17 or newer is needed, $java is version ${version:-unknown}: set JAVA_HOME"
+}
+
+python=$(find_python)
+check_java
+"$python" -c 'import venv, ensurepip' 2>/dev/null ||
+    fail "Python's venv module is missing for $python: install it (Debian: apt-get install python3-venv)"
+
+installed=.venv/installed-from
+if [ -x .venv/bin/pythia ] && cmp -s pyproject.toml "$installed"; then
+    exit 0
+fi
+echo "pythia: setting up .venv with $("$python" --version); the first time takes a minute or two"
+[ -x .venv/bin/python ] || "$python" -m venv .venv
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' ||
+    fail "pip could not install the packages named in pyproject.toml: is the package index reachable, with your settings?"
+cp pyproject.toml "$installed"

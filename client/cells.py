@@ -1,0 +1,138 @@
+"""How a transaction's cells look in a data table. Pure.
+
+* A *tentative version* is an ordinary cell at HBase timestamp = start timestamp.
+* The *shadow cell*, one per row, family and transaction, lies beside it at the same timestamp under a reserved
+  qualifier that sorts first. Its value is the commit timestamp, or 0 for an aborted transaction. (Omid writes one
+  shadow cell per cell; a transaction commits as a whole, so one per row and family says as much.)
+* A *tombstone* is a value that says "deleted": a native HBase delete would cover older versions that older snapshots
+  still read.
+* The *row marker* says "this row exists" where a layer above has rows without values.
+
+Values are stored as they are, so that other readers of the table understand them, except those that begin with the
+tombstone's byte: they get it once more in front. 0xC1 was chosen since it never begins UTF-8 text.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+
+import xxhash
+
+from client.errors import InvalidRequest
+from store import ROW_KEY_BYTES_MAX
+
+RESERVED_PREFIX = b"\x00"
+SHADOW_QUALIFIER = b"\x00"
+ROW_MARKER_QUALIFIER = b"\x00row"
+ROW_MARKER_VALUE = b"\x01"
+TOMBSTONE = b"\xc1"
+
+ABORTED_SHADOW = 0
+"""What a shadow cell holds in place of a commit timestamp when the transaction aborted."""
+
+_TIMESTAMP = struct.Struct(">q")
+_LENGTH = struct.Struct(">I")
+
+
+def family_of(column: bytes) -> bytes:
+    """The family's name in ``b"family:qualifier"``."""
+    return column.partition(b":")[0]
+
+
+def shadow_column(family: bytes) -> bytes:
+    """The column of a family's shadow cells."""
+    return family + b":" + SHADOW_QUALIFIER
+
+
+def row_marker_column(family: bytes) -> bytes:
+    """The column of a family's row markers."""
+    return family + b":" + ROW_MARKER_QUALIFIER
+
+
+def is_shadow(column: bytes) -> bool:
+    """Whether a column holds shadow cells."""
+    return column.partition(b":")[2] == SHADOW_QUALIFIER
+
+
+def is_reserved(column: bytes) -> bool:
+    """Whether a column belongs to Pythia: its qualifier begins with a zero byte."""
+    return column.partition(b":")[2].startswith(RESERVED_PREFIX)
+
+
+def encode_shadow(commit_timestamp: int) -> bytes:
+    """A shadow cell's value: a commit timestamp or ``ABORTED_SHADOW``."""
+    return _TIMESTAMP.pack(commit_timestamp)
+
+
+def decode_shadow(value: bytes) -> int:
+    """A commit timestamp or ``ABORTED_SHADOW``."""
+    commit_timestamp: int = _TIMESTAMP.unpack(value)[0]
+    return commit_timestamp
+
+
+def encode_value(value: bytes) -> bytes:
+    """A value as it is stored."""
+    return TOMBSTONE + value if value.startswith(TOMBSTONE) else value
+
+
+def decode_value(stored: bytes) -> bytes | None:
+    """The value, or ``None`` for a tombstone."""
+    if not stored.startswith(TOMBSTONE):
+        return stored
+    return stored[1:] if len(stored) > 1 else None
+
+
+def cell_id(table: str, row: bytes, column: bytes) -> int:
+    """The 64-bit hash by which the oracle knows a cell; two cells with one hash conflict needlessly, never wrongly."""
+    return xxhash.xxh3_64_intdigest(_hashed_parts(table, row) + column)
+
+
+def row_id(table: str, row: bytes) -> int:
+    """The 64-bit hash by which the oracle knows a row of a table with row-level conflicts."""
+    return xxhash.xxh3_64_intdigest(_hashed_parts(table, row))
+
+
+def write_set(table: str, rows: Mapping[bytes, Iterable[bytes]], *, by_row: bool) -> set[int]:
+    """The conflict keys of rows and the columns written in each: ids of the rows, or of each cell."""
+    if by_row:
+        return {row_id(table, row) for row in rows}
+    return {cell_id(table, row, column) for row, columns in rows.items() for column in columns}
+
+
+def validate_row(row: bytes) -> None:
+    """Raise ``InvalidRequest`` for a row key that HBase cannot hold."""
+    if not isinstance(row, bytes):
+        raise InvalidRequest(f"a row key is bytes, not {type(row).__name__}: encode it")
+    if not 1 <= len(row) <= ROW_KEY_BYTES_MAX:
+        raise InvalidRequest(f"a row key has 1 to {ROW_KEY_BYTES_MAX:,} bytes, not {len(row):,}")
+
+
+def validate_column(column: bytes) -> None:
+    """Raise ``InvalidRequest`` for a column that is not the caller's to name."""
+    if not isinstance(column, bytes):
+        raise InvalidRequest(f"a column is bytes, b'family:qualifier', not {type(column).__name__}")
+    family, colon, _ = column.partition(b":")
+    if not family or not colon:
+        raise InvalidRequest(f"a column is b'family:qualifier', not {column!r}")
+    if is_reserved(column):
+        raise InvalidRequest(f"column {column!r} is reserved: a qualifier may not begin with a zero byte")
+
+
+def validate_choice(column: bytes) -> None:
+    """Raise ``InvalidRequest`` for what names neither a family nor a column to read."""
+    if isinstance(column, bytes) and column and b":" not in column:
+        return
+    validate_column(column)
+
+
+def validate_value(value: bytes) -> None:
+    """Raise ``InvalidRequest`` for a value that is not bytes."""
+    if not isinstance(value, bytes):
+        raise InvalidRequest(f"a value is bytes, not {type(value).__name__}: encode it")
+
+
+def _hashed_parts(table: str, row: bytes) -> bytes:
+    """Lengths go in first, so that no two (table, row, column) run together to the same bytes."""
+    name = table.encode()
+    return _LENGTH.pack(len(name)) + name + _LENGTH.pack(len(row)) + row

@@ -1,0 +1,206 @@
+"""The way of a transaction from its last write to its outcome.
+
+1. the buffered writes go to the store as tentative versions;
+2. the oracle decides over the write set;
+3. the shadow cells are written: from here on readers could do that as well.
+
+The commit point lies in step 2, when the commit table holds the commit; nothing that fails later may undo it, and
+nothing that fails earlier may leave it open. Where the oracle's answer is lost, the transaction is *finished* through
+the primary of the moment: aborted for good, unless it did commit.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from client.catalog import Catalog
+from client.cells import family_of, write_set
+from client.errors import (
+    Conflict,
+    InvalidRequest,
+    NoPrimary,
+    OutcomeUnknown,
+    PythiaError,
+    SnapshotTooOld,
+    TransactionAborted,
+    TransactionTooLarge,
+)
+from client.handles import TransactionHandle
+from client.manifest import Job, Manifest, all_rows
+from client.oracle import COMMIT_CELLS_MAX, OracleClient, ReplyLost
+from client.resolver import OutcomeCache, Resolver, Site
+from client.visibility import NOT_COMMITTED
+from client.write_buffer import WriteBuffer
+from commit_table import Committed
+from store import CellStore, StoreError
+from wire import Reason
+
+_log = logging.getLogger(__name__)
+
+UNREPEATED_SHOWN_MAX = 3
+
+
+class CommitStep(Enum):
+    """How far a commit has come; what an observer is told, and where a drill pulls the plug."""
+
+    WRITTEN = "written"
+    """Every tentative version is in the store; the commit has not been sent."""
+    SENT = "sent"
+    """The commit request is out; its answer has not come."""
+    ANSWERED = "answered"
+    """The transaction committed; no shadow cell is written yet."""
+    SHADOWED = "shadowed"
+    """All is done."""
+
+
+CommitObserver = Callable[[CommitStep, int], None]
+"""Called with each step and the start timestamp, in the thread that commits."""
+
+_REFUSALS: dict[Reason, tuple[type[TransactionAborted], str]] = {
+    Reason.CONFLICT: (Conflict, "another transaction committed to its write set after its snapshot"),
+    Reason.TOO_OLD: (SnapshotTooOld, "its snapshot is older than what the oracle remembers; run it again"),
+    Reason.ABORTED: (TransactionAborted, "its id was aborted through the oracle"),
+    Reason.TOO_LARGE: (TransactionTooLarge, "its write set is larger than the oracle takes; split it"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What transactions of one manager share."""
+
+    store: CellStore
+    catalog: Catalog
+    manifest: Manifest
+    oracle: OracleClient
+    resolver: Resolver
+    cache: OutcomeCache
+    observe: CommitObserver
+
+
+Rows = Mapping[str, Mapping[bytes, Iterable[bytes]]]
+"""Table → row → columns."""
+
+
+def commit(services: Services, handle: TransactionHandle, buffer: WriteBuffer, jobs: Mapping[str, Job]) -> Committed:
+    """Take a transaction to its end; ``jobs`` are its bulk writes.
+
+    Raises ``TransactionAborted`` (its cells have been marked), ``OutcomeUnknown`` at the deadline.
+    """
+    start_timestamp = handle.start_timestamp
+    bulk = all_rows(jobs)
+    try:
+        _check_jobs(start_timestamp, jobs)
+        keys = _conflict_keys(services.catalog, start_timestamp, buffer, bulk)
+        _write(services, buffer, start_timestamp)
+        services.observe(CommitStep.WRITTEN, start_timestamp)
+        commit_timestamp = _decide(services, handle, keys)
+    except (TransactionAborted, StoreError, NoPrimary, InvalidRequest) as error:
+        mark_aborted(services, start_timestamp, buffer, bulk)
+        raise _as_abort(start_timestamp, error) from error
+    services.cache.remember(start_timestamp, commit_timestamp)
+    services.observe(CommitStep.ANSWERED, start_timestamp)
+    finish(services, start_timestamp, commit_timestamp, buffer, bulk)
+    services.observe(CommitStep.SHADOWED, start_timestamp)
+    return Committed(commit_timestamp)
+
+
+def finish(services: Services, start_timestamp: int, commit_timestamp: int, buffer: WriteBuffer, bulk: Rows) -> None:
+    """Write the shadow cells of a committed transaction. What fails here is left to readers, who heal it."""
+    try:
+        services.resolver.write_shadows(_sites(buffer, bulk), start_timestamp, commit_timestamp)
+        if bulk:
+            services.manifest.forget(start_timestamp)
+    except StoreError as error:
+        _log.warning("shadow cells of transaction %d are left to readers: %s", start_timestamp, error)
+
+
+def mark_aborted(services: Services, start_timestamp: int, buffer: WriteBuffer, bulk: Rows) -> None:
+    """Mark the cells of a transaction that can never commit. What fails here costs readers a look-up, no more."""
+    services.cache.remember(start_timestamp, NOT_COMMITTED)
+    try:
+        services.resolver.write_shadows(_sites(buffer, bulk), start_timestamp, NOT_COMMITTED)
+        if bulk:
+            services.manifest.forget(start_timestamp)
+    except StoreError as error:
+        _log.info("cells of the aborted transaction %d are left unmarked: %s", start_timestamp, error)
+
+
+def _check_jobs(start_timestamp: int, jobs: Mapping[str, Job]) -> None:
+    for name, job in jobs.items():
+        if job.winners is None:
+            raise TransactionAborted(start_timestamp, f"its bulk write {name} failed or has not ended")
+        unrepeated = job.unrepeated()
+        if unrepeated:
+            shown = ", ".join(f"{table} {row!r}" for table, row in unrepeated[:UNREPEATED_SHOWN_MAX])
+            raise TransactionAborted(
+                start_timestamp,
+                f"in its bulk write {name} a task was repeated with other rows than before ({len(unrepeated):,} rows, "
+                f"such as {shown}): its input is not deterministic; persist or checkpoint it before writing",
+            )
+
+
+def _write(services: Services, buffer: WriteBuffer, start_timestamp: int) -> None:
+    for table, puts in buffer.puts():
+        services.store.put(table, puts, start_timestamp)
+
+
+def _conflict_keys(catalog: Catalog, start_timestamp: int, buffer: WriteBuffer, bulk: Rows) -> set[int]:
+    keys: set[int] = set()
+    for rows_by_table in (dict(buffer.rows()), bulk):
+        for table, rows in rows_by_table.items():
+            keys |= write_set(table, rows, by_row=catalog.entry(table).conflict_level == "row")
+    if len(keys) > COMMIT_CELLS_MAX:
+        raise TransactionTooLarge(
+            start_timestamp,
+            f"its write set has {len(keys):,} conflict keys, one commit takes {COMMIT_CELLS_MAX:,}: "
+            f"use tables with row-level conflicts, or split the work",
+        )
+    return keys
+
+
+def _decide(services: Services, handle: TransactionHandle, keys: set[int]) -> int:
+    """The commit timestamp; raises ``TransactionAborted`` or ``OutcomeUnknown``."""
+    start_timestamp = handle.start_timestamp
+    started = time.monotonic()
+    try:
+        decision = services.oracle.commit(
+            start_timestamp,
+            handle.snapshot_timestamp,
+            keys,
+            lambda: services.observe(CommitStep.SENT, start_timestamp),
+        )
+    except ReplyLost as lost:
+        _log.info("transaction %d: %s; asking for its outcome", start_timestamp, lost)
+        return _settle_lost_reply(services, start_timestamp, started)
+    if decision.commit_timestamp:
+        return decision.commit_timestamp
+    error, reason = _REFUSALS[decision.reason]
+    raise error(start_timestamp, reason)
+
+
+def _settle_lost_reply(services: Services, start_timestamp: int, started: float) -> int:
+    try:
+        outcome = services.oracle.abort(start_timestamp)
+    except NoPrimary as error:
+        raise OutcomeUnknown(start_timestamp, int((time.monotonic() - started) * 1000)) from error
+    if isinstance(outcome, Committed):
+        return outcome.commit_timestamp
+    raise TransactionAborted(start_timestamp, "the oracle's answer was lost, and it had not committed by then")
+
+
+def _as_abort(start_timestamp: int, error: PythiaError | StoreError) -> TransactionAborted:
+    if isinstance(error, TransactionAborted):
+        return error
+    return TransactionAborted(start_timestamp, f"its commit was never taken up: {error}")
+
+
+def _sites(buffer: WriteBuffer, bulk: Rows) -> Iterator[Site]:
+    for rows_by_table in (dict(buffer.rows()), bulk):
+        for table, rows in rows_by_table.items():
+            for row, columns in rows.items():
+                for family in {family_of(column) for column in columns}:
+                    yield Site(table, row, family)

@@ -1,0 +1,72 @@
+"""What a caller of the client library may have to handle, and which of it is worth another try.
+
+::
+
+    PythiaError
+    ├── InvalidRequest           the caller's mistake: nothing was done, and repeating it will not help
+    ├── TransactionAborted       the transaction did not commit and never will
+    │   ├── Conflict             another transaction committed to one of its cells first
+    │   ├── SnapshotTooOld       its snapshot is older than what the oracle remembers
+    │   └── TransactionTooLarge  its write set is beyond what one commit may hold
+    ├── OutcomeUnknown           the caller's deadline came before the answer; ask ``manager.outcome`` later
+    └── NoPrimary                no oracle served within the time that the caller allowed
+"""
+
+from __future__ import annotations
+
+
+class PythiaError(Exception):
+    """Base of all errors of this library. ``retriable``: a new transaction may succeed where this one did not."""
+
+    retriable = False
+
+
+class InvalidRequest(PythiaError, ValueError):
+    """A name, key, value, option or order of calls that cannot be served; the text says what can."""
+
+
+class TransactionAborted(PythiaError):
+    """The transaction did not commit and never will; nothing of it is visible to anybody."""
+
+    retriable = True
+
+    def __init__(self, start_timestamp: int, reason: str) -> None:
+        super().__init__(f"transaction {start_timestamp} was aborted: {reason}")
+        self.start_timestamp = start_timestamp
+        self.reason = reason
+
+
+class Conflict(TransactionAborted):
+    """Another transaction committed to a cell (or row) of the write set after this one took its snapshot."""
+
+
+class SnapshotTooOld(TransactionAborted):
+    """The oracle no longer remembers every commit since the snapshot, so it cannot rule a conflict out."""
+
+
+class TransactionTooLarge(TransactionAborted):
+    """The write set is larger than the oracle accepts in one commit."""
+
+    retriable = False
+
+
+class OutcomeUnknown(PythiaError):
+    """The deadline came before the outcome was known. ``manager.outcome(start_timestamp)`` answers later."""
+
+    def __init__(self, start_timestamp: int, waited_ms: int) -> None:
+        super().__init__(
+            f"the outcome of transaction {start_timestamp} was not known after {waited_ms} ms; "
+            f"ask manager.outcome({start_timestamp}) later, and do not repeat its work before"
+        )
+        self.start_timestamp = start_timestamp
+        self.waited_ms = waited_ms
+
+
+class NoPrimary(PythiaError):
+    """No primary oracle answered within the time allowed."""
+
+    retriable = True
+
+    def __init__(self, waited_ms: int, detail: str) -> None:
+        super().__init__(f"no primary oracle answered within {waited_ms} ms: {detail}")
+        self.waited_ms = waited_ms

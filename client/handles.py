@@ -1,0 +1,74 @@
+"""Transactions and snapshots as values that go from process to process: to Spark tasks, and back.
+
+A handle carries no connection and grants nothing that its holder could not do anyway; it names a transaction (its
+start timestamp), what it sees (snapshot and epoch), and where the services are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from client.errors import InvalidRequest
+from client.settings import ClientSettings, parse_object
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotHandle:
+    """A snapshot to read at: ``timestamp``, and the ``epoch`` (its first timestamp) in which it was taken."""
+
+    timestamp: int
+    epoch: int
+    settings: ClientSettings
+
+    def __post_init__(self) -> None:
+        _check_order({"epoch": self.epoch, "snapshot": self.timestamp})
+
+    def to_json(self) -> str:
+        """The handle as text, for a Spark option or a queue."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> SnapshotHandle:
+        """Read what ``to_json`` wrote; raises ``InvalidRequest``."""
+        return cls(**_parse(text, "snapshot handle", {"timestamp", "epoch", "settings"}))
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionHandle:
+    """An open transaction: its id ``start_timestamp``, what it reads (``snapshot_timestamp``, ``epoch``)."""
+
+    start_timestamp: int
+    snapshot_timestamp: int
+    epoch: int
+    settings: ClientSettings
+
+    def __post_init__(self) -> None:
+        _check_order({"epoch": self.epoch, "snapshot": self.snapshot_timestamp, "start": self.start_timestamp})
+
+    def to_json(self) -> str:
+        """The handle as text, for a Spark option or a queue."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> TransactionHandle:
+        """Read what ``to_json`` wrote; raises ``InvalidRequest``."""
+        names = {"start_timestamp", "snapshot_timestamp", "epoch", "settings"}
+        return cls(**_parse(text, "transaction handle", names))
+
+
+def _parse(text: str, what: str, names: set[str]) -> dict[str, Any]:
+    parsed = parse_object(text, what, names)
+    missing = sorted(names - set(parsed))
+    if missing:
+        raise InvalidRequest(f"{what}: {', '.join(missing)} is missing")
+    return parsed | {"settings": ClientSettings.from_json(json.dumps(parsed["settings"]))}
+
+
+def _check_order(timestamps: dict[str, Any]) -> None:
+    values = list(timestamps.values())
+    if not all(isinstance(value, int) and 0 < value < 2**63 for value in values) or values != sorted(values):
+        named = ", ".join(f"{name} {value!r}" for name, value in timestamps.items())
+        raise InvalidRequest(f"a handle's timestamps are whole numbers in the order {named}: these are not")

@@ -1,0 +1,198 @@
+"""The library's front door: one manager a process and installation, shared by all its threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TypeVar
+
+import tenacity
+
+from client.bulk import AttemptWriter
+from client.catalog import Catalog, CatalogEntry, ConflictLevel
+from client.commit import CommitObserver, CommitStep, Services
+from client.errors import InvalidRequest, TransactionAborted
+from client.handles import SnapshotHandle, TransactionHandle
+from client.manifest import Manifest
+from client.oracle import OracleClient
+from client.primary import PrimaryAddress
+from client.reading import SnapshotReader
+from client.resolver import OutcomeCache, Resolver
+from client.settings import ClientSettings
+from client.snapshot import Snapshot
+from client.transaction import Transaction
+from client.visibility import View
+from client.write_buffer import WriteBuffer
+from commit_table import Aborted, CommitTable, Committed, Outcome, table_name
+from store import CellStore
+from store.hbase import HBaseCellStore
+
+Result = TypeVar("Result")
+
+RERUN_WAIT_SECONDS_MAX = 1.0
+
+
+class TransactionManager:
+    """Begins transactions and snapshots on one installation. Thread-safe; a context manager that closes itself.
+
+    ``store`` and ``find_primary`` (the primary's ``"host:port"`` or ``None``) are what it runs on; ``connect`` builds
+    them from settings. ``observe`` is told of each step of each commit: for tests, drills and progress displays.
+    """
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        store: CellStore,
+        find_primary: Callable[[], str | None],
+        *,
+        observe: CommitObserver | None = None,
+        close: Callable[[], None] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.store = store
+        self.commit_table = CommitTable(store, table_name(settings.root))
+        self.catalog = Catalog(store, settings.root)
+        self.manifest = Manifest(store, settings.root)
+        self.oracle = OracleClient(find_primary, settings)
+        self._close = close
+        cache = OutcomeCache(settings.outcome_cache_entries_max)
+        self._services = Services(
+            store=store,
+            catalog=self.catalog,
+            manifest=self.manifest,
+            oracle=self.oracle,
+            resolver=Resolver(store, self.commit_table, cache, heal=settings.heal),
+            cache=cache,
+            observe=observe or _unobserved,
+        )
+
+    @classmethod
+    def connect(cls, settings: ClientSettings, *, observe: CommitObserver | None = None) -> TransactionManager:
+        """A manager on the real services. Connections are opened when they are first needed."""
+        store = HBaseCellStore(settings.thrift)
+        primary = PrimaryAddress(settings)
+
+        def close() -> None:
+            primary.close()
+            store.close()
+
+        return cls(settings, store, primary.find, observe=observe, close=close)
+
+    def close(self) -> None:
+        """Give back every connection. Open transactions can neither read nor commit afterwards."""
+        self.oracle.close()
+        if self._close is not None:
+            self._close()
+
+    def __enter__(self) -> TransactionManager:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def create_table(
+        self,
+        table: str,
+        families: Sequence[str],
+        *,
+        conflict_level: ConflictLevel = "cell",
+        description: bytes = b"",
+    ) -> None:
+        """Make a table that keeps the versions which snapshots need. Not part of any transaction.
+
+        ``conflict_level``: whether transactions conflict on the same ``"cell"`` or already on the same ``"row"``; for
+        all writers, and for good. Raises ``InvalidRequest`` where the table exists.
+        """
+        self.catalog.create_table(table, CatalogEntry(conflict_level, tuple(families), description))
+
+    def drop_table(self, table: str) -> None:
+        """Remove a table with all its data. Not part of any transaction; those open on it fail."""
+        self.catalog.drop_table(table)
+
+    def transaction(self, *, read_only: bool = False) -> Transaction:
+        """Begin a transaction. Raises ``NoPrimary``."""
+        begun = self.oracle.begin()
+        handle = TransactionHandle(begun.first_start_timestamp, begun.snapshot, begun.epoch, self.settings)
+        return self._transaction(handle, shared=False, read_only=read_only)
+
+    def resume(self, handle: TransactionHandle) -> Transaction:
+        """A transaction that another process began: reads as it does, writes into it, may end it.
+
+        What the other process has only buffered is not seen here. One process ends the transaction, not several.
+        """
+        return self._transaction(handle, shared=True, read_only=False)
+
+    def snapshot(self) -> Snapshot:
+        """Everything committed by now. Raises ``NoPrimary``."""
+        begun = self.oracle.begin()
+        return self.resume_snapshot(SnapshotHandle(begun.snapshot, begun.epoch, self.settings))
+
+    def resume_snapshot(self, handle: SnapshotHandle) -> Snapshot:
+        """A snapshot that another process took. Needs no oracle."""
+        return Snapshot(handle, self._reader(View(handle.timestamp, handle.epoch)))
+
+    def run(self, function: Callable[[Transaction], Result], *, attempts_max: int = 10) -> Result:
+        """Call ``function`` in a transaction and commit; after a conflict, call it again in a *new* transaction.
+
+        Nothing is ever replayed: the function reads the new snapshot and decides anew, so it must have no effects
+        outside its transaction. Returns what it returned in the attempt that committed. Raises the last
+        ``TransactionAborted`` after ``attempts_max`` attempts, and every other error at once.
+        """
+        if attempts_max < 1:
+            raise InvalidRequest(f"attempts_max is at least 1, not {attempts_max}")
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_worth_a_rerun),
+            stop=tenacity.stop_after_attempt(attempts_max),
+            wait=tenacity.wait_random_exponential(multiplier=0.01, max=RERUN_WAIT_SECONDS_MAX),
+            reraise=True,
+        )
+        result: Result = retrying(self._run_once, function)
+        return result
+
+    def outcome(self, start_timestamp: int) -> Outcome:
+        """What the commit table says of a transaction. Needs no oracle; ``Undecided`` may change later."""
+        _check_timestamp(start_timestamp)
+        return self.commit_table.outcome(start_timestamp)
+
+    def abort(self, start_timestamp: int) -> Committed | Aborted:
+        """Make sure that a transaction never commits, or learn that it did; whoever runs it. Raises ``NoPrimary``."""
+        _check_timestamp(start_timestamp)
+        return self.oracle.abort(start_timestamp)
+
+    def attempt_writer(
+        self, handle: TransactionHandle, table: str, job: str, *, partition: int, attempt: int
+    ) -> AttemptWriter:
+        """Where one attempt of one task of a bulk write puts its rows; see ``client.bulk``."""
+        self.catalog.entry(table)
+        return AttemptWriter(self.store, self.manifest, handle, table, job, partition=partition, attempt=attempt)
+
+    def _run_once(self, function: Callable[[Transaction], Result]) -> Result:
+        with self.transaction() as transaction:
+            return function(transaction)
+
+    def _transaction(self, handle: TransactionHandle, *, shared: bool, read_only: bool) -> Transaction:
+        view = View(handle.snapshot_timestamp, handle.epoch, own=handle.start_timestamp)
+        buffer = WriteBuffer(self.settings.transaction_bytes_max)
+        return Transaction(self._services, handle, self._reader(view), buffer, shared=shared, read_only=read_only)
+
+    def _reader(self, view: View) -> SnapshotReader:
+        return SnapshotReader(
+            self.store, self._services.resolver, view, lambda table: self.catalog.entry(table).family_columns
+        )
+
+
+def _worth_a_rerun(error: BaseException) -> bool:
+    return isinstance(error, TransactionAborted) and error.retriable
+
+
+def _check_timestamp(start_timestamp: int) -> None:
+    if not isinstance(start_timestamp, int) or not 0 < start_timestamp < 2**63 - 1:
+        raise InvalidRequest(
+            f"a transaction's id is its start timestamp, a whole number below 2**63, not {start_timestamp!r}"
+        )
+
+
+def _unobserved(step: CommitStep, start_timestamp: int) -> None:
+    return None

@@ -1,0 +1,271 @@
+"""Asking the primary oracle: finds it, re-routes, and repeats only what is harmless to repeat.
+
+Three kinds of ends are told apart. *Refused* (NotPrimary, Overloaded, no connection): nothing was done, any request
+may go out again. *Lost* (the connection broke or the time ran out after the request was sent): a begin, an abort or a
+question may go out again; a commit may not, since it may have taken effect: ``ReplyLost`` says so. *Answered*.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import tenacity
+
+from client.errors import InvalidRequest, NoPrimary, PythiaError
+from client.settings import ClientSettings
+from commit_table import Aborted, Committed, Outcome, Undecided
+from lease.errors import LeaseError
+from wire import (
+    FRAME_BYTES_MAX,
+    HEADER_BYTES,
+    AbortRequest,
+    BadRequest,
+    BeginReply,
+    BeginRequest,
+    CommitReply,
+    CommitRequest,
+    FrameDecoder,
+    Message,
+    NotPrimary,
+    OutcomeReply,
+    OutcomeRequest,
+    OutcomeStatus,
+    Overloaded,
+    ProtocolError,
+    Reason,
+    decode,
+    encode,
+)
+
+_log = logging.getLogger(__name__)
+
+RECEIVE_BYTES = 64 * 2**10
+RETRY_WAIT_MS_MAX = 100
+"""The longest pause between two looks for a primary: a failover is noticed within this time."""
+COMMIT_CELLS_MAX = (FRAME_BYTES_MAX - HEADER_BYTES - 256) // 8
+"""The largest write set that fits one frame."""
+
+Answer = TypeVar("Answer", bound=Message)
+
+
+class ReplyLost(PythiaError):
+    """A commit was sent and its answer did not come: it may have committed. Never leaves this library."""
+
+
+class _Refused(Exception):
+    """Nothing was done; another try may go better. ``pause_ms``: what the oracle asked to wait first."""
+
+    def __init__(self, detail: str, pause_ms: int = 0) -> None:
+        super().__init__(detail)
+        self.pause_ms = pause_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An oracle's answer to a commit; ``commit_timestamp`` is 0 where it refused, for ``reason``."""
+
+    commit_timestamp: int
+    reason: Reason
+
+
+class OracleClient:
+    """The oracle as one process of callers sees it. Safe to call from several threads.
+
+    ``find_primary`` returns the primary's ``"host:port"`` as it is known now, or ``None``; it may raise ``LeaseError``
+    where nobody can say.
+    """
+
+    def __init__(self, find_primary: Callable[[], str | None], settings: ClientSettings) -> None:
+        self._find_primary = find_primary
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._idle: list[_Channel] = []
+        self._primary: str | None = None
+        self._slots = threading.BoundedSemaphore(settings.oracle_connections_max)
+
+    def begin(self) -> BeginReply:
+        """One start timestamp and its snapshot. Raises ``NoPrimary``."""
+        return self._repeat(lambda: self._ask(BeginRequest(1), BeginReply))
+
+    def outcome(self, start_timestamp: int) -> Outcome:
+        """What the oracle says of a transaction: it also knows of commits not yet recorded. Raises ``NoPrimary``."""
+        request = OutcomeRequest(np.array([start_timestamp], np.int64))
+        return _outcome(self._repeat(lambda: self._ask(request, OutcomeReply)))
+
+    def abort(self, start_timestamp: int) -> Committed | Aborted:
+        """Have a transaction aborted for good, or learn that it committed. Raises ``NoPrimary``."""
+        request = AbortRequest(np.array([start_timestamp], np.int64))
+        outcome = _outcome(self._repeat(lambda: self._ask(request, OutcomeReply)))
+        return outcome if isinstance(outcome, Committed) else Aborted()
+
+    def commit(
+        self, start_timestamp: int, snapshot: int, cells: Iterable[int], on_sent: Callable[[], None]
+    ) -> Decision:
+        """Have a transaction decided over ``cells``, ``COMMIT_CELLS_MAX`` conflict keys at most.
+
+        ``on_sent`` is called once the request is out. Raises ``NoPrimary`` (nothing was done), ``ReplyLost`` (it may
+        have committed), ``InvalidRequest``.
+        """
+        columns = np.fromiter(cells, np.uint64)
+        request = CommitRequest(
+            np.array([start_timestamp], np.int64),
+            np.array([snapshot], np.int64),
+            np.array([0, columns.size], np.uint32),
+            columns,
+        )
+        reply = self._repeat(lambda: self._send_once(request, on_sent))
+        return Decision(int(reply.commit_timestamps[0]), Reason(int(reply.reasons[0])))
+
+    def close(self) -> None:
+        """Close every idle connection; those in use are closed when they are given back."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for channel in idle:
+            channel.close()
+
+    def _repeat(self, attempt: Callable[[], Answer]) -> Answer:
+        started = time.monotonic()
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(_Refused),
+            stop=tenacity.stop_after_delay(self._settings.deadline_ms / 1000),
+            wait=_pause,
+            reraise=True,
+        )
+        try:
+            return retrying(attempt)
+        except _Refused as refused:
+            raise NoPrimary(int((time.monotonic() - started) * 1000), str(refused)) from refused
+
+    def _ask(self, request: Message, answer: type[Answer]) -> Answer:
+        """One try of a request that is harmless to repeat: a lost answer is as good as a refusal."""
+        try:
+            return self._exchange(request, answer, _nothing)
+        except ReplyLost as lost:
+            raise _Refused(str(lost)) from lost
+
+    def _send_once(self, request: CommitRequest, on_sent: Callable[[], None]) -> CommitReply:
+        return self._exchange(request, CommitReply, on_sent)
+
+    def _exchange(self, request: Message, answer: type[Answer], on_sent: Callable[[], None]) -> Answer:
+        with self._slots:
+            channel = self._channel()
+            try:
+                reply = channel.exchange(request, on_sent)
+            except BaseException:
+                channel.close()
+                self._primary = None
+                raise
+            self._give_back(channel)
+        return self._accept(reply, answer)
+
+    def _accept(self, reply: Message, answer: type[Answer]) -> Answer:
+        if isinstance(reply, answer):
+            return reply
+        if isinstance(reply, NotPrimary):
+            self._primary = reply.primary_address or None
+            raise _Refused(f"the oracle asked is a standby, the primary is {reply.primary_address or 'not known'}")
+        if isinstance(reply, Overloaded):
+            raise _Refused("the oracle is overloaded", reply.retry_after_ms)
+        if isinstance(reply, BadRequest):
+            raise InvalidRequest(f"the oracle refused the request: {reply.text}")
+        raise InvalidRequest(f"the oracle answered with {type(reply).__name__}: it is of another version")
+
+    def _channel(self) -> _Channel:
+        address = self._primary or self._locate()
+        with self._lock:
+            usable = [channel for channel in self._idle if channel.address == address and channel.is_open()]
+            dropped = [channel for channel in self._idle if channel not in usable]
+            channel = usable.pop() if usable else None
+            self._idle = usable
+        for old in dropped:
+            old.close()
+        if channel is not None:
+            return channel
+        try:
+            return _Channel(address, self._settings.request_timeout_ms)
+        except OSError as error:
+            self._primary = None
+            raise _Refused(f"no connection to the primary at {address}: {error}") from error
+
+    def _locate(self) -> str:
+        try:
+            address = self._find_primary()
+        except LeaseError as error:
+            raise _Refused(f"ZooKeeper does not say who is primary: {error}") from error
+        if address is None:
+            raise _Refused("no oracle is primary now")
+        self._primary = address
+        return address
+
+    def _give_back(self, channel: _Channel) -> None:
+        with self._lock:
+            self._idle.append(channel)
+
+
+class _Channel:
+    """One connection to one oracle, used by one caller at a time."""
+
+    _request_ids = itertools.count(1)
+
+    def __init__(self, address: str, timeout_ms: int) -> None:
+        self.address = address
+        host, _, port = address.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=timeout_ms / 1000)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._decoder = FrameDecoder()
+
+    def is_open(self) -> bool:
+        """Whether the other end has neither closed nor said anything: nothing may come without being asked for."""
+        readable, _, _ = select.select([self._socket], [], [], 0)
+        return not readable
+
+    def exchange(self, request: Message, on_sent: Callable[[], None]) -> Message:
+        """Send a request and wait for its answer; raises ``ReplyLost`` where none comes."""
+        request_id = next(self._request_ids)
+        try:
+            self._socket.sendall(encode(request, request_id))
+            on_sent()
+            return self._receive(request_id)
+        except (OSError, ProtocolError) as error:
+            raise ReplyLost(f"no answer from the oracle at {self.address}: {error}") from error
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _receive(self, request_id: int) -> Message:
+        while True:
+            received = self._socket.recv(RECEIVE_BYTES)
+            if not received:
+                raise ConnectionError("the connection was closed")
+            for frame in self._decoder.feed(received):
+                if frame.request_id == request_id:
+                    return decode(frame)
+                raise ProtocolError(f"an answer to request {frame.request_id} came to request {request_id}")
+
+
+def _pause(state: tenacity.RetryCallState) -> float:
+    """Seconds until the next try: at once after the first refusal, then growing, and never less than asked for."""
+    error = state.outcome.exception() if state.outcome else None
+    asked_ms = error.pause_ms if isinstance(error, _Refused) else 0
+    grown_ms = 1 << min(state.attempt_number, 10)
+    return max(asked_ms, min(RETRY_WAIT_MS_MAX, grown_ms - 2)) / 1000
+
+
+def _outcome(reply: OutcomeReply) -> Outcome:
+    status = OutcomeStatus(int(reply.statuses[0]))
+    if status is OutcomeStatus.COMMITTED:
+        return Committed(int(reply.commit_timestamps[0]))
+    return Aborted() if status is OutcomeStatus.ABORTED else Undecided()
+
+
+def _nothing() -> None:
+    return None

@@ -1,0 +1,136 @@
+"""Reading rows as one snapshot sees them.
+
+A read asks the store for the newest cells below the snapshot's bound and needs more questions only where one of them
+is not settled: its writer's outcome is open, or the newest candidate is not visible and an older one has to be found.
+Rows are settled a batch at a time, and both kinds of question are asked once a batch and writer: so a scan over what
+one big transaction wrote, or is writing, costs a few requests a batch and not one a cell.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from client.cells import decode_value, family_of, is_reserved, is_shadow
+from client.resolver import Resolver, Site
+from client.visibility import Settled, View, settle, with_bookkeeping
+from store import CellStore, KeyRange, Row, StoreUnavailable
+
+SCAN_BATCH_ROWS = 500
+INVISIBLE_VERSIONS_MAX = 10_000
+"""A column with more invisible versions on end than this needs a vacuum before it can be read."""
+
+Rows = Sequence[tuple[bytes, Row]]
+
+
+class SnapshotReader:
+    """Rows at one view. ``families_of`` a table names what to read where the caller does not choose."""
+
+    def __init__(
+        self, store: CellStore, resolver: Resolver, view: View, families_of: Callable[[str], Sequence[bytes]]
+    ) -> None:
+        self._store = store
+        self._resolver = resolver
+        self._view = view
+        self._families_of = families_of
+
+    def row(self, table: str, row: bytes, columns: Sequence[bytes] | None) -> dict[bytes, bytes] | None:
+        """Column → value, reserved columns included; ``None`` where the snapshot sees nothing of the row."""
+        chosen = with_bookkeeping(columns or self._families_of(table))
+        cells = self._store.get(table, row, chosen, before=self._view.before)
+        return dict(self._visible(table, [(row, cells)])).get(row)
+
+    def scan(
+        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None
+    ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+        """Rows of a range in key order, reserved columns included; rows of which nothing is visible are left out."""
+        chosen = with_bookkeeping(columns or self._families_of(table))
+        rows = self._store.scan(table, key_range, chosen, before=self._view.before, batch_rows=SCAN_BATCH_ROWS)
+        while batch := list(islice(rows, SCAN_BATCH_ROWS)):
+            yield from self._visible(table, batch)
+
+    def _visible(self, table: str, rows: Rows) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+        """Look at the newest candidates, then below each that is hidden, until every column is settled."""
+        stored: dict[bytes, dict[bytes, bytes]] = {row: {} for row, _ in rows}
+        for _ in range(INVISIBLE_VERSIONS_MAX):
+            settled = self._settle(table, rows)
+            for row, columns in settled:
+                stored[row].update(columns.visible)
+            rows = self._next_candidates(table, settled)
+            if not rows:
+                break
+        else:
+            raise StoreUnavailable(
+                f"{table}: the rows from {next(iter(stored))!r} on have columns with more than "
+                f"{INVISIBLE_VERSIONS_MAX:,} versions that no snapshot sees: they need a vacuum"
+            )
+        for row, columns_stored in stored.items():
+            values = _values(columns_stored)
+            if values:
+                yield row, values
+
+    def _settle(self, table: str, rows: Rows) -> list[tuple[bytes, Settled]]:
+        """Settle rows, asking for the outcomes that are open; heals what is seen to lack its shadow cell."""
+        remembered = self._resolver.remembered
+        first = [(row, cells, settle(cells, self._view, remembered)) for row, cells in rows]
+        sites = {
+            writer: Site(table, row, family_of(column))
+            for row, _, settled in first
+            for column, writer in settled.open.items()
+        }
+        if not sites:
+            final = [(row, settled) for row, _, settled in first]
+        else:
+            outcome_of = _found_first(self._resolver.resolve(self._view, sites), remembered)
+            final = [
+                (row, settle(cells, self._view, outcome_of) if settled.open else settled)
+                for row, cells, settled in first
+            ]
+        self._heal(table, final)
+        return final
+
+    def _next_candidates(self, table: str, rows: Sequence[tuple[bytes, Settled]]) -> list[tuple[bytes, Row]]:
+        """The versions right below those that turned out hidden: one request for each writer that hides some."""
+        hidden: defaultdict[int, defaultdict[bytes, set[bytes]]] = defaultdict(lambda: defaultdict(set))
+        for row, settled in rows:
+            for column, writer in settled.hidden.items():
+                hidden[writer][row].add(column)
+        following: list[tuple[bytes, Row]] = []
+        for writer, wanted in hidden.items():
+            columns = with_bookkeeping(sorted(set().union(*wanted.values())))
+            found = self._store.get_many(table, list(wanted), columns, before=writer)
+            following.extend((row, _only(cells, wanted[row])) for row, cells in found.items())
+        return following
+
+    def _heal(self, table: str, rows: Iterable[tuple[bytes, Settled]]) -> None:
+        missing: defaultdict[tuple[int, int], list[tuple[bytes, bytes]]] = defaultdict(list)
+        for row, settled in rows:
+            for family, writer_and_commit in settled.unshadowed.items():
+                missing[writer_and_commit].append((row, family))
+        if missing:
+            self._resolver.heal(table, missing)
+
+
+def without_reserved(values: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """What a caller gets to see of a row."""
+    return {column: value for column, value in values.items() if not is_reserved(column)}
+
+
+def _found_first(outcomes: Mapping[int, int], remembered: Callable[[int], int]) -> Callable[[int], int]:
+    """Outcomes found for this batch, then the shared cache, which may drop an entry at any time."""
+
+    def outcome_of(writer: int) -> int:
+        found = outcomes.get(writer)
+        return remembered(writer) if found is None else found
+
+    return outcome_of
+
+
+def _only(cells: Row, columns: set[bytes]) -> Row:
+    return {column: cell for column, cell in cells.items() if column in columns or is_shadow(column)}
+
+
+def _values(stored: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    decoded = ((column, decode_value(value)) for column, value in stored.items())
+    return {column: value for column, value in decoded if value is not None}

@@ -1,0 +1,127 @@
+"""Finding out what became of a writer whose version a reader met.
+
+The order of the questions is what makes the answer final (DESIGN section 6): the row's shadow cell (which came along
+with the row), the commit table, the shadow cell again (vacuum drops a commit-table row only after the shadow cells
+stand, so one of the two must be met), then, for a writer from an older epoch, a fence: from then on it cannot have
+committed below the reader's epoch, whatever a deposed oracle still writes. And once more the shadow cell, since the
+commit may have been recorded, shadowed and vacuumed between the questions.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from client.cells import ABORTED_SHADOW, decode_shadow, encode_shadow, shadow_column
+from client.visibility import NOT_COMMITTED, OPEN, View
+from commit_table import Aborted, CommitTable, Committed
+from store import CellStore, RowPut, StoreError
+
+_log = logging.getLogger(__name__)
+
+
+class Site(NamedTuple):
+    """A place where a writer's shadow cell lies, or should."""
+
+    table: str
+    row: bytes
+    family: bytes
+
+
+class OutcomeCache:
+    """Final outcomes of transactions, the most recently used ones. Safe to share between threads.
+
+    An outcome is a fact about a transaction, not about a cell, so a table that a few large transactions loaded is
+    read almost without questions.
+    """
+
+    def __init__(self, entries_max: int) -> None:
+        self._entries_max = entries_max
+        self._outcomes: OrderedDict[int, int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, writer: int) -> int:
+        """The commit timestamp, ``NOT_COMMITTED`` for an aborted one, ``OPEN`` where none is remembered."""
+        return self._outcomes.get(writer, OPEN)
+
+    def remember(self, writer: int, outcome: int) -> None:
+        """Keep a *final* outcome: a commit timestamp, or ``NOT_COMMITTED`` for one that never can commit."""
+        with self._lock:
+            self._outcomes[writer] = outcome
+            self._outcomes.move_to_end(writer)
+            if len(self._outcomes) > self._entries_max:
+                self._outcomes.popitem(last=False)
+
+
+class Resolver:
+    """Asks for outcomes, remembers the final ones, and heals shadow cells. One a manager; thread-safe."""
+
+    def __init__(self, store: CellStore, commit_table: CommitTable, cache: OutcomeCache, *, heal: bool) -> None:
+        self._store = store
+        self._commit_table = commit_table
+        self._cache = cache
+        self._heal = heal
+
+    def remembered(self, writer: int) -> int:
+        """A final outcome that is known without asking, or ``OPEN``."""
+        return self._cache.get(writer)
+
+    def resolve(self, view: View, sites: Mapping[int, Site]) -> dict[int, int]:
+        """Writer → commit timestamp, or ``NOT_COMMITTED`` if it did not commit at or below the view's snapshot.
+
+        ``sites`` names for each writer one place that it wrote to. Raises ``StoreUnavailable``.
+        """
+        outcomes: dict[int, int] = {}
+        for writer, recorded in self._commit_table.outcomes(list(sites)).items():
+            if isinstance(recorded, Committed):
+                outcomes[writer] = recorded.commit_timestamp
+                self._cache.remember(writer, recorded.commit_timestamp)
+            elif isinstance(recorded, Aborted):
+                outcomes[writer] = NOT_COMMITTED
+                self._cache.remember(writer, NOT_COMMITTED)
+            else:
+                outcomes[writer] = self._resolve_undecided(view, writer, sites[writer])
+        return outcomes
+
+    def write_shadows(self, sites: Iterable[Site], writer: int, outcome: int) -> None:
+        """Write a writer's shadow cells: its commit timestamp, or ``NOT_COMMITTED`` once it never can commit."""
+        puts: defaultdict[str, dict[bytes, dict[bytes, bytes]]] = defaultdict(dict)
+        value = encode_shadow(outcome or ABORTED_SHADOW)
+        for table, row, family in sites:
+            puts[table].setdefault(row, {})[shadow_column(family)] = value
+        for table, rows in puts.items():
+            self._store.put(table, [RowPut(row, columns) for row, columns in rows.items()], writer)
+
+    def heal(self, table: str, missing: Mapping[tuple[int, int], Iterable[tuple[bytes, bytes]]]) -> None:
+        """Write shadow cells that a reader missed: (writer, commit timestamp) → (row, family). Failure is no matter."""
+        if not self._heal:
+            return
+        try:
+            for (writer, commit_timestamp), places in missing.items():
+                self.write_shadows((Site(table, row, family) for row, family in places), writer, commit_timestamp)
+        except StoreError as error:
+            _log.info("shadow cells in %s were left for the next reader to heal: %s", table, error)
+
+    def _resolve_undecided(self, view: View, writer: int, site: Site) -> int:
+        shadow = self._read_shadow(writer, site)
+        if shadow != OPEN:
+            return shadow
+        if not view.must_fence(writer):
+            return NOT_COMMITTED  # not remembered: it may yet commit, above this snapshot
+        fenced = self._commit_table.resolve(writer, view.epoch)
+        if isinstance(fenced, Committed):
+            self._cache.remember(writer, fenced.commit_timestamp)
+            return fenced.commit_timestamp
+        shadow = self._read_shadow(writer, site)
+        return NOT_COMMITTED if shadow == OPEN else shadow
+
+    def _read_shadow(self, writer: int, site: Site) -> int:
+        versions = self._store.versions(site.table, site.row, shadow_column(site.family), before=writer + 1, limit=1)
+        if not versions or versions[0].timestamp != writer:
+            return OPEN
+        outcome = decode_shadow(versions[0].value)
+        self._cache.remember(writer, outcome)
+        return outcome

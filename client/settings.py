@@ -1,0 +1,83 @@
+"""Where the services are, and the limits a client keeps; one frozen object that travels to Spark tasks as it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from client.errors import InvalidRequest
+
+_LIMITS = {
+    "request_timeout_ms": (1, 3_600_000),
+    "deadline_ms": (1, 86_400_000),
+    "transaction_bytes_max": (1, 2**40),
+    "outcome_cache_entries_max": (1, 2**32),
+    "oracle_connections_max": (1, 10_000),
+    "store_connections_max": (1, 10_000),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """How to reach one installation of Pythia.
+
+    ``zookeeper``, ``thrift``: ``"host:port"`` (ZooKeeper: several, separated by commas). ``root``: the znode under
+    which the installation lives. ``request_timeout_ms``: how long one request may take before another way is tried.
+    ``deadline_ms``: how long a call may take in all, failovers included. ``transaction_bytes_max``: what one
+    transaction may hold in this process's memory before it commits. ``outcome_cache_entries_max``: transactions whose
+    commit timestamps are remembered, about 150 bytes each. ``heal``: whether readers write missing shadow cells.
+
+    Raises ``InvalidRequest`` for settings that cannot work.
+    """
+
+    zookeeper: str
+    thrift: str
+    root: str = "/pythia"
+    request_timeout_ms: int = 5_000
+    deadline_ms: int = 30_000
+    transaction_bytes_max: int = 256 * 2**20
+    outcome_cache_entries_max: int = 100_000
+    oracle_connections_max: int = 64
+    store_connections_max: int = 16
+    heal: bool = True
+
+    def __post_init__(self) -> None:
+        for address in (*self.zookeeper.split(","), self.thrift):
+            _check_address(address)
+        if not self.root.startswith("/") or len(self.root) < 2 or self.root.endswith("/"):
+            raise InvalidRequest(f"root is a znode's path such as '/pythia', not {self.root!r}")
+        for name, (least, most) in _LIMITS.items():
+            value = getattr(self, name)
+            if not isinstance(value, int) or not least <= value <= most:
+                raise InvalidRequest(f"{name} is a whole number from {least:,} to {most:,}, not {value!r}")
+
+    def to_json(self) -> str:
+        """The settings as text; ``from_json`` reads it back."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> ClientSettings:
+        """Read what ``to_json`` wrote. Raises ``InvalidRequest`` where that is not what it is given."""
+        return cls(**parse_object(text, "client settings", {field.name for field in dataclasses.fields(cls)}))
+
+
+def parse_object(text: str, what: str, names: set[str]) -> dict[str, Any]:
+    """A JSON object with no other names than these; raises ``InvalidRequest`` that says what it should have been."""
+    try:
+        parsed = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(f"{what}: not the JSON text that to_json() gives: {error}") from error
+    if not isinstance(parsed, dict):
+        raise InvalidRequest(f"{what}: a JSON object is needed, not {type(parsed).__name__}")
+    unknown = sorted(set(parsed) - names)
+    if unknown:
+        raise InvalidRequest(f"{what}: unknown {', '.join(unknown)}; known are {', '.join(sorted(names))}")
+    return parsed
+
+
+def _check_address(address: str) -> None:
+    host, colon, port = address.strip().rpartition(":")
+    if not host or not colon or not port.isdigit() or not 0 < int(port) < 65_536:
+        raise InvalidRequest(f"an address is 'host:port', not {address!r}")

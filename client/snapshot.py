@@ -1,0 +1,74 @@
+"""A snapshot: everything that had committed at one moment, and nothing else, for as long as it is read.
+
+It needs no oracle once it is begun, and it can be handed to other processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from client.cells import validate_choice, validate_row
+from client.handles import SnapshotHandle
+from client.ranges import key_range
+from client.reading import SnapshotReader, without_reserved
+
+
+class Snapshot:
+    """Reads at one timestamp. Safe to share between threads."""
+
+    def __init__(self, handle: SnapshotHandle, reader: SnapshotReader) -> None:
+        self._handle = handle
+        self._reader = reader
+
+    @property
+    def timestamp(self) -> int:
+        """What is seen: every commit at or below it."""
+        return self._handle.timestamp
+
+    @property
+    def epoch(self) -> int:
+        """The first timestamp of the epoch in which the snapshot was taken."""
+        return self._handle.epoch
+
+    def handle(self) -> SnapshotHandle:
+        """The snapshot as a value, for ``manager.resume_snapshot`` in another process."""
+        return self._handle
+
+    def get(self, table: str, row: bytes, columns: Sequence[bytes] | None = None) -> dict[bytes, bytes]:
+        """One row: column ``b"family:qualifier"`` → value; empty where the snapshot sees none.
+
+        ``columns``: families ``b"f"`` and columns ``b"f:q"`` to read; all of them by default. Raises
+        ``InvalidRequest``, ``StoreUnavailable``.
+        """
+        check_read(row, columns)
+        return without_reserved(self._reader.row(table, row, columns) or {})
+
+    def scan(
+        self,
+        table: str,
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        prefix: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+    ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+        """Rows in key order, each (key, column → value): from ``start`` up to ``stop``, or with a ``prefix``.
+
+        Rows of which nothing chosen is visible are left out, except those that a bulk writer marked as existing.
+        """
+        chosen = key_range(start, stop, prefix)
+        check_choice(columns)
+        for row, values in self._reader.scan(table, chosen, columns):
+            yield row, without_reserved(values)
+
+
+def check_read(row: bytes, columns: Sequence[bytes] | None) -> None:
+    """Raise ``InvalidRequest`` for a row or a choice of columns that cannot be read."""
+    validate_row(row)
+    check_choice(columns)
+
+
+def check_choice(columns: Sequence[bytes] | None) -> None:
+    """Raise ``InvalidRequest`` for a choice of columns that cannot be read."""
+    for column in columns or ():
+        validate_choice(column)

@@ -1,0 +1,21 @@
+"""The Spark data source ``pythia``: DataFrames in and out of transactions and snapshots."""
+
+from client.spark.codecs import row_key
+from client.spark.errors import InvalidData, InvalidMapping, InvalidOption
+from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
+from client.spark.source import PythiaDataSource, register
+from client.spark.tables import create_table, table_mapping
+
+__all__ = [
+    "InvalidData",
+    "InvalidMapping",
+    "InvalidOption",
+    "KeyColumn",
+    "PythiaDataSource",
+    "TableMapping",
+    "ValueColumn",
+    "create_table",
+    "register",
+    "row_key",
+    "table_mapping",
+]

@@ -1,0 +1,254 @@
+"""How the columns of a DataFrame lie in the cells of a table: written once, when the table is made.
+
+The mapping is kept as JSON in the catalog entry of its table, so that a job names the table and nothing else, and two
+jobs cannot disagree about where a column lies. A mapping that exists is valid: everything is checked when it is made.
+
+A DataFrame column is either part of the row key or has exactly one cell, ``family:qualifier``, of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, get_args
+
+from pyspark.sql.types import StructField, StructType
+
+from client.catalog import ConflictLevel
+from client.spark import column_types
+from client.spark.errors import InvalidMapping
+
+FORMAT_VERSION: Final = 1
+_TABLE_NAME: Final = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_FAMILY_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """A column that is part of the row key. ``type``: Spark's name of its type; no float, double or decimal."""
+
+    name: str
+    type: str
+
+    def __post_init__(self) -> None:
+        _normalise_column(self)
+        column_types.check_key_type(self.name, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueColumn:
+    """A column with a cell of its own. An empty ``qualifier`` stands for the column's name."""
+
+    name: str
+    type: str
+    family: str = "f"
+    qualifier: str = ""
+
+    def __post_init__(self) -> None:
+        _normalise_column(self)
+        object.__setattr__(self, "qualifier", self.qualifier or self.name)
+        if not _FAMILY_NAME.fullmatch(self.family):
+            raise InvalidMapping(f"column {self.name!r}: {self.family!r} is no name for a column family")
+        if self.qualifier.startswith("\x00"):
+            raise InvalidMapping(f"column {self.name!r}: qualifiers that start with a zero byte are reserved")
+
+    @property
+    def cell(self) -> bytes:
+        """``family:qualifier`` as the store names it."""
+        return f"{self.family}:{self.qualifier}".encode()
+
+
+def _normalise_column(column: KeyColumn | ValueColumn) -> None:
+    if not column.name:
+        raise InvalidMapping("a column needs a name")
+    try:
+        object.__setattr__(column, "type", column_types.normalise(column.type))
+    except InvalidMapping as error:
+        raise InvalidMapping(f"column {column.name!r}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class TableMapping:
+    """A table for Spark.
+
+    ``columns`` in the order in which a DataFrame shows them; ``row_key``: the names of all key columns, in the order in
+    which they make up the row key (rows are sorted by it); ``conflict_level``: whether two transactions conflict when
+    they write one row or one cell. Raises ``InvalidMapping``.
+    """
+
+    table: str
+    row_key: tuple[str, ...]
+    columns: tuple[KeyColumn | ValueColumn, ...]
+    conflict_level: ConflictLevel = "row"
+
+    def __post_init__(self) -> None:
+        if not _TABLE_NAME.fullmatch(self.table):
+            raise InvalidMapping(f"{self.table!r} is no table name: letters, digits, '_', '-' and '.' are allowed")
+        if self.conflict_level not in get_args(ConflictLevel):
+            raise InvalidMapping(f"the conflict level is 'cell' or 'row', not {self.conflict_level!r}")
+        self._check_names()
+        self._check_row_key()
+        self._check_cells()
+
+    def _check_names(self) -> None:
+        seen: dict[str, str] = {}
+        for column in self.columns:
+            other = seen.setdefault(column.name.lower(), column.name)
+            if other is not column.name:
+                raise InvalidMapping(
+                    f"columns {other!r} and {column.name!r} of table {self.table!r} have the same name"
+                )
+
+    def _check_row_key(self) -> None:
+        keys = {column.name for column in self.columns if isinstance(column, KeyColumn)}
+        if not self.row_key:
+            raise InvalidMapping(f"table {self.table!r} needs at least one row key column")
+        for name in self.row_key:
+            if name not in keys:
+                raise InvalidMapping(f"row key column {name!r} of table {self.table!r} is not among its key columns")
+        if len(self.row_key) != len(keys) or len(set(self.row_key)) != len(self.row_key):
+            raise InvalidMapping(f"row_key of table {self.table!r} must name each key column once: {sorted(keys)}")
+
+    def _check_cells(self) -> None:
+        if not self.value_columns:
+            raise InvalidMapping(f"table {self.table!r} needs at least one column that is not part of the row key")
+        seen: dict[bytes, str] = {}
+        for column in self.value_columns:
+            other = seen.setdefault(column.cell, column.name)
+            if other != column.name:
+                cell = column.cell.decode()
+                raise InvalidMapping(f"columns {other!r} and {column.name!r} of {self.table!r} share the cell {cell!r}")
+
+    @property
+    def key_columns(self) -> tuple[KeyColumn, ...]:
+        """In the order of the row key."""
+        keys = {column.name: column for column in self.columns if isinstance(column, KeyColumn)}
+        return tuple(keys[name] for name in self.row_key)
+
+    @property
+    def value_columns(self) -> tuple[ValueColumn, ...]:
+        """In the order of the DataFrame."""
+        return tuple(column for column in self.columns if isinstance(column, ValueColumn))
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Each column family once, in the order of its first column."""
+        return tuple(dict.fromkeys(column.family for column in self.value_columns))
+
+    @classmethod
+    def from_schema(
+        cls,
+        table: str,
+        schema: StructType,
+        *,
+        row_key: Sequence[str],
+        family: str = "f",
+        families: Mapping[str, str] | None = None,
+        conflict_level: ConflictLevel = "row",
+    ) -> TableMapping:
+        """The mapping of a DataFrame's schema: each column that is not in ``row_key`` gets the cell ``family:name``.
+
+        ``families`` names another family for some columns. Raises ``InvalidMapping``, also for a column that
+        ``row_key`` or ``families`` names and the schema lacks.
+        """
+        chosen = dict(families or {})
+        for name in [*row_key, *chosen]:
+            if name not in schema.fieldNames():
+                raise InvalidMapping(f"unknown column {name!r}; the schema has {', '.join(schema.fieldNames())}")
+        for name in row_key:
+            if name in chosen:
+                raise InvalidMapping(f"column {name!r} is part of the row key and has no family")
+        columns = tuple(_column(field, row_key, chosen.get(field.name, family)) for field in schema.fields)
+        return cls(table, tuple(row_key), columns, conflict_level)
+
+    def to_struct(self, names: Sequence[str] | None = None) -> StructType:
+        """The DataFrame's schema, or of ``names`` only (in the mapping's order; Spark's rule: case does not matter)."""
+        chosen = self.columns if names is None else self.choose(names)
+        return StructType(
+            [
+                StructField(column.name, column_types.spark_type(column.type), isinstance(column, ValueColumn))
+                for column in chosen
+            ]
+        )
+
+    def choose(self, names: Sequence[str]) -> tuple[KeyColumn | ValueColumn, ...]:
+        """The columns of these names, in the mapping's order. Raises ``InvalidMapping`` for a name it lacks."""
+        known = {column.name.lower() for column in self.columns}
+        unknown = [name for name in names if name.lower() not in known]
+        if unknown:
+            have = ", ".join(column.name for column in self.columns)
+            raise InvalidMapping(f"table {self.table!r} has no column {', '.join(unknown)}; it has {have}")
+        wanted = {name.lower() for name in names}
+        return tuple(column for column in self.columns if column.name.lower() in wanted)
+
+    def check_writable(self, schema: StructType) -> None:
+        """Raise ``InvalidMapping`` that names every column in which a DataFrame to be written does not fit."""
+        present = {field.name.lower() for field in schema.fields}
+        missing = [column for column in self.columns if column.name.lower() not in present]
+        problems = [f"column {column.name!r} ({column.type}) is missing" for column in missing]
+        self._refuse(self._differences(schema) + problems, "the DataFrame does not fit")
+
+    def check_readable(self, schema: StructType) -> None:
+        """Raise ``InvalidMapping`` unless a schema asked for is some of the table's columns with their types."""
+        self._refuse(self._differences(schema), "the schema asked for does not fit")
+
+    def _differences(self, schema: StructType) -> list[str]:
+        types = {column.name.lower(): column.type for column in self.columns}
+        problems = []
+        for field in schema.fields:
+            found, wanted = field.dataType.simpleString(), types.get(field.name.lower())
+            if wanted is None:
+                problems.append(f"column {field.name!r} ({found}) is not in the table")
+            elif found != wanted:
+                problems.append(f"column {field.name!r} is {found}, the table has {wanted} (use .cast({wanted!r}))")
+        return problems
+
+    def _refuse(self, problems: Sequence[str], what: str) -> None:
+        if problems:
+            raise InvalidMapping(f"{what} table {self.table!r}: {'; '.join(problems)}")
+
+    def to_json(self) -> str:
+        """For the catalog; read back by ``from_json``."""
+        return json.dumps(
+            {
+                "format": FORMAT_VERSION,
+                "table": self.table,
+                "conflict_level": self.conflict_level,
+                "row_key": list(self.row_key),
+                "columns": [_column_to_dict(column) for column in self.columns],
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> TableMapping:
+        """Read what ``to_json`` wrote. Raises ``InvalidMapping`` for anything else, newer formats included."""
+        try:
+            fields = json.loads(text)
+            version = fields["format"]
+            if version != FORMAT_VERSION:
+                raise InvalidMapping(f"this Pythia reads table mappings of format {FORMAT_VERSION}, not {version!r}")
+            columns = tuple(_column_from_dict(column) for column in fields["columns"])
+            return cls(fields["table"], tuple(fields["row_key"]), columns, fields["conflict_level"])
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            if isinstance(error, InvalidMapping):
+                raise
+            raise InvalidMapping(f"this is no table mapping ({error!r}): {text[:200]!r}") from error
+
+
+def _column(field: StructField, row_key: Sequence[str], family: str) -> KeyColumn | ValueColumn:
+    type_name = field.dataType.simpleString()
+    return KeyColumn(field.name, type_name) if field.name in row_key else ValueColumn(field.name, type_name, family)
+
+
+def _column_to_dict(column: KeyColumn | ValueColumn) -> dict[str, str]:
+    if isinstance(column, KeyColumn):
+        return {"name": column.name, "type": column.type}
+    return {"name": column.name, "type": column.type, "family": column.family, "qualifier": column.qualifier}
+
+
+def _column_from_dict(fields: Mapping[str, Any]) -> KeyColumn | ValueColumn:
+    if "family" not in fields:
+        return KeyColumn(fields["name"], fields["type"])
+    return ValueColumn(fields["name"], fields["type"], fields["family"], fields["qualifier"])

@@ -1,0 +1,86 @@
+"""The data source ``pythia``, as Spark sees it.
+
+::
+
+    from client.spark import register
+
+    register(spark)
+    df.write.format("pythia").mode("append").option("table", "flights").save()
+    spark.read.format("pythia").option("table", "flights").load()
+
+Spark makes a source object in a Python process of its own for each use, so it holds values only. ``append`` is the one
+save mode: it replaces rows that have the same row key. Spark itself refuses its default mode for every Python source.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, MutableMapping
+from typing import ClassVar
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from client.spark.connections import manager_for
+from client.spark.errors import InvalidOption
+from client.spark.mapping import TableMapping
+from client.spark.options import CONNECTION_OPTIONS, connection_from, parse
+from client.spark.reader import PythiaReader
+from client.spark.tables import table_mapping
+from client.spark.writer import PythiaWriter
+
+
+class PythiaDataSource(DataSource):
+    """One use of a table by a job; see ``client.spark.options`` for what can be asked for."""
+
+    connection: ClassVar[Mapping[str, str]] = {}
+    """The connection's settings that were known where the source was registered."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self._job = parse(options, {**connection_from({}, os.environ), **self.connection})
+
+    @classmethod
+    def name(cls) -> str:
+        """What stands behind ``format(...)`` and ``USING``."""
+        return "pythia"
+
+    def schema(self) -> StructType:
+        """The table's columns, or those that the option ``columns`` names."""
+        return self._mapping().to_struct(self._job.columns)
+
+    def reader(self, schema: StructType) -> PythiaReader:
+        """Read the columns of ``schema``."""
+        return PythiaReader(self._job, self._mapping(), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> PythiaWriter:
+        """Write a DataFrame of ``schema``."""
+        if overwrite:
+            raise InvalidOption(
+                "mode 'overwrite' is not supported: 'append' replaces the rows whose row keys are in the DataFrame and "
+                "leaves the others; delete those through a transaction of the client library"
+            )
+        if self._job.snapshot is not None or self._job.columns is not None:
+            raise InvalidOption("the options 'snapshot' and 'columns' are for reading: leave them out of a write")
+        mapping = self._mapping()
+        mapping.check_writable(schema)
+        return PythiaWriter(self._job, mapping)
+
+    def _mapping(self) -> TableMapping:
+        return table_mapping(manager_for(self._job.settings), self._job.table)
+
+
+def register(spark: SparkSession) -> None:
+    """Make the format ``pythia`` known to a Spark session.
+
+    The settings ``spark.pythia.zookeeper``, ``.thrift`` and ``.root`` of the session, or else the environment variables
+    ``PYTHIA_ZOOKEEPER``, ``PYTHIA_THRIFT`` and ``PYTHIA_ROOT``, become the defaults of the options of those names.
+    """
+    names = [f"spark.pythia.{name}" for name in CONNECTION_OPTIONS]
+    configuration = {name: value for name in names if (value := spark.conf.get(name, None)) is not None}
+
+    class Registered(PythiaDataSource):
+        connection = connection_from(configuration, os.environ)
+
+    spark.dataSource.register(Registered)

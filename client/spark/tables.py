@@ -1,0 +1,34 @@
+"""Tables with a mapping: made once, then named."""
+
+from __future__ import annotations
+
+from client.manager import TransactionManager
+from client.spark.errors import InvalidMapping
+from client.spark.mapping import TableMapping
+
+
+def create_table(manager: TransactionManager, mapping: TableMapping) -> None:
+    """Make the mapping's table and keep the mapping in its catalog entry, for good.
+
+    Raises ``InvalidRequest`` where a table of that name is registered already.
+    """
+    manager.create_table(
+        mapping.table,
+        mapping.families,
+        conflict_level=mapping.conflict_level,
+        description=mapping.to_json().encode(),
+    )
+
+
+def table_mapping(manager: TransactionManager, table: str) -> TableMapping:
+    """The mapping with which a table was made.
+
+    Raises ``InvalidMapping`` for a table without one, ``InvalidRequest`` where there is no such table.
+    """
+    description = manager.catalog.entry(table).description
+    if not description:
+        raise InvalidMapping(
+            f"table {table!r} has no Spark mapping: Spark reads and writes tables made by "
+            "client.spark.create_table(manager, TableMapping(...))"
+        )
+    return TableMapping.from_json(description.decode())

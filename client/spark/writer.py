@@ -1,0 +1,132 @@
+"""Writing a DataFrame: every task writes tentative cells, and one decision on the driver makes them all visible.
+
+Spark makes the writer in one process, runs its tasks in others (some twice, some twice at once) and commits or aborts
+in yet another, so the writer carries values only, above all the handle of its transaction. That a task may be repeated
+is harmless: it writes the same cells at the transaction's start timestamp again. Which rows were written is on record
+in the manifest before they are written, and the commit *seals* the job there: it names the attempts that count.
+
+With the option ``transaction`` the job is sealed only, and the caller's own commit makes everything visible; it refuses
+while a job is unsealed. Without it the writer has a transaction of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from client.bulk import AttemptWriter
+from client.errors import NoPrimary, OutcomeUnknown, PythiaError, TransactionAborted
+from client.handles import TransactionHandle
+from client.manager import TransactionManager
+from client.spark.codecs import RowEncoder
+from client.spark.collection import cycle_collection_paused
+from client.spark.connections import manager_for
+from client.spark.mapping import TableMapping
+from client.spark.options import SourceOptions
+from commit_table import Committed
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class WrittenRows(WriterCommitMessage):
+    """One task's report: which attempt of which partition wrote how many rows."""
+
+    partition: int
+    attempt: int
+    rows: int
+
+
+class PythiaWriter(DataSourceArrowWriter):
+    """One write job. Begins a transaction where the job has none given."""
+
+    def __init__(self, options: SourceOptions, mapping: TableMapping) -> None:
+        self._mapping = mapping
+        self._batch_rows = options.batch_rows
+        self._job = uuid.uuid4().hex
+        self._owns_transaction = options.transaction is None
+        self._handle = options.transaction or manager_for(options.settings).transaction().handle()
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenRows:
+        """Write a partition's rows, in a task."""
+        task = TaskContext.get()
+        if task is None:
+            raise PythiaError("a partition is written within a Spark task only")
+        partition, attempt = task.partitionId(), task.taskAttemptId()
+        manager = manager_for(self._handle.settings)
+        writer = manager.attempt_writer(
+            self._handle, self._mapping.table, self._job, partition=partition, attempt=attempt
+        )
+        rows = write_batches(writer, RowEncoder(self._mapping), iterator, self._batch_rows)
+        return WrittenRows(partition, attempt, rows)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Seal the job, and commit the transaction if it is the job's own.
+
+        Raising makes Spark call ``abort``; so where the commit's answer got lost, the outcome is settled here.
+        """
+        winners = [(message.partition, message.attempt) for message in messages if isinstance(message, WrittenRows)]
+        if len(winners) != len(messages):
+            raise PythiaError(f"{len(messages) - len(winners)} partitions of the job did not report what they wrote")
+        manager = manager_for(self._handle.settings)
+        manager.manifest.seal(self._handle.start_timestamp, self._job, winners)
+        if self._owns_transaction:
+            commit_or_settle(manager, self._handle)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Undo the job: its transaction is aborted for good, unless it turns out to have committed."""
+        if not self._owns_transaction:
+            _log.warning(
+                "a write to table %s in transaction %d failed: the transaction cannot commit any more, roll it back",
+                self._mapping.table,
+                self._handle.start_timestamp,
+            )
+            return
+        abort_unless_committed(manager_for(self._handle.settings), self._handle)
+
+
+def write_batches(
+    attempt_writer: AttemptWriter, encoder: RowEncoder, batches: Iterable[pa.RecordBatch], batch_rows: int
+) -> int:
+    """Write record batches in pieces of at most ``batch_rows`` rows; how many rows there were."""
+    rows = 0
+    for batch in batches:
+        for start in range(0, batch.num_rows, batch_rows):
+            with cycle_collection_paused():
+                attempt_writer.write(encoder.encode(batch.slice(start, batch_rows)))
+        rows += batch.num_rows
+    return rows
+
+
+def commit_or_settle(manager: TransactionManager, handle: TransactionHandle) -> None:
+    """Commit; where the deadline came before the answer, ask once more, now that the transaction must end either way.
+
+    Returns once the transaction is committed. Raises ``TransactionAborted`` once it never can be, ``OutcomeUnknown``
+    where nobody answers.
+    """
+    transaction = manager.resume(handle)
+    try:
+        transaction.commit()
+    except OutcomeUnknown as unknown:
+        try:
+            outcome = transaction.rollback()
+        except NoPrimary:
+            raise unknown from None
+        if not isinstance(outcome, Committed):
+            raise TransactionAborted(handle.start_timestamp, "the answer to its commit was lost") from unknown
+
+
+def abort_unless_committed(manager: TransactionManager, handle: TransactionHandle) -> None:
+    """Roll back; the oracle is asked first, since Spark also aborts a job whose commit only *seemed* to fail."""
+    if isinstance(manager.resume(handle).rollback(), Committed):
+        _log.warning(
+            "transaction %d had committed although its commit reported an error: nothing was undone, its rows are "
+            "visible and the job must not be repeated",
+            handle.start_timestamp,
+        )

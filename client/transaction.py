@@ -1,0 +1,218 @@
+"""A transaction: reads at one snapshot, sees its own writes, and lands whole or not at all."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from types import TracebackType
+
+from client import commit as committing
+from client.cells import encode_value, validate_column, validate_row, validate_value
+from client.commit import Services
+from client.errors import InvalidRequest, OutcomeUnknown, PythiaError, TransactionAborted
+from client.handles import TransactionHandle
+from client.manifest import Job, all_rows
+from client.ranges import key_range
+from client.reading import SnapshotReader, without_reserved
+from client.snapshot import check_choice, check_read
+from client.write_buffer import WriteBuffer, tombstones
+from commit_table import Aborted, Committed
+from store import StoreError
+
+_log = logging.getLogger(__name__)
+
+
+class TransactionStatus(Enum):
+    """Where a transaction stands; it leaves ``ACTIVE`` once and for all."""
+
+    ACTIVE = "active"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    UNKNOWN = "unknown"
+
+
+class Transaction:
+    """Made by ``manager.transaction()``; used once, by one thread at a time.
+
+    As a context manager it commits at the end of the block, and rolls back when the block raises.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        handle: TransactionHandle,
+        reader: SnapshotReader,
+        buffer: WriteBuffer,
+        *,
+        shared: bool,
+        read_only: bool,
+    ) -> None:
+        self._services = services
+        self._handle = handle
+        self._reader = reader
+        self._buffer = buffer
+        self._shared = shared
+        self._read_only = read_only
+        self._status = TransactionStatus.ACTIVE
+
+    @property
+    def start_timestamp(self) -> int:
+        """The transaction's id, and the HBase timestamp of the cells that it writes."""
+        return self._handle.start_timestamp
+
+    @property
+    def snapshot_timestamp(self) -> int:
+        """What it reads: every commit at or below this."""
+        return self._handle.snapshot_timestamp
+
+    @property
+    def epoch(self) -> int:
+        """The first timestamp of the epoch in which it began."""
+        return self._handle.epoch
+
+    @property
+    def status(self) -> TransactionStatus:
+        """Where the transaction stands."""
+        return self._status
+
+    def handle(self) -> TransactionHandle:
+        """The transaction as a value, for other processes that write into it or read with it.
+
+        From now on bulk writes may belong to the transaction, and its end goes through their record.
+        """
+        self._require_active()
+        if self._read_only:
+            raise InvalidRequest("a read-only transaction is not shared with writers: share a snapshot's handle")
+        self._shared = True
+        return self._handle
+
+    def get(self, table: str, row: bytes, columns: Sequence[bytes] | None = None) -> dict[bytes, bytes]:
+        """One row: column → value, own writes included; empty where there is none. See ``Snapshot.get``."""
+        self._require_active()
+        check_read(row, columns)
+        values = self._buffer.overlay(table, row, self._reader.row(table, row, columns), columns)
+        return without_reserved(values or {})
+
+    def scan(
+        self,
+        table: str,
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        prefix: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+    ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+        """Rows in key order, own writes included. See ``Snapshot.scan``.
+
+        Rows that the caller writes while it scans may or may not be met.
+        """
+        self._require_active()
+        chosen = key_range(start, stop, prefix)
+        check_choice(columns)
+        stored = self._reader.scan(table, chosen, columns)
+        for row, values in self._buffer.overlay_scan(table, chosen, stored, columns):
+            yield row, without_reserved(values)
+
+    def put(self, table: str, row: bytes, values: Mapping[bytes, bytes]) -> None:
+        """Write columns ``b"family:qualifier"`` → value of one row. Nothing is visible to others before the commit.
+
+        Raises ``InvalidRequest`` for what cannot be stored, and changes nothing then.
+        """
+        self._require_writable()
+        validate_row(row)
+        if not values:
+            raise InvalidRequest("put writes at least one column")
+        families = self._services.catalog.entry(table).family_columns
+        for column, value in values.items():
+            validate_column(column)
+            validate_value(value)
+            if column.partition(b":")[0] not in families:
+                raise InvalidRequest(f"table {table!r} has no family for column {column!r}; it has {families}")
+        self._buffer.write(table, row, {column: encode_value(value) for column, value in values.items()})
+
+    def delete(self, table: str, row: bytes, columns: Sequence[bytes] | None = None) -> None:
+        """Delete columns of a row; by default every column that the transaction sees in it."""
+        self._require_writable()
+        validate_row(row)
+        for column in columns or ():
+            validate_column(column)
+        self._services.catalog.entry(table)
+        if columns is None:
+            columns = list(self._buffer.overlay(table, row, self._reader.row(table, row, None), None) or ())
+        if columns:
+            self._buffer.write(table, row, tombstones(columns))
+
+    def commit(self) -> Committed:
+        """Make everything visible at once.
+
+        Raises ``Conflict`` and the other kinds of ``TransactionAborted`` (nothing of it is or will be visible), or
+        ``OutcomeUnknown`` when the deadline came before the answer.
+        """
+        self._require_active()
+        jobs = self._jobs()
+        if not self._buffer and not jobs:
+            self._status = TransactionStatus.COMMITTED
+            return Committed(self.snapshot_timestamp)
+        self._status = TransactionStatus.UNKNOWN
+        try:
+            committed = committing.commit(self._services, self._handle, self._buffer, jobs)
+        except TransactionAborted:
+            self._status = TransactionStatus.ABORTED
+            raise
+        self._status = TransactionStatus.COMMITTED
+        return committed
+
+    def rollback(self) -> Committed | Aborted:
+        """Give the transaction up. Whoever shares it may have committed it meanwhile: the answer says.
+
+        Also settles a transaction whose ``commit`` ended in ``OutcomeUnknown``. Raises ``NoPrimary`` where a shared
+        or unknown one cannot be settled now.
+        """
+        if self._status in (TransactionStatus.COMMITTED, TransactionStatus.ABORTED):
+            raise InvalidRequest(f"transaction {self.start_timestamp} is {self._status.value} already")
+        outcome: Committed | Aborted = Aborted()
+        written = self._buffer if self._status is TransactionStatus.UNKNOWN else WriteBuffer(0)
+        if self._shared or written:
+            outcome = self._services.oracle.abort(self.start_timestamp)
+        bulk = all_rows(self._jobs())
+        if isinstance(outcome, Committed):
+            self._status = TransactionStatus.COMMITTED
+            committing.finish(self._services, self.start_timestamp, outcome.commit_timestamp, written, bulk)
+            return outcome
+        self._status = TransactionStatus.ABORTED
+        committing.mark_aborted(self._services, self.start_timestamp, written, bulk)
+        return outcome
+
+    def __enter__(self) -> Transaction:
+        self._require_active()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._status is not TransactionStatus.ACTIVE:
+            return
+        if kind is None:
+            self.commit()
+            return
+        try:
+            self.rollback()
+        except (PythiaError, StoreError) as failure:  # the caller's own error is the one to show
+            _log.warning("transaction %d could not be rolled back now: %s", self.start_timestamp, failure)
+
+    def _jobs(self) -> dict[str, Job]:
+        return self._services.manifest.jobs(self.start_timestamp) if self._shared else {}
+
+    def _require_active(self) -> None:
+        if self._status is TransactionStatus.UNKNOWN:
+            raise OutcomeUnknown(self.start_timestamp, 0)
+        if self._status is not TransactionStatus.ACTIVE:
+            raise InvalidRequest(
+                f"transaction {self.start_timestamp} is {self._status.value}: a transaction is used once, begin another"
+            )
+
+    def _require_writable(self) -> None:
+        self._require_active()
+        if self._read_only:
+            raise InvalidRequest("a read-only transaction does not write")

@@ -1,0 +1,97 @@
+"""Which version of a cell a snapshot sees. Pure: versions and outcomes come in, a choice comes out.
+
+A version written by transaction z (its cell timestamp is z's start timestamp) is visible at snapshot S when z committed
+at or below S, or when z is the reader itself. Versions are looked at from the newest candidate down; the first visible
+one is the value.
+
+In this room's inner loops an outcome is one integer: the commit timestamp, ``NOT_COMMITTED`` or ``OPEN``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from client.cells import decode_shadow, family_of, is_shadow, row_marker_column, shadow_column
+from store import Row
+
+NOT_COMMITTED = 0
+"""Aborted, or at least not committed at or below the snapshot in question. Also what an aborted shadow cell holds."""
+
+OPEN = -1
+"""Not known yet: somebody has to be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a reader may see: commits at or below ``snapshot``, and its own versions at ``own`` (0: it has none).
+
+    ``epoch``: the first timestamp of the epoch in which the snapshot was taken. A transaction from before it whose
+    outcome is open must be fenced; one from the epoch or after it, absent from the commit table *after* the snapshot
+    was taken, cannot have committed at or below the snapshot.
+    """
+
+    snapshot: int
+    epoch: int
+    own: int = 0
+
+    @property
+    def before(self) -> int:
+        """The exclusive bound on the cell timestamps of candidates: who committed by then had started by then."""
+        return max(self.snapshot, self.own) + 1
+
+    def must_fence(self, writer: int) -> bool:
+        """Whether an undecided writer could still come to have committed at or below the snapshot."""
+        return writer < self.epoch
+
+
+@dataclass(slots=True)
+class Settled:
+    """One row, as far as the known outcomes settle it. Every data column read is in exactly one of the first three."""
+
+    visible: dict[bytes, bytes] = field(default_factory=dict)
+    """Column → stored value, where the newest candidate is visible."""
+    hidden: dict[bytes, int] = field(default_factory=dict)
+    """Column → cell timestamp of a newest candidate that is not visible: an older version has to be looked for."""
+    open: dict[bytes, int] = field(default_factory=dict)
+    """Column → the writer whose outcome has to be found out first."""
+    unshadowed: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    """Family → (writer, commit timestamp) where the writer's shadow cell is missing for certain: to be healed."""
+
+
+def settle(row: Row, view: View, outcome_of: Callable[[int], int]) -> Settled:
+    """Choose among the newest candidates of a row, by its shadow cells and by ``outcome_of`` a writer."""
+    settled = Settled()
+    shadows = {family_of(column): cell for column, cell in row.items() if is_shadow(column)}
+    for column, (value, writer) in row.items():
+        if is_shadow(column):
+            continue
+        family = family_of(column)
+        shadow = shadows.get(family)
+        if writer == view.own:
+            settled.visible[column] = value
+            continue
+        if writer > view.snapshot:
+            settled.hidden[column] = writer
+            continue
+        shadowed = shadow is not None and shadow.timestamp == writer
+        outcome = decode_shadow(shadow.value) if shadow is not None and shadowed else outcome_of(writer)
+        if outcome == OPEN:
+            settled.open[column] = writer
+        elif NOT_COMMITTED < outcome <= view.snapshot:
+            settled.visible[column] = value
+        else:
+            settled.hidden[column] = writer
+        if outcome > NOT_COMMITTED and (shadow is None or shadow.timestamp < writer):
+            settled.unshadowed[family] = (writer, outcome)
+    return settled
+
+
+def with_bookkeeping(columns: Iterable[bytes]) -> list[bytes]:
+    """A choice of columns and families, with the shadow cell and the row marker of each family that it touches."""
+    chosen = dict.fromkeys(columns)
+    whole = {column for column in chosen if b":" not in column}
+    single = [column for column in chosen if b":" in column and family_of(column) not in whole]
+    touched = dict.fromkeys(family_of(column) for column in single)
+    extra = [column for family in touched for column in (shadow_column(family), row_marker_column(family))]
+    return [*whole, *dict.fromkeys([*single, *extra])]

@@ -1,0 +1,78 @@
+"""Where a transaction's record lies in the commit table.
+
+One row per millisecond of start timestamps, one column per transaction. A busy millisecond is then one row with many
+columns, which HBase takes several times faster than as many rows, and finished time is dropped by whole rows.
+
+==========  =====================================================================================
+row key     1 salt byte (a hash of the block) + the block, ``start_timestamp >> 18``, 8 bytes
+``c:tx``    the commit timestamp, 8 bytes; the *cell timestamp is the epoch* that wrote it, so that
+            a deposed oracle's late write can never cover a newer epoch's
+``f:txF``   a fence at F: the qualifier names it, so that fences never overwrite one another
+==========  =====================================================================================
+
+``tx`` is the low 18 bits of the start timestamp in 3 bytes. Integers are big-endian. The salt spreads neighbouring
+milliseconds over the key space, for a table that an operator has split.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+from commit_table.rule import TransactionRecord
+from commit_table.timestamps import COUNTER_BITS, TIMESTAMP_MAX, counter_of
+from store import Family, Row
+
+COMMIT_FAMILY = Family("c", versions_max=1)
+FENCE_FAMILY = Family("f", versions_max=1)
+FENCE_COLUMNS = b"f"
+FENCE_VALUE = b"\x01"
+
+_TIMESTAMP = struct.Struct(">q")
+_COUNTER_BYTES = 3
+_GOLDEN_RATIO_64 = 0x9E3779B97F4A7C15  # Fibonacci hashing (Knuth, TAOCP 6.4): spreads consecutive integers evenly
+_MASK_64 = 2**64 - 1
+
+
+def row_key(start_timestamp: int) -> bytes:
+    """The row that holds a transaction's record. Raises ``ValueError`` for an integer that is no timestamp."""
+    if not 0 < start_timestamp < TIMESTAMP_MAX:
+        raise ValueError(f"a start timestamp lies between 0 and {TIMESTAMP_MAX}, not {start_timestamp}")
+    block = start_timestamp >> COUNTER_BITS
+    salt = (block * _GOLDEN_RATIO_64 & _MASK_64) >> 56
+    return bytes((salt,)) + _TIMESTAMP.pack(block)
+
+
+def commit_column(start_timestamp: int) -> bytes:
+    """The column with the commit timestamp."""
+    return b"c:" + _transaction(start_timestamp)
+
+
+def fence_column(start_timestamp: int, fence: int) -> bytes:
+    """The column that fences the transaction at ``fence``."""
+    return b"f:" + _transaction(start_timestamp) + _TIMESTAMP.pack(fence)
+
+
+def commit_value(commit_timestamp: int) -> bytes:
+    """The commit timestamp as it is stored."""
+    return _TIMESTAMP.pack(commit_timestamp)
+
+
+def record_columns(start_timestamps: Iterable[int]) -> list[bytes]:
+    """What to read to learn the records of these transactions; fences are few, so their family is read whole."""
+    return [*{commit_column(start_timestamp) for start_timestamp in start_timestamps}, FENCE_COLUMNS]
+
+
+def parse_record(start_timestamp: int, row: Row) -> TransactionRecord:
+    """The record of one transaction in a row that was read with its ``record_columns``."""
+    commit = row.get(commit_column(start_timestamp))
+    prefix = b"f:" + _transaction(start_timestamp)
+    fences = (_TIMESTAMP.unpack(column[len(prefix) :])[0] for column in row if column.startswith(prefix))
+    return TransactionRecord(
+        commit_timestamp=None if commit is None else _TIMESTAMP.unpack(commit.value)[0],
+        largest_fence=max(fences, default=0),
+    )
+
+
+def _transaction(start_timestamp: int) -> bytes:
+    return counter_of(start_timestamp).to_bytes(_COUNTER_BYTES, "big")

@@ -1,0 +1,122 @@
+"""The commit table over any store of cells: record, read, fence.
+
+The oracle records commits blindly, in batches. Whoever needs to *know* of a transaction reads its record and, where
+the record leaves it open, fences it by a compare-and-set on the commit column: if a commit slipped in between, the
+compare fails and the reader looks again. Any number of clients may do so at once; all come to the same end, because
+what one of them learnt (committed, or fenced) no later step can undo.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from commit_table import layout
+from commit_table.outcomes import Aborted, Committed, Outcome
+from commit_table.rule import FENCE_AT_INFINITY, TransactionRecord
+from store import Applied, CellStore, RowPut, StoreUnavailable, TableExists
+
+FENCE_ATTEMPTS_MAX = 100
+"""A compare fails only when the record changed, which it does once an epoch: more means that the store is at fault."""
+
+READ_TRANSACTIONS_MAX = 256
+"""Records asked for in one request: bounds its size, since every row is asked for every column."""
+
+
+def table_name(root: str) -> str:
+    """The commit table of the installation whose znodes lie under ``root`` (``"/pythia"``).
+
+    Two installations on one HBase must not share a commit table: their timestamps are not told apart.
+    """
+    return system_table(root, "commits")
+
+
+def system_table(root: str, purpose: str) -> str:
+    """The name of one of an installation's own tables."""
+    return f"{root.strip('/').replace('/', '_')}_{purpose}"
+
+
+class CommitTable:
+    """Which transaction committed, and when."""
+
+    def __init__(self, store: CellStore, table: str) -> None:
+        self._store = store
+        self._table = table
+
+    def create(self) -> None:
+        """Make the table unless it is there."""
+        if self._table in self._store.table_names():
+            return
+        try:
+            self._store.create_table(self._table, [layout.COMMIT_FAMILY, layout.FENCE_FAMILY])
+        except TableExists:
+            return  # another oracle of the installation was faster
+
+    def record(self, start_timestamps: Sequence[int], commit_timestamps: Sequence[int], epoch: int) -> None:
+        """Record commits that an oracle of ``epoch`` decided. Only an oracle calls this.
+
+        Writing the same again is harmless. ``StoreUnavailable``: any part of it may be written, or be written yet.
+        """
+        rows: defaultdict[bytes, dict[bytes, bytes]] = defaultdict(dict)
+        for start_timestamp, commit_timestamp in zip(start_timestamps, commit_timestamps, strict=True):
+            columns = rows[layout.row_key(start_timestamp)]
+            columns[layout.commit_column(start_timestamp)] = layout.commit_value(commit_timestamp)
+        self._store.put(self._table, [RowPut(row, columns) for row, columns in rows.items()], epoch)
+
+    def outcome(self, start_timestamp: int) -> Outcome:
+        """What the table says of a transaction now. Changes nothing; ``Undecided`` may change later."""
+        return self._read(start_timestamp).outcome()
+
+    def outcomes(self, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
+        """``outcome`` of many transactions, in few requests."""
+        outcomes: dict[int, Outcome] = {}
+        for first in range(0, len(start_timestamps), READ_TRANSACTIONS_MAX):
+            chunk = start_timestamps[first : first + READ_TRANSACTIONS_MAX]
+            keys = {layout.row_key(start_timestamp) for start_timestamp in chunk}
+            rows = self._store.get_many(self._table, sorted(keys), layout.record_columns(chunk))
+            for start_timestamp in chunk:
+                row = rows.get(layout.row_key(start_timestamp), {})
+                outcomes[start_timestamp] = layout.parse_record(start_timestamp, row).outcome()
+        return outcomes
+
+    def resolve(self, start_timestamp: int, fence: int) -> Outcome:
+        """Learn that a transaction committed, or make sure that it never commits below ``fence``.
+
+        Returns ``Committed``, or ``Undecided``/``Aborted`` with a fence at or above ``fence`` in place. Raises
+        ``StoreUnavailable``; then nothing is known, and calling again is harmless.
+        """
+        for _ in range(FENCE_ATTEMPTS_MAX):
+            record = self._read(start_timestamp)
+            if not record.needs_fence(fence) or self._place_fence(start_timestamp, record, fence):
+                return record.outcome()
+        raise StoreUnavailable(
+            f"transaction {start_timestamp} could not be fenced in {FENCE_ATTEMPTS_MAX} attempts: "
+            f"table {self._table} does not answer its compare-and-sets, or changes without end"
+        )
+
+    def abort(self, start_timestamp: int) -> Committed | Aborted:
+        """Fence at infinity, or learn that the transaction did commit.
+
+        Only for the oracle that decides over the transaction, or one of a later epoch: an oracle that is not told
+        could still answer "committed" for a transaction that somebody else aborted here.
+        """
+        outcome = self.resolve(start_timestamp, FENCE_AT_INFINITY)
+        return outcome if isinstance(outcome, Committed) else Aborted()
+
+    def _read(self, start_timestamp: int) -> TransactionRecord:
+        columns = layout.record_columns((start_timestamp,))
+        row = self._store.get(self._table, layout.row_key(start_timestamp), columns)
+        return layout.parse_record(start_timestamp, row)
+
+    def _place_fence(self, start_timestamp: int, record: TransactionRecord, fence: int) -> bool:
+        """Whether the fence is in place *for certain*; otherwise the record has to be read again."""
+        commit = record.commit_timestamp
+        answer = self._store.compare_and_set(
+            self._table,
+            layout.row_key(start_timestamp),
+            check=layout.commit_column(start_timestamp),
+            expected=None if commit is None else layout.commit_value(commit),
+            put=layout.fence_column(start_timestamp, fence),
+            value=layout.FENCE_VALUE,
+        )
+        return isinstance(answer, Applied)

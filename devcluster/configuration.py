@@ -1,0 +1,127 @@
+"""What the servers are told: HBase's settings and the command lines. Pure: values come in, texts come out.
+
+Invariant: every listening socket these settings cause is on 127.0.0.1, and every JVM carries the mark of its cluster, by
+which a process is recognised before it is ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+from xml.etree import ElementTree
+
+from devcluster.ports import LOOPBACK
+
+Part = Literal["hbase", "gateway"]
+PARTS: tuple[Part, ...] = ("hbase", "gateway")
+
+# ZooKeeper grants session timeouts from 2 to 20 ticks, so 2 s to 20 s.
+TICK_MS = 1_000
+ZOOKEEPER_CONNECTIONS_MAX = 1_000
+# The gateway adds workers beyond the least number only once its queue is full, so this is how many connections it serves.
+GATEWAY_WORKERS = 256
+STOP_HEAP_MEBIBYTES = 128
+
+_OPENED_PACKAGES = ("java.lang", "java.lang.reflect", "java.nio", "java.util", "sun.nio.ch", "jdk.internal.ref")
+
+
+def hbase_settings(directory: Path, zookeeper_port: int) -> dict[str, str]:
+    """HBase's settings for one JVM with master, region server and ZooKeeper, all data below ``directory``."""
+    return _places(directory) | _loopback(zookeeper_port) | _limits()
+
+
+def _places(directory: Path) -> dict[str, str]:
+    return {
+        "hbase.rootdir": (directory / "data" / "hbase").as_uri(),
+        "hbase.zookeeper.property.dataDir": str(directory / "data" / "zookeeper"),
+        "hbase.tmp.dir": str(directory / "tmp"),
+        "hbase.unsafe.stream.capability.enforce": "false",
+    }
+
+
+def _loopback(zookeeper_port: int) -> dict[str, str]:
+    return {
+        "hbase.zookeeper.quorum": LOOPBACK,
+        "hbase.zookeeper.property.clientPort": str(zookeeper_port),
+        "hbase.zookeeper.property.clientPortAddress": LOOPBACK,
+        "hbase.master.hostname": "localhost",
+        "hbase.regionserver.hostname": "localhost",
+        "hbase.master.ipc.address": LOOPBACK,
+        "hbase.regionserver.ipc.address": LOOPBACK,
+        # 0: HBase takes any free port and tells it to its clients through ZooKeeper.
+        "hbase.master.port": "0",
+        "hbase.regionserver.port": "0",
+        "hbase.master.info.port": "-1",
+        "hbase.regionserver.info.port": "-1",
+        "hbase.regionserver.thrift.ipaddress": LOOPBACK,
+    }
+
+
+def _limits() -> dict[str, str]:
+    return {
+        "hbase.zookeeper.property.tickTime": str(TICK_MS),
+        "hbase.zookeeper.property.maxClientCnxns": str(ZOOKEEPER_CONNECTIONS_MAX),
+        "hbase.thrift.minWorkerThreads": str(GATEWAY_WORKERS),
+        # One region server is all there will ever be: waiting for more would cost 4.5 s of every start.
+        "hbase.master.wait.on.regionservers.mintostart": "1",
+        "hbase.master.wait.on.regionservers.maxtostart": "1",
+        "hbase.regionserver.msginterval": "500",
+    }
+
+
+def site_file(settings: Mapping[str, str]) -> bytes:
+    """``settings`` in the form of hbase-site.xml."""
+    root = ElementTree.Element("configuration")
+    for name, value in settings.items():
+        entry = ElementTree.SubElement(root, "property")
+        ElementTree.SubElement(entry, "name").text = name
+        ElementTree.SubElement(entry, "value").text = value
+    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+
+
+def mark(directory: Path) -> str:
+    """The argument by which a JVM of the cluster in ``directory`` is recognised."""
+    return f"-Dpythia.cluster={directory}"
+
+
+def _java_command(java: Path, directory: Path, log: str, heap_mebibytes: int, options: Sequence[str]) -> list[str]:
+    opens = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED_PACKAGES]
+    return [
+        str(java),
+        f"-Xmx{heap_mebibytes}m",
+        *options,
+        mark(directory),
+        f"-Dpythia.log={directory / 'logs' / log}.log",
+        f"-Djava.io.tmpdir={directory / 'tmp'}",
+        "-Djava.net.preferIPv4Stack=true",
+        # Without it a JVM writes its counters into the system's directory for temporary files.
+        "-XX:-UsePerfData",
+        f"-XX:ErrorFile={directory / 'logs' / log}-crash.log",
+        *opens,
+        "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
+    ]
+
+
+def start_command(part: Part, java: Path, directory: Path, heap_mebibytes: int, thrift_port: int) -> list[str]:
+    """The command that runs one part of the cluster in the foreground."""
+    command = _java_command(java, directory, part, heap_mebibytes, [])
+    if part == "hbase":
+        return [*command, "org.apache.hadoop.hbase.master.HMaster", "start"]
+    listen = ["-p", str(thrift_port), "-b", LOOPBACK, "--infoport", "-1"]
+    return [*command, "org.apache.hadoop.hbase.thrift.ThriftServer", "start", *listen]
+
+
+def stop_command(java: Path, directory: Path) -> list[str]:
+    """The command that asks HBase to close its regions and end.
+
+    A SIGTERM does it too, but ends ZooKeeper first, whereupon the region server waits for it for 20 s.
+    """
+    quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    command = _java_command(java, directory, "stop", STOP_HEAP_MEBIBYTES, quick)
+    return [*command, "org.apache.hadoop.hbase.master.HMaster", "stop", "--shutDownCluster"]
+
+
+def class_path(directory: Path, jars: Sequence[Path]) -> str:
+    """The settings first, then the jars in the order of the list."""
+    return ":".join(map(str, (directory / "conf", *jars)))

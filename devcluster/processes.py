@@ -1,0 +1,116 @@
+"""Starting detached processes, recognising them later, and ending them.
+
+Invariant: a signal is sent only through a descriptor of the process itself (pidfd), opened before /proc was asked whether
+the pid is still ours by start time and mark; so a pid that the system gave to another process is never hit.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRecord:
+    """A process by its pid and its start time, in clock ticks since boot (field 22 of /proc/PID/stat)."""
+
+    pid: int
+    start_ticks: int
+
+
+def spawn(command: Sequence[str], environment: Mapping[str, str], output: Path) -> ProcessRecord:
+    """Start ``command`` in a session of its own, its output appended to the file ``output``.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(output), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    pid = os.posix_spawn(command[0], list(command), dict(environment), file_actions=actions, setsid=True)
+    found = _state_and_start(pid)
+    return ProcessRecord(pid, found[1] if found else 0)
+
+
+def _state_and_start(pid: int) -> tuple[str, int] | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    # The second field, the name, is in brackets and may itself hold blanks and brackets.
+    rest = text.rpartition(")")[2].split()
+    return rest[0], int(rest[19])
+
+
+def _arguments(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="surrogateescape").split("\0")
+    except OSError:
+        return []
+
+
+def is_alive(record: ProcessRecord, mark: str) -> bool:
+    """Whether the recorded process still runs: same pid, same start time, and ``mark`` among its arguments."""
+    found = _state_and_start(record.pid)
+    if found is None or found[0] in "ZX" or found[1] != record.start_ticks:
+        return False
+    return mark in _arguments(record.pid)
+
+
+def find_marked(mark: str) -> tuple[ProcessRecord, ...]:
+    """All processes of this user with ``mark`` among their arguments, whoever recorded them."""
+    records = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and mark in _arguments(int(entry.name)):
+            found = _state_and_start(int(entry.name))
+            if found is not None and found[0] not in "ZX" and _is_own(entry):
+                records.append(ProcessRecord(int(entry.name), found[1]))
+    return tuple(records)
+
+
+def _is_own(entry: Path) -> bool:
+    try:
+        return entry.stat().st_uid == os.getuid()
+    except OSError:
+        return False
+
+
+def send(record: ProcessRecord, mark: str, number: signal.Signals) -> None:
+    """Send a signal to the process, unless it is gone."""
+    with suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(record.pid)
+        try:
+            if is_alive(record, mark):
+                signal.pidfd_send_signal(descriptor, number)
+        finally:
+            os.close(descriptor)
+
+
+def wait_gone(record: ProcessRecord, mark: str, timeout_seconds: float) -> bool:
+    """Wait until the process has ended; False when it has not within the limit."""
+    try:
+        descriptor = os.pidfd_open(record.pid)
+    except ProcessLookupError:
+        return True
+    try:
+        if is_alive(record, mark):
+            poller = select.poll()
+            poller.register(descriptor, select.POLLIN)
+            poller.poll(timeout_seconds * 1_000)
+    finally:
+        os.close(descriptor)
+    _reap(record.pid)
+    return not is_alive(record, mark)
+
+
+def _reap(pid: int) -> None:
+    """Where the process is a child of this one, take its exit status so that it does not linger as a zombie."""
+    with suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)

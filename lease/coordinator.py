@@ -1,0 +1,136 @@
+"""What this room asks of a coordination service, as one small Protocol: versioned nodes and an atomic multi.
+
+ZooKeeper answers it through kazoo, and a twin in memory for tests. A write ends in one of three ways, ``Applied``,
+``Rejected`` or ``Unknown`` (the types of the cell store), and is never repeated in here: whoever sent an ambiguous write
+reads and compares. Both adapters pass ``tests/contract/test_coordinator.py``.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from lease.errors import LeaseError
+from store import Applied, CompareAndSet, Rejected, Unknown
+
+__all__ = [
+    "Applied", "Check", "CompareAndSet", "Coordinator", "Create", "Node", "Operation", "Rejected", "SetData", "Unknown",
+    "ZnodePaths", "create_root",
+]  # fmt: skip
+
+DEFAULT_ROOT = "/pythia"
+_ROOT = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What a node held when it was read. ``version`` grows by one with every write and is 0 after its creation."""
+
+    data: bytes
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The node stands at this version."""
+
+    path: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetData:
+    """Replace the node's data if it stands at ``version`` (``None``: at any, but it must exist)."""
+
+    path: str
+    data: bytes
+    version: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Make the node, which must not exist, under a parent that does. ``ephemeral``: it goes when the session ends."""
+
+    path: str
+    data: bytes
+    ephemeral: bool = False
+
+
+Operation = Check | SetData | Create
+
+
+class Coordinator(Protocol):
+    """A tree of small versioned nodes with sessions. Safe to call from several threads at once.
+
+    Every call ends within ``timeout_ms``, waiting for a connection included. Reads raise ``CoordinatorUnavailable`` when no
+    answer came; any call raises ``CoordinatorRefused`` where the service refuses the request as such.
+    """
+
+    def read(
+        self, path: str, *, timeout_ms: float, synced: bool = False, changed: threading.Event | None = None
+    ) -> Node | None:
+        """The node, or ``None`` when there is none.
+
+        ``synced``: not older than the moment of the call, where a plain read may come from a server that lags behind.
+        ``changed`` is set, once, when the node is created, written or removed after this read, or when the service can no
+        longer promise to say so; it may also be set for no reason.
+        """
+        ...
+
+    def children(self, path: str, *, timeout_ms: float) -> list[str]:
+        """The names of the node's children, sorted; none where the node does not exist."""
+        ...
+
+    def commit(self, operations: Sequence[Operation], *, timeout_ms: float) -> CompareAndSet:
+        """All operations, or none. ``Unknown``: they may have taken place, may not have, or *may yet*."""
+        ...
+
+    def session_id(self) -> int | None:
+        """Which session ephemeral nodes would belong to now; ``None`` while there is none."""
+        ...
+
+    def close(self) -> None:
+        """End the session: its ephemeral nodes go. Later reads raise ``CoordinatorUnavailable``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ZnodePaths:
+    """Where one installation keeps its nodes. ``root`` is absolute, such as ``/pythia``. Raises ``ValueError``."""
+
+    root: str = DEFAULT_ROOT
+
+    def __post_init__(self) -> None:
+        if _ROOT.fullmatch(self.root) is None:
+            raise ValueError(f"a znode root looks like /pythia or /team/pythia, not {self.root!r}")
+
+    @property
+    def lease(self) -> str:
+        """The lease record."""
+        return f"{self.root}/lease"
+
+    @property
+    def epoch(self) -> str:
+        """The epoch record."""
+        return f"{self.root}/epoch"
+
+    @property
+    def members(self) -> str:
+        """The parent of the ephemeral member nodes."""
+        return f"{self.root}/members"
+
+    def parents(self) -> list[str]:
+        """Every node that must exist before the records and members do, outermost first."""
+        steps = self.root.split("/")
+        return ["/".join(steps[: end + 1]) for end in range(1, len(steps))] + [self.members]
+
+
+def create_root(coordinator: Coordinator, paths: ZnodePaths, timeout_ms: float) -> None:
+    """Make the parent nodes, whoever else does the same at the same time. Raises ``LeaseError`` when it stays unknown."""
+    for path in paths.parents():
+        result = coordinator.commit([Create(path, b"")], timeout_ms=timeout_ms)
+        if isinstance(result, Unknown) and coordinator.read(path, timeout_ms=timeout_ms, synced=True) is None:
+            raise LeaseError(f"the znode {path} could not be made: {result.reason}")

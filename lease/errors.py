@@ -1,0 +1,31 @@
+"""What can go wrong between a process and the coordinator that holds the lease, and which of it is worth another try."""
+
+from __future__ import annotations
+
+
+class LeaseError(Exception):
+    """Base of all errors of this room. ``retriable``: the same call may succeed later."""
+
+    retriable = False
+
+
+class CoordinatorUnavailable(LeaseError):
+    """The coordinator did not answer a read within its limit. Nothing is known, and nothing was changed by the read."""
+
+    retriable = True
+
+
+class CoordinatorRefused(LeaseError):
+    """The coordinator refuses the request as such (no permission, quota): an operator has to act."""
+
+
+class RecordInvalid(LeaseError, ValueError):
+    """A stored record cannot be understood. Nobody may serve by it, and nobody may take over from it, until it is mended."""
+
+
+class InvalidLeaseSettings(LeaseError, ValueError):
+    """Settings under which a lease could not be kept, or would not be safe; the text says why."""
+
+
+class StillHeld(LeaseError, RuntimeError):
+    """A candidate was asked to try for the lease while the tenure that it gave out is still held: release that first."""

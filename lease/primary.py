@@ -1,0 +1,42 @@
+"""How clients and standbys find the primary: they read the lease, and are told when it changes.
+
+What it says is a hint. The lease may have lapsed since, or its holder may just be dead; the one who answers there as
+primary is right, whatever was read here.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from lease.coordinator import DEFAULT_ROOT, Coordinator, ZnodePaths
+from lease.records import LeaseRecord
+
+READ_TIMEOUT_MS = 5000
+
+
+class PrimaryFinder:
+    """Reads one installation's lease. Safe to use from several threads."""
+
+    def __init__(
+        self, coordinator: Coordinator, root: str = DEFAULT_ROOT, *, timeout_ms: float = READ_TIMEOUT_MS
+    ) -> None:
+        self._coordinator = coordinator
+        self._paths = ZnodePaths(root)
+        self._timeout_ms = timeout_ms
+        self._changed = threading.Event()
+
+    def current(self) -> LeaseRecord | None:
+        """The lease record, or ``None`` when there is none or its holder released it.
+
+        Raises ``CoordinatorUnavailable`` when no answer came within ``timeout_ms``, ``RecordInvalid`` for rubbish.
+        """
+        node = self._coordinator.read(self._paths.lease, timeout_ms=self._timeout_ms, changed=self._changed)
+        if node is None:
+            return None
+        record = LeaseRecord.parse(node.data)
+        return None if record.released else record
+
+    def wait(self, wait_ms: float) -> None:
+        """Wait until the lease changes after the last ``current()``, a renewal included, or ``wait_ms`` are over."""
+        self._changed.wait(wait_ms / 1000)
+        self._changed.clear()

@@ -1,0 +1,173 @@
+"""The two records that say who may serve, and which timestamps are theirs.
+
+Both are small JSON objects with a format version. Invariant: ``parse`` gives back exactly what ``encode`` wrote, or
+raises ``RecordInvalid``. A record that is not understood, or was written by a newer format, is never read as "free": it
+would be a takeover by misreading.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+from lease.errors import RecordInvalid
+
+FORMAT = 1
+RECORD_BYTES_MAX = 16_384
+TIMESTAMP_MAX = 2**63 - 1
+ADDRESSES_MAX = 16
+LEASE_MS_MIN = 100
+LEASE_MS_MAX = 600_000
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_ADDRESS = re.compile(r"[^\s:/]{1,253}:([0-9]{1,5})|\[[0-9A-Fa-f:.%]{2,60}\]:([0-9]{1,5})")
+
+RecordType = TypeVar("RecordType")
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRecord:
+    """Who serves. ``nonce`` is drawn anew for every tenure, so that a holder knows its own writes again.
+
+    ``addresses`` are ``host:port``. ``epoch`` is the first timestamp of the holder's range. ``lease_ms`` is how long the
+    holder may believe in one write of this record: a standby waits by the *holder's* number, whatever its own settings.
+    Raises ``RecordInvalid`` for values that cannot be.
+    """
+
+    holder: str
+    nonce: str
+    addresses: tuple[str, ...]
+    epoch: int
+    released: bool
+    lease_ms: int
+
+    def __post_init__(self) -> None:
+        check_name("holder", self.holder)
+        check_name("nonce", self.nonce)
+        check_addresses(self.addresses)
+        _check_number("epoch", self.epoch, 1, TIMESTAMP_MAX)
+        _check_number("lease_ms", self.lease_ms, LEASE_MS_MIN, LEASE_MS_MAX)
+        _require(isinstance(self.released, bool), f"released is true or false, not {self.released!r}")
+
+    def encode(self) -> bytes:
+        """The record as it is stored."""
+        return _encode(asdict(self))
+
+    @classmethod
+    def parse(cls, data: bytes) -> LeaseRecord:
+        """The record from stored bytes. Raises ``RecordInvalid`` with what is wrong and what to do."""
+        return _parse("lease", data, _LEASE_FIELDS, _lease_from)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRecord:
+    """The range of timestamps ``epoch <= timestamp < ceiling`` that belongs to one tenure."""
+
+    epoch: int
+    ceiling: int
+
+    def __post_init__(self) -> None:
+        _check_number("epoch", self.epoch, 1, TIMESTAMP_MAX)
+        _check_number("ceiling", self.ceiling, self.epoch + 1, TIMESTAMP_MAX)
+
+    def encode(self) -> bytes:
+        """The record as it is stored."""
+        return _encode(asdict(self))
+
+    @classmethod
+    def parse(cls, data: bytes) -> EpochRecord:
+        """The record from stored bytes. Raises ``RecordInvalid`` with what is wrong and what to do."""
+        return _parse("epoch", data, _EPOCH_FIELDS, lambda fields: EpochRecord(**fields))
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A process that takes part: its holder name, its role (``primary``, ``standby``, …) and its address."""
+
+    holder: str
+    role: str
+    address: str
+
+    def __post_init__(self) -> None:
+        check_name("holder", self.holder)
+        check_name("role", self.role)
+        check_addresses((self.address,))
+
+    def encode(self) -> bytes:
+        """The record as it is stored."""
+        return _encode(asdict(self))
+
+    @classmethod
+    def parse(cls, data: bytes) -> Member:
+        """The record from stored bytes. Raises ``RecordInvalid`` with what is wrong and what to do."""
+        return _parse("member", data, _MEMBER_FIELDS, lambda fields: Member(**fields))
+
+
+_LEASE_FIELDS = frozenset({"holder", "nonce", "addresses", "epoch", "released", "lease_ms"})
+_EPOCH_FIELDS = frozenset({"epoch", "ceiling"})
+_MEMBER_FIELDS = frozenset({"holder", "role", "address"})
+
+
+def check_name(what: str, name: object) -> None:
+    """Raise ``RecordInvalid`` unless ``name`` can stand in a record and in a znode's path."""
+    valid = isinstance(name, str) and _NAME.fullmatch(name) is not None
+    _require(valid, f"{what} is 1 to 100 letters, digits, '.', '_' or '-', not {name!r}")
+
+
+def check_addresses(addresses: object) -> None:
+    """Raise ``RecordInvalid`` unless ``addresses`` is a tuple of 1 to 16 ``host:port``."""
+    valid = isinstance(addresses, tuple) and 1 <= len(addresses) <= ADDRESSES_MAX
+    _require(valid and all(map(_is_address, addresses)), f"addresses are 1 to {ADDRESSES_MAX} host:port, not {addresses!r}")
+
+
+def _is_address(address: object) -> bool:
+    match = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
+    return match is not None and 1 <= int(match[1] or match[2]) <= 65_535
+
+
+def _check_number(what: str, number: object, least: int, most: int) -> None:
+    valid = type(number) is int and least <= number <= most
+    _require(valid, f"{what} lies in {least}…{most}, not {number!r}")
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise RecordInvalid(message)
+
+
+def _encode(fields: Mapping[str, Any]) -> bytes:
+    data = json.dumps({"format": FORMAT, **fields}, sort_keys=True, separators=(",", ":")).encode()
+    _require(len(data) <= RECORD_BYTES_MAX, f"a record has at most {RECORD_BYTES_MAX} bytes, not {len(data)}")
+    return data
+
+
+def _lease_from(fields: dict[str, Any]) -> LeaseRecord:
+    addresses = fields["addresses"]
+    _require(isinstance(addresses, list), f"addresses are a list, not {addresses!r}")
+    return LeaseRecord(**{**fields, "addresses": tuple(addresses)})
+
+
+def _parse(
+    kind: str, data: bytes, names: frozenset[str], build: Callable[[dict[str, Any]], RecordType]
+) -> RecordType:
+    try:
+        return build(_fields(data, names))
+    except RecordInvalid as error:
+        raise RecordInvalid(f"the stored {kind} record cannot be used: {error}") from None
+
+
+def _fields(data: bytes, names: frozenset[str]) -> dict[str, Any]:
+    _require(len(data) <= RECORD_BYTES_MAX, f"it has {len(data)} bytes, more than {RECORD_BYTES_MAX}")
+    try:
+        fields = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise RecordInvalid(f"it is not JSON: {data[:80]!r}; is this znode root used by another program?") from None
+    _require(isinstance(fields, dict) and "format" in fields, f"it has no format version: {data[:80]!r}")
+    version = fields.pop("format")
+    _require(type(version) is int and version >= 1, f"its format version is {version!r}")
+    _require(version <= FORMAT, f"it has format {version}, this program reads up to {FORMAT}: upgrade this program first")
+    _require(fields.keys() == names, f"its fields are {sorted(fields)}, not {sorted(names)}")
+    return fields

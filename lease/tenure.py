@@ -1,0 +1,169 @@
+"""A lease that is held: how long, how it is renewed, and how it ends.
+
+Invariant: ``is_held()`` never returns to true. Once it said false, to any thread, the tenure has ended for good, even when
+an answer arrives a moment later that would have prolonged it: whoever saw false may already have told others. While the
+coordinator cannot be reached the tenure lasts until its own monotonic deadline, not a session's opinion, ends it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable
+
+from lease.coordinator import Applied, Operation
+from lease.errors import LeaseError, RecordInvalid
+from lease.records import EpochRecord, LeaseRecord
+from lease.registry import Registry, StoredEpoch, StoredLease
+from lease.rules import raised_ceiling, valid_until_ms
+
+WRITES_PER_CALL_MAX = 3
+"""How often one call of ``renew`` or ``release`` sends its write: again only when a read showed that it did not land."""
+
+
+class Tenure:
+    """The right to serve, with the timestamps ``epoch <= timestamp < ceiling``. Made by ``Candidate.attempt``.
+
+    ``is_held``, ``epoch`` and ``ceiling`` may be asked by any thread; ``renew`` and ``release`` wait for one another.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        lease: StoredLease,
+        epoch: StoredEpoch,
+        sent_ms: float,
+        after_renewal: Callable[[], None],
+    ) -> None:
+        self._registry = registry
+        self._lease = lease
+        self._epoch = epoch
+        self._after_renewal = after_renewal
+        self._valid_until_ms = valid_until_ms(sent_ms, registry.settings)
+        self._unresolved_since_ms: float | None = None
+        self._ended = False
+        self._state = threading.Lock()
+        self._writing = threading.Lock()
+
+    @property
+    def epoch(self) -> int:
+        """The first timestamp of the range; it names the epoch and is never handed out itself."""
+        return self._epoch.record.epoch
+
+    @property
+    def ceiling(self) -> int:
+        """The exclusive upper bound of the timestamps that may be handed out; only ever moves up."""
+        return self._epoch.record.ceiling
+
+    @property
+    def record(self) -> LeaseRecord:
+        """The lease record as this tenure asserts it."""
+        return self._lease.record
+
+    def is_held(self) -> bool:
+        """Whether this process may serve, by its monotonic clock alone: no I/O. False is final."""
+        with self._state:
+            if not self._ended and self._registry.monotonic_ms() >= self._valid_until_ms:
+                self._ended = True
+            return not self._ended
+
+    def renew(self, *, reached: int = 0) -> bool:
+        """Re-assert the lease, and move the ceiling up when less than half of ``ceiling_ahead_ms`` is left.
+
+        ``reached`` is the largest timestamp handed out so far, for when timestamps run ahead of the clock. Blocks for
+        a few ``request_timeout_ms`` at most. False: the lease is lost for good. True also when the coordinator did not
+        answer but the last confirmed renewal still counts: call again at the next interval.
+        """
+        with self._writing:
+            for _ in range(WRITES_PER_CALL_MAX):
+                if not self.is_held():
+                    return False
+                if self._renew_once(reached):
+                    break
+        self._after_renewal()
+        return self.is_held()
+
+    def release(self) -> None:
+        """Stop holding, then mark the record released so that a standby takes over at once.
+
+        Where that cannot be written the standby waits out the lease instead: nothing is raised.
+        """
+        self._end()
+        with self._writing:
+            for _ in range(WRITES_PER_CALL_MAX):
+                if self._release_once():
+                    return
+
+    def _end(self) -> None:
+        with self._state:
+            self._ended = True
+
+    def _renew_once(self, reached: int) -> bool:
+        """Send the renewal; true when there is nothing more to try in this call."""
+        sent_ms = self._registry.monotonic_ms()
+        epoch = self._wanted_epoch(reached)
+        try:
+            result = self._registry.commit(self._renewal(epoch))
+            if isinstance(result, Applied):
+                self._confirm(sent_ms, self._lease.version + 1, epoch)
+                return True
+            if self._unresolved_since_ms is None:
+                self._unresolved_since_ms = sent_ms
+            return self._resolve()
+        except RecordInvalid:
+            self._end()
+            return True
+        except LeaseError:
+            return True
+
+    def _wanted_epoch(self, reached: int) -> StoredEpoch:
+        record, now = self._epoch.record, self._registry.now()
+        ceiling = raised_ceiling(record.ceiling, now, max(reached, record.epoch), self._registry.ahead)
+        if ceiling is None:
+            return self._epoch
+        return StoredEpoch(EpochRecord(record.epoch, ceiling), self._epoch.version + 1)
+
+    def _renewal(self, epoch: StoredEpoch) -> list[Operation]:
+        operations = [self._registry.put_lease(self._lease.record, self._lease.version)]
+        if epoch is not self._epoch:
+            operations.append(self._registry.put_epoch(epoch.record, self._epoch.version))
+        return operations
+
+    def _resolve(self) -> bool:
+        """After a write that was not plainly applied: read what is stored, and compare the nonce.
+
+        A rejection may come from our own earlier write that landed late, so it is read like an ambiguous end.
+        """
+        lease, epoch = self._registry.read_lease(), self._registry.read_epoch()
+        if lease is None or lease.record != self._lease.record or epoch is None or epoch.record.epoch != self.epoch:
+            self._end()
+        elif lease.version != self._lease.version:
+            # Which of the unresolved writes landed is not known: count from the earliest.
+            assert self._unresolved_since_ms is not None
+            self._confirm(self._unresolved_since_ms, lease.version, epoch)
+        elif epoch.version != self._epoch.version:
+            self._end()
+        else:
+            return False
+        return True
+
+    def _confirm(self, sent_ms: float, lease_version: int, epoch: StoredEpoch) -> None:
+        with self._state:
+            if self._registry.monotonic_ms() >= self._valid_until_ms:
+                self._ended = True
+            self._valid_until_ms = max(self._valid_until_ms, valid_until_ms(sent_ms, self._registry.settings))
+            self._lease = StoredLease(self._lease.record, lease_version)
+            self._epoch = epoch
+            self._unresolved_since_ms = None
+
+    def _release_once(self) -> bool:
+        released = dataclasses.replace(self._lease.record, released=True)
+        try:
+            result = self._registry.commit([self._registry.put_lease(released, self._lease.version)])
+            lease = None if isinstance(result, Applied) else self._registry.read_lease()
+        except LeaseError:
+            return True
+        if lease is None or lease.record != self._lease.record:
+            return True
+        self._lease = lease
+        return False

@@ -1,0 +1,164 @@
+"""What Pythia asks of a store of cells, as one small Protocol.
+
+The store is plain HBase, seen through its Thrift gateway, or a twin in memory: a table holds rows in the order of
+their keys, a row holds columns ``b"family:qualifier"``, a column holds *cells*: values with a 64-bit timestamp, newest
+first. Everything above this room names exact timestamps; nothing here knows what a transaction is.
+
+Both adapters pass the tests in ``tests/contract/test_cell_store.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+ROW_KEY_BYTES_MAX = 32_767
+"""HBase keeps a row key's length in a signed 16-bit integer."""
+
+TIMESTAMP_MAX = 2**63 - 1
+"""The largest cell timestamp: HBase keeps them as signed 64-bit integers."""
+
+ALL_VERSIONS = 2**31 - 1
+"""``Family.versions_max`` of a family that never drops a version by itself."""
+
+
+class Cell(NamedTuple):
+    """One version of one column."""
+
+    value: bytes
+    timestamp: int
+
+
+Row = Mapping[bytes, Cell]
+"""Of one row: column ``b"family:qualifier"`` → its newest cell below the bound that the read named."""
+
+
+class RowPut(NamedTuple):
+    """Columns to write in one row; all land, or none (HBase writes a row atomically)."""
+
+    row: bytes
+    columns: Mapping[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A column family: its name, and how many versions of a column the store keeps."""
+
+    name: str
+    versions_max: int = ALL_VERSIONS
+
+
+class KeyRange(NamedTuple):
+    """Rows with ``start <= key < stop``; an empty ``stop`` means up to the end of the table."""
+
+    start: bytes
+    stop: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The compare-and-set took place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The compare-and-set did not take place: what it expected was not what is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """No answer came: the compare-and-set may have taken place, may not have, or *may yet*. Read, then decide."""
+
+    reason: str
+
+
+CompareAndSet = Applied | Rejected | Unknown
+
+
+class CellStore(Protocol):
+    """Tables of cells. Safe to call from several threads at once.
+
+    In every call ``table`` is a name, ``columns`` a non-empty choice of families (``b"f"``) and columns
+    (``b"f:qualifier"``), and ``before`` an *exclusive* upper bound on cell timestamps (``None``: no bound).
+
+    Errors: ``StoreUnavailable`` when the gateway or the store could not be asked within the store's own limits (reads
+    and writes have been retried on a fresh connection before it is raised: both are idempotent), ``TableMissing``,
+    ``InvalidCell`` for keys, columns and timestamps that the store could not hold.
+    """
+
+    def create_table(self, table: str, families: Sequence[Family]) -> None:
+        """Make a table. ``TableExists`` when it is there already."""
+        ...
+
+    def drop_table(self, table: str) -> None:
+        """Remove a table with all its cells."""
+        ...
+
+    def table_names(self) -> list[str]:
+        """Every table of the store, sorted."""
+        ...
+
+    def families(self, table: str) -> dict[str, Family]:
+        """The families of a table by name."""
+        ...
+
+    def regions(self, table: str) -> list[KeyRange]:
+        """The table's key space as the ranges in which the store keeps it, in order, without gaps."""
+        ...
+
+    def get(self, table: str, row: bytes, columns: Sequence[bytes], *, before: int | None = None) -> Row:
+        """The newest cell below ``before`` of each chosen column of one row; empty when there is none."""
+        ...
+
+    def get_many(
+        self, table: str, rows: Sequence[bytes], columns: Sequence[bytes], *, before: int | None = None
+    ) -> dict[bytes, Row]:
+        """``get`` for many rows in one request; rows without a cell are left out."""
+        ...
+
+    def versions(
+        self, table: str, row: bytes, column: bytes, *, before: int | None = None, limit: int
+    ) -> list[Cell]:
+        """Up to ``limit`` cells of one column below ``before``, newest first."""
+        ...
+
+    def scan(
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes],
+        *,
+        before: int | None = None,
+        batch_rows: int = 500,
+        reverse: bool = False,
+    ) -> Iterator[tuple[bytes, Row]]:
+        """Rows of a range in key order (``reverse``: from the last to the first), each with its newest cells.
+
+        Fetched ``batch_rows`` at a time. Not a snapshot: rows written meanwhile may or may not be met, each row whole.
+        It survives a lost connection by going on after the last row it gave. The connection it uses goes back to the
+        pool between batches, so an abandoned iterator holds nothing.
+        """
+        ...
+
+    def put(self, table: str, puts: Sequence[RowPut], timestamp: int) -> None:
+        """Write rows, every cell at ``timestamp``. Each row is atomic, the whole is not; repeating it is harmless."""
+        ...
+
+    def delete(self, table: str, rows: Sequence[bytes], timestamp: int) -> None:
+        """Remove every cell of the rows at or below ``timestamp``; *later* puts at or below it may stay hidden too."""
+        ...
+
+    def compare_and_set(
+        self, table: str, row: bytes, *, check: bytes, expected: bytes | None, put: bytes, value: bytes
+    ) -> CompareAndSet:
+        """Put column ``put`` if the newest cell of column ``check`` holds ``expected`` (``None``: has no cell).
+
+        The cell gets the store's own time as its timestamp. ``expected`` and ``value`` are not empty: HBase's gateway
+        cannot tell an empty value from an absent cell. Never retried in here: an ambiguous end is ``Unknown``.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back connections; later calls raise ``StoreUnavailable``."""
+        ...

@@ -1,0 +1,194 @@
+"""A mapping that exists is valid, says what is wrong where it is not, and comes back from its JSON as it was."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import types as spark
+
+from client.spark import column_types
+from client.spark.errors import InvalidMapping
+from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
+
+FLIGHTS = spark.StructType(
+    [
+        spark.StructField("carrier", spark.StringType()),
+        spark.StructField("day", spark.DateType(), nullable=False),
+        spark.StructField("delay", spark.DoubleType()),
+        spark.StructField("price", spark.DecimalType(12, 2)),
+        spark.StructField("noticed", spark.TimestampType()),
+    ]
+)
+MAPPING = TableMapping.from_schema("flights", FLIGHTS, row_key=["day", "carrier"], families={"price": "money"})
+
+
+def test_a_schema_becomes_a_mapping_and_back() -> None:
+    assert MAPPING.row_key == ("day", "carrier")
+    assert MAPPING.columns == (
+        KeyColumn("carrier", "string"),
+        KeyColumn("day", "date"),
+        ValueColumn("delay", "double", "f", "delay"),
+        ValueColumn("price", "decimal(12,2)", "money", "price"),
+        ValueColumn("noticed", "timestamp", "f", "noticed"),
+    )
+    assert [column.name for column in MAPPING.key_columns] == ["day", "carrier"]
+    assert MAPPING.families == ("f", "money")
+    assert MAPPING.conflict_level == "row"
+    assert MAPPING.to_struct().simpleString() == FLIGHTS.simpleString()
+    assert [field.nullable for field in MAPPING.to_struct()] == [False, False, True, True, True]
+
+
+def test_a_mapping_comes_back_from_json() -> None:
+    assert TableMapping.from_json(MAPPING.to_json()) == MAPPING
+
+
+NAMES = st.text("abcXYZ_ äß:", min_size=1, max_size=6)
+TYPES = st.sampled_from([*column_types.KNOWN_TYPES[:-1], "decimal(38,18)", "long"])
+KEY_TYPES = st.sampled_from(["string", "binary", "int", "bigint", "timestamp"])
+
+
+@settings(deadline=None)
+@given(data=st.data(), names=st.lists(NAMES, min_size=2, max_size=8, unique_by=str.lower))
+def test_any_mapping_comes_back_from_json(data: st.DataObject, names: list[str]) -> None:
+    keys = [KeyColumn(name, data.draw(KEY_TYPES)) for name in names[: len(names) // 2]]
+    values = [ValueColumn(name, data.draw(TYPES), data.draw(st.sampled_from("fgh"))) for name in names[len(keys) :]]
+    mapping = TableMapping("t", tuple(key.name for key in reversed(keys)), (*values, *keys), "cell")
+    again = TableMapping.from_json(mapping.to_json())
+    assert again == mapping
+    assert again.to_struct() == mapping.to_struct()
+
+
+KEY = KeyColumn("k", "int")
+VALUE = ValueColumn("v", "int")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("t", (), (VALUE,)), "needs at least one row key column"),
+        (("t", ("x",), (KEY, VALUE)), "'x' of table 't' is not among its key columns"),
+        (("t", ("v",), (KEY, VALUE)), "'v' of table 't' is not among its key columns"),
+        (("t", ("k",), (KEY, KeyColumn("l", "int"), VALUE)), "must name each key column once"),
+        (("t", ("k", "k"), (KEY, VALUE)), "must name each key column once"),
+        (("t", ("k",), (KEY,)), "at least one column that is not part of the row key"),
+        (("t", ("k",), (KEY, VALUE, ValueColumn("V", "int"))), "'v' and 'V' of table 't' have the same name"),
+        (("t", ("k",), (KEY, VALUE, VALUE)), "have the same name"),
+        (("t", ("k",), (KEY, VALUE, ValueColumn("w", "int", "f", "v"))), "share the cell 'f:v'"),
+        (("t:u:v", ("k",), (KEY, VALUE)), "no table name"),
+        (("", ("k",), (KEY, VALUE)), "no table name"),
+        (("t", ("k",), (KEY, VALUE), "table"), "'cell' or 'row', not 'table'"),
+    ],
+)
+def test_a_mapping_that_contradicts_itself_is_refused(arguments: tuple[Any, ...], text: str) -> None:
+    with pytest.raises(InvalidMapping) as caught:
+        TableMapping(*arguments)
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("type_name", "text"),
+    [
+        ("varchar(3)", "unknown type 'varchar(3)'; known are string, binary,"),
+        ("void", "unknown type"),
+        ("array<int>", "column 'v': nested types are not supported: array<int>"),
+        ("struct<a:int>", "nested types are not supported: struct<a:int>"),
+        ("map<string,int>", "nested types"),
+        ("decimal", "needs its precision and scale"),
+        ("decimal(39,0)", "the precision lies in 1…38"),
+        ("decimal(3,4)", "the scale in 0…precision"),
+        ("decimal(3,-1)", "the scale in 0…precision"),
+    ],
+)
+def test_types_that_are_not_supported_are_refused(type_name: str, text: str) -> None:
+    with pytest.raises(InvalidMapping) as caught:
+        ValueColumn("v", type_name)
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("type_name", ["float", "double", "decimal(5,0)"])
+def test_types_without_an_order_of_bytes_are_refused_in_row_keys(type_name: str) -> None:
+    with pytest.raises(InvalidMapping, match="row key column 'k' is of type .*: float, double and decimal cannot"):
+        KeyColumn("k", type_name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("v", "int", "f", "\x00row"), "reserved"),
+        (("v", "int", "f:g"), "no name for a column family"),
+        (("v", "int", ""), "no name for a column family"),
+        (("", "int"), "needs a name"),
+    ],
+)
+def test_cells_that_cannot_be_are_refused(arguments: tuple[str, ...], text: str) -> None:
+    with pytest.raises(InvalidMapping, match=text):
+        ValueColumn(*arguments)
+
+
+def test_types_have_one_spelling() -> None:
+    spelled = {name: column_types.normalise(name) for name in ("LONG", " byte", "integer", "Decimal( 5, 2 )", "short")}
+    assert list(spelled.values()) == ["bigint", "tinyint", "int", "decimal(5,2)", "smallint"]
+
+
+@pytest.mark.parametrize("keywords", [{"row_key": ["nosuch"]}, {"row_key": ["day"], "families": {"nosuch": "g"}}])
+def test_from_schema_refuses_unknown_columns(keywords: dict[str, Any]) -> None:
+    with pytest.raises(InvalidMapping, match="unknown column 'nosuch'; the schema has carrier, day, delay"):
+        TableMapping.from_schema("flights", FLIGHTS, **keywords)
+
+
+def test_from_schema_refuses_a_family_for_a_key_column() -> None:
+    with pytest.raises(InvalidMapping, match="'day' is part of the row key and has no family"):
+        TableMapping.from_schema("flights", FLIGHTS, row_key=["day"], families={"day": "g"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "null", "{}", '{"format": 1}', '{"format": 1, "table": 3, "row_key": [], "columns": []}', "\x00"],
+)
+def test_what_is_no_mapping_is_refused(text: str) -> None:
+    with pytest.raises(InvalidMapping):
+        TableMapping.from_json(text)
+
+
+def test_a_mapping_of_a_newer_format_is_refused_by_its_number() -> None:
+    newer = json.dumps({**json.loads(MAPPING.to_json()), "format": 2})
+    with pytest.raises(InvalidMapping, match="format 1, not 2"):
+        TableMapping.from_json(newer)
+
+
+def test_a_dataframe_that_does_not_fit_is_told_every_difference() -> None:
+    schema = spark.StructType(
+        [
+            spark.StructField("Carrier", spark.StringType()),
+            spark.StructField("day", spark.StringType()),
+            spark.StructField("delay", spark.FloatType()),
+            spark.StructField("noticed", spark.TimestampType()),
+            spark.StructField("more", spark.IntegerType()),
+        ]
+    )
+    with pytest.raises(InvalidMapping) as caught:
+        MAPPING.check_writable(schema)
+    for part in (
+        "the DataFrame does not fit table 'flights'",
+        "column 'day' is string, the table has date (use .cast('date'))",
+        "column 'delay' is float, the table has double",
+        "column 'more' (int) is not in the table",
+        "column 'price' (decimal(12,2)) is missing",
+    ):
+        assert part in str(caught.value)
+    assert "arrier" not in str(caught.value)
+
+
+def test_a_dataframe_in_another_order_fits() -> None:
+    MAPPING.check_writable(spark.StructType(list(reversed(FLIGHTS.fields))))
+    MAPPING.check_readable(spark.StructType(FLIGHTS.fields[2:4]))
+
+
+def test_columns_are_chosen_by_name() -> None:
+    assert MAPPING.to_struct(["PRICE", "day"]).fieldNames() == ["day", "price"]
+    with pytest.raises(InvalidMapping, match="has no column nosuch; it has carrier, day, delay"):
+        MAPPING.to_struct(["nosuch"])

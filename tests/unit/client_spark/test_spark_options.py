@@ -1,0 +1,76 @@
+"""Which options a job may give, which place wins, and what an error says."""
+
+from __future__ import annotations
+
+import pytest
+
+from client import ClientSettings, InvalidRequest, SnapshotHandle, TransactionHandle
+from client.spark.errors import InvalidOption
+from client.spark.options import connection_from, parse
+
+CONNECTION = {"zookeeper": "127.0.0.1:1", "thrift": "127.0.0.1:2"}
+SETTINGS = ClientSettings("127.0.0.1:1", "127.0.0.1:2", "/here")
+TRANSACTION = TransactionHandle(30, 20, 10, SETTINGS)
+SNAPSHOT = SnapshotHandle(20, 10, SETTINGS)
+
+
+def test_the_table_is_all_that_a_job_has_to_name() -> None:
+    job = parse({"table": "t"}, CONNECTION)
+    assert (job.table, job.settings) == ("t", ClientSettings("127.0.0.1:1", "127.0.0.1:2"))
+    assert (job.transaction, job.snapshot, job.columns, job.min_partitions) == (None, None, None, 4)
+
+
+def test_options_win_over_the_connection() -> None:
+    job = parse({"Table": "t", "ZooKeeper": "127.0.0.1:3", "root": "/there"}, {**CONNECTION, "root": "/here"})
+    assert job.settings == ClientSettings("127.0.0.1:3", "127.0.0.1:2", "/there")
+
+
+def test_every_other_option() -> None:
+    job = parse({"table": "t", "columns": "a, b", "min_partitions": "9", "batch_rows": "10"}, CONNECTION)
+    assert (job.columns, job.min_partitions, job.batch_rows) == (("a", "b"), 9, 10)
+
+
+def test_a_handle_brings_its_connection() -> None:
+    assert parse({"table": "t", "transaction": TRANSACTION.to_json()}, {}).settings == SETTINGS
+    job = parse({"table": "t", "snapshot": SNAPSHOT.to_json(), "root": "/here"}, {})
+    assert (job.snapshot, job.settings) == (SNAPSHOT, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"table": "t", "tabel": "u"}, "unknown option tabel; the options are table, transaction, snapshot, columns"),
+        ({}, "the option 'table' is missing"),
+        ({"table": "t", "transaction": TRANSACTION.to_json(), "snapshot": SNAPSHOT.to_json()}, "give either"),
+        ({"table": "t", "transaction": TRANSACTION.to_json(), "root": "/there"}, "leave the option out"),
+        ({"table": "t", "columns": "a,,b"}, "a list of column names"),
+        ({"table": "t", "columns": ""}, "a list of column names"),
+        ({"table": "t", "min_partitions": "0"}, "from 1 to 10,000, not '0'"),
+        ({"table": "t", "batch_rows": "many"}, "from 1 to 100,000, not 'many'"),
+    ],
+)
+def test_options_that_cannot_be_served_are_refused(options: dict[str, str], text: str) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        parse(options, CONNECTION)
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("missing", ["zookeeper", "thrift"])
+def test_a_missing_address_is_named_with_the_places_where_it_can_be_given(missing: str) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        parse({"table": "t"}, {name: value for name, value in CONNECTION.items() if name != missing})
+    for place in (f"option {missing!r}", f"spark.pythia.{missing}", f"PYTHIA_{missing.upper()}"):
+        assert place in str(caught.value)
+
+
+@pytest.mark.parametrize("option", ["transaction", "snapshot"])
+@pytest.mark.parametrize("text", ["", "{}", "rubbish", '{"start_timestamp": 1}'])
+def test_a_handle_that_cannot_be_read_is_refused(option: str, text: str) -> None:
+    with pytest.raises(InvalidRequest):
+        parse({"table": "t", option: text}, CONNECTION)
+
+
+def test_the_configuration_wins_over_the_environment() -> None:
+    configuration = {"spark.pythia.zookeeper": "127.0.0.1:1", "spark.other": "x"}
+    environment = {"PYTHIA_ZOOKEEPER": "127.0.0.1:9", "PYTHIA_THRIFT": "127.0.0.1:2", "PYTHIA_ROOT": ""}
+    assert connection_from(configuration, environment) == CONNECTION

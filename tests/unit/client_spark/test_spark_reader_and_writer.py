@@ -1,0 +1,265 @@
+"""What tasks and the driver's process do, without Spark and without a cluster."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import types as spark
+
+from client import (
+    Aborted,
+    ClientSettings,
+    Committed,
+    NoPrimary,
+    OutcomeUnknown,
+    PythiaError,
+    TransactionAborted,
+    TransactionHandle,
+    TransactionManager,
+)
+from client.bulk import AttemptWriter
+from client.spark import codecs, connections, reader, writer
+from client.spark.collection import cycle_collection_paused
+from client.spark.errors import InvalidMapping
+from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
+from client.spark.options import SourceOptions
+from store import KeyRange, RowPut
+
+SETTINGS = ClientSettings("127.0.0.1:1", "127.0.0.1:2")
+HANDLE = TransactionHandle(30, 20, 10, SETTINGS)
+MAPPING = TableMapping("t", ("k",), (KeyColumn("k", "int"), ValueColumn("v", "string")))
+MESSAGES = (writer.WrittenRows(0, 7, 10), writer.WrittenRows(1, 9, 5))
+
+
+@dataclass
+class FakeTransaction:
+    """Ends as the test says: a result, or an error to raise."""
+
+    calls: list[str]
+    committing: Committed | Exception = field(default_factory=lambda: Committed(40))
+    rolling_back: Committed | Aborted | Exception = field(default_factory=Aborted)
+
+    def handle(self) -> TransactionHandle:
+        return HANDLE
+
+    def commit(self) -> Committed:
+        self.calls.append("commit")
+        if isinstance(self.committing, Exception):
+            raise self.committing
+        return self.committing
+
+    def rollback(self) -> Committed | Aborted:
+        self.calls.append("rollback")
+        if isinstance(self.rolling_back, Exception):
+            raise self.rolling_back
+        return self.rolling_back
+
+
+class FakeManager:
+    """A manager of one transaction that writes down what was asked of it."""
+
+    def __init__(self, **ends: Any) -> None:
+        self.calls: list[str] = []
+        self.fake_transaction = FakeTransaction(self.calls, **ends)
+        self.manifest = self
+
+    def transaction(self) -> FakeTransaction:
+        self.calls.append("begin")
+        return self.fake_transaction
+
+    def resume(self, handle: TransactionHandle) -> FakeTransaction:
+        assert handle == HANDLE
+        return self.fake_transaction
+
+    def seal(self, start_timestamp: int, job: str, winners: Sequence[tuple[int, int]]) -> None:
+        assert (start_timestamp, bool(job)) == (30, True)
+        self.calls.append(f"seal {winners}")
+
+
+Using = Callable[..., FakeManager]
+
+
+@pytest.fixture
+def using(monkeypatch: pytest.MonkeyPatch) -> Using:
+    def use(**ends: Any) -> FakeManager:
+        manager = FakeManager(**ends)
+        monkeypatch.setattr(writer, "manager_for", lambda settings: manager)
+        return manager
+
+    return use
+
+
+def a_writer(*, shared: bool = False) -> writer.PythiaWriter:
+    options = SourceOptions(SETTINGS, "t", transaction=HANDLE if shared else None)
+    return cast(writer.PythiaWriter, pickle.loads(pickle.dumps(writer.PythiaWriter(options, MAPPING))))
+
+
+def test_a_job_with_its_own_transaction_seals_and_commits(using: Using) -> None:
+    manager = using()
+    a_writer().commit(MESSAGES)
+    assert manager.calls == ["begin", "seal [(0, 7), (1, 9)]", "commit"]
+
+
+def test_a_job_in_a_given_transaction_only_seals(using: Using) -> None:
+    manager = using()
+    a_writer(shared=True).commit(MESSAGES)
+    assert manager.calls == ["seal [(0, 7), (1, 9)]"]
+
+
+def test_a_partition_without_a_message_is_not_sealed_away(using: Using) -> None:
+    manager = using()
+    with pytest.raises(PythiaError, match="1 partitions of the job did not report"):
+        a_writer().commit([*MESSAGES, None])
+    assert manager.calls == ["begin"]
+
+
+def test_a_commit_whose_answer_was_lost_is_settled_as_committed(using: Using) -> None:
+    manager = using(committing=OutcomeUnknown(30, 1), rolling_back=Committed(40))
+    a_writer().commit(MESSAGES)
+    assert manager.calls[-2:] == ["commit", "rollback"]
+
+
+def test_a_commit_whose_answer_was_lost_is_settled_as_aborted(using: Using) -> None:
+    using(committing=OutcomeUnknown(30, 1))
+    with pytest.raises(TransactionAborted):
+        a_writer().commit(MESSAGES)
+
+
+def test_a_commit_that_nobody_answers_for_stays_unknown(using: Using) -> None:
+    using(committing=OutcomeUnknown(30, 1), rolling_back=NoPrimary(1, "none"))
+    with pytest.raises(OutcomeUnknown):
+        a_writer().commit(MESSAGES)
+
+
+def test_a_refused_commit_is_raised_as_it_is(using: Using) -> None:
+    manager = using(committing=TransactionAborted(30, "a conflict"))
+    with pytest.raises(TransactionAborted, match="a conflict"):
+        a_writer().commit(MESSAGES)
+    assert manager.calls[-1] == "commit"
+
+
+def test_abort_rolls_back(using: Using, caplog: pytest.LogCaptureFixture) -> None:
+    manager = using()
+    a_writer().abort([None, MESSAGES[0], None])
+    assert manager.calls == ["begin", "rollback"]
+    assert not caplog.records
+
+
+def test_abort_after_a_commit_that_took_effect_undoes_nothing_and_says_so(
+    using: Using, caplog: pytest.LogCaptureFixture
+) -> None:
+    using(rolling_back=Committed(40))
+    a_writer().abort(MESSAGES)
+    assert "transaction 30 had committed" in caplog.text
+
+
+def test_abort_leaves_a_given_transaction_to_its_owner(using: Using, caplog: pytest.LogCaptureFixture) -> None:
+    manager = using()
+    with caplog.at_level(logging.WARNING):
+        a_writer(shared=True).abort([None])
+    assert manager.calls == []
+    assert "cannot commit any more" in caplog.text
+
+
+def test_write_is_for_tasks_only(using: Using) -> None:
+    using()
+    with pytest.raises(PythiaError, match="within a Spark task"):
+        a_writer().write(iter(()))
+
+
+def test_batches_are_written_in_bounded_pieces() -> None:
+    pieces: list[int] = []
+
+    class FakeAttemptWriter:
+        def write(self, puts: Sequence[RowPut]) -> None:
+            pieces.append(len(puts))
+
+    attempt_writer = cast(AttemptWriter, FakeAttemptWriter())
+    batches = [a_batch(range(5)), a_batch(range(0)), a_batch(range(2))]
+    assert writer.write_batches(attempt_writer, codecs.RowEncoder(MAPPING), batches, 2) == 7
+    assert pieces == [2, 2, 1, 2]
+
+
+def a_batch(keys: range) -> pa.RecordBatch:
+    return pa.record_batch([pa.array(keys, pa.int32()), pa.array(["x"] * len(keys), pa.string())], ["k", "v"])
+
+
+def rows(*sizes: int) -> Iterator[codecs.ScannedRow]:
+    for index, size in enumerate(sizes):
+        yield bytes([index]), {b"f:v": b"x" * size}
+
+
+def test_read_batches_end_at_their_number_of_rows_or_bytes() -> None:
+    def sizes(rows_max: int, bytes_max: int, *row_sizes: int) -> list[int]:
+        return [len(batch) for batch in reader.batches(rows(*row_sizes), rows_max, bytes_max)]
+
+    assert sizes(2, 1000, 1, 1, 1, 1, 1) == [2, 2, 1]
+    assert sizes(2, 1000, 1, 1) == [2]
+    assert sizes(100, 10, 9, 4, 4, 4, 50, 1) == [1, 2, 2, 1]
+    assert sizes(2, 1000) == []
+
+
+def test_a_schema_that_the_table_does_not_have_cannot_be_read() -> None:
+    schema = spark.StructType([spark.StructField("v", spark.LongType())])
+    with pytest.raises(InvalidMapping, match="column 'v' is bigint, the table has string"):
+        reader.PythiaReader(SourceOptions(SETTINGS, "t"), MAPPING, schema)
+
+
+class FakeStore:
+    """A table of three regions, of which the second is empty."""
+
+    def regions(self, table: str) -> list[KeyRange]:
+        return [KeyRange(b"", b"d"), KeyRange(b"d", b"m"), KeyRange(b"m", b"")]
+
+    def scan(
+        self, table: str, key_range: KeyRange, columns: Sequence[bytes], *, batch_rows: int, reverse: bool
+    ) -> Iterator[tuple[bytes, dict[bytes, Any]]]:
+        if key_range.start != b"d":
+            yield key_range.start + (b"y" if reverse else b"b"), {}
+
+
+def test_regions_are_cut_further_only_where_they_have_rows() -> None:
+    manager = cast(TransactionManager, type("Manager", (), {"store": FakeStore()})())
+    assert reader.key_ranges(manager, MAPPING, 3) == FakeStore().regions("t")
+    ranges = reader.key_ranges(manager, MAPPING, 6)
+    assert [key_range.start[:1] for key_range in ranges] == [b"", b"m"[:0] or ranges[1].start[:1], b"d", b"m", b"m"]
+    assert len(ranges) == 5
+
+
+def test_collection_is_paused_within_the_block_only() -> None:
+    assert gc.isenabled()
+    with cycle_collection_paused():
+        assert not gc.isenabled()
+        with cycle_collection_paused():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_a_process_keeps_a_bounded_number_of_managers(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+
+    class Connected:
+        def __init__(self, settings: ClientSettings) -> None:
+            self.root = settings.root
+
+        def close(self) -> None:
+            closed.append(self.root)
+
+    monkeypatch.setattr(connections.TransactionManager, "connect", Connected)
+    settings = [ClientSettings("127.0.0.1:1", "127.0.0.1:2", f"/{index}") for index in range(6)]
+    first = connections.manager_for(settings[0])
+    for chosen in settings[1:4]:
+        connections.manager_for(chosen)
+    assert connections.manager_for(settings[0]) is first
+    connections.manager_for(settings[4])
+    assert closed == ["/1"]
+    connections.close_managers()
+    assert sorted(closed) == ["/0", "/1", "/2", "/3", "/4"]

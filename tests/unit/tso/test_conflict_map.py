@@ -1,0 +1,59 @@
+"""The conflict map: bounded, forgets oldest commits first, and says what it has forgotten."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tso.conflict_map import ConflictMap
+
+
+def test_a_commit_above_the_snapshot_is_seen_and_one_at_the_snapshot_is_not() -> None:
+    conflicts = ConflictMap(10, low_watermark=0)
+    conflicts.enter([1, 2], 50)
+    assert conflicts.written_after([9, 2], 49)
+    assert not conflicts.written_after([1, 2], 50)
+    assert not conflicts.written_after([3], 0)
+
+
+def test_the_oldest_commit_goes_first_and_raises_the_low_watermark() -> None:
+    conflicts = ConflictMap(3, low_watermark=5)
+    conflicts.enter([1], 10)
+    conflicts.enter([2], 20)
+    conflicts.enter([1], 30)
+    conflicts.enter([3], 40)
+    assert conflicts.low_watermark == 5
+    conflicts.enter([4], 50)
+    assert conflicts.low_watermark == 20, "cell 1 was written again: cell 2 had the oldest commit"
+    assert conflicts.written_after([1], 29)
+
+
+def test_any_cell_id_is_legal() -> None:
+    conflicts = ConflictMap(10, low_watermark=0)
+    conflicts.enter([0, 2**63, 2**64 - 1], 10)
+    assert conflicts.written_after([2**63], 9)
+
+
+def test_the_low_watermark_never_falls() -> None:
+    conflicts = ConflictMap(10, low_watermark=5)
+    conflicts.raise_low_watermark(9)
+    conflicts.raise_low_watermark(7)
+    assert conflicts.low_watermark == 9
+
+
+@given(
+    st.integers(1, 40),
+    st.lists(st.lists(st.integers(0, 12), max_size=5), max_size=60),
+    st.lists(st.integers(0, 12), max_size=5),
+)
+def test_what_is_above_the_low_watermark_is_never_forgotten(
+    cells_max: int, commits: list[list[int]], asked: list[int]
+) -> None:
+    conflicts, newest = ConflictMap(cells_max, low_watermark=0), dict[int, int]()
+    for index, cells in enumerate(commits):
+        conflicts.enter(cells[:cells_max], 10 * (index + 1))
+        newest |= dict.fromkeys(cells[:cells_max], 10 * (index + 1))
+        assert len(conflicts) <= cells_max
+    for snapshot in range(conflicts.low_watermark, 10 * len(commits) + 1, 5):
+        expected = any(newest.get(cell, 0) > snapshot for cell in asked)
+        assert conflicts.written_after(asked, snapshot) == expected

@@ -1,0 +1,274 @@
+"""Messages: the bytes of each kind, round trips, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wire import (
+    HEADER_BYTES,
+    AbortRequest,
+    BadRequest,
+    BeginReply,
+    BeginRequest,
+    CommitReply,
+    CommitRequest,
+    Frame,
+    FrameDecoder,
+    Kind,
+    Message,
+    NotPrimary,
+    OutcomeReply,
+    OutcomeRequest,
+    OutcomeStatus,
+    Overloaded,
+    ProtocolError,
+    Reason,
+    Role,
+    StatusReply,
+    StatusRequest,
+    decode,
+    encode,
+)
+
+NUMBERS_OF_STATUS = "".join(f"{number:02x}00000000000000" for number in range(1, 12))
+
+GOLDEN: list[tuple[Message, str]] = [
+    (BeginRequest(3), "03000000"),
+    (BeginReply(0x10, 2, 0x0F, 0x0E), "1000000000000000 0f00000000000000 0e00000000000000 02000000"),
+    (
+        CommitRequest([7, 9], [5, 8], [0, 2, 3], [1, 2**64 - 1, 2**63]),  # type: ignore[arg-type]
+        "02000000 03000000 0700000000000000 0900000000000000 0500000000000000 0800000000000000"
+        "0100000000000000 ffffffffffffffff 0000000000000080 00000000 02000000 03000000",
+    ),
+    (
+        CommitReply([0x21, 0], [Reason.COMMITTED, Reason.TOO_OLD]),  # type: ignore[arg-type]
+        "02000000 00000000 2100000000000000 0000000000000000 00 02",
+    ),
+    (AbortRequest([0x0102]), "01000000 00000000 0201000000000000"),  # type: ignore[arg-type]
+    (OutcomeRequest([1, 2]), "02000000 00000000 0100000000000000 0200000000000000"),  # type: ignore[arg-type]
+    (
+        OutcomeReply([OutcomeStatus.ABORTED, OutcomeStatus.COMMITTED, OutcomeStatus.UNDECIDED], [0, 5, 0]),  # type: ignore[arg-type]
+        "03000000 00000000 0000000000000000 0500000000000000 0000000000000000 02 01 00",
+    ),
+    (StatusRequest(), ""),
+    (
+        StatusReply(Role.PRIMARY, "a", "h:1", "é", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11),
+        NUMBERS_OF_STATUS + "01 01000000 61 03000000 683a31 02000000 c3a9",
+    ),
+    (NotPrimary("h:2", 4), "0400000000000000 03000000 683a32"),
+    (Overloaded(250), "fa000000"),
+    (BadRequest("no"), "02000000 6e6f"),
+]
+
+timestamps = st.integers(min_value=0, max_value=2**63 - 1)
+cell_ids = st.integers(min_value=0, max_value=2**64 - 1)
+texts = st.text(max_size=20)
+
+
+def commit_request(write_sets: list[tuple[int, int, list[int]]]) -> CommitRequest:
+    starts, snapshots, cells = zip(*write_sets, strict=True)
+    flat = np.array([cell for write_set in cells for cell in write_set], "<u8")
+    return CommitRequest(starts, snapshots, np.cumsum([0, *map(len, cells)]), flat)  # type: ignore[arg-type]
+
+
+def commit_reply(answers: list[tuple[int, int]]) -> CommitReply:
+    reasons = np.array([reason for _, reason in answers], "u1")
+    return CommitReply(np.where(reasons == 0, np.array([max(1, time) for time, _ in answers]), 0), reasons)
+
+
+def outcome_reply(answers: list[tuple[int, int]]) -> OutcomeReply:
+    statuses = np.array([status for _, status in answers], "u1")
+    return OutcomeReply(statuses, np.where(statuses == 1, np.array([max(1, time) for time, _ in answers]), 0))
+
+
+def status_reply(role: Role, names: list[str], numbers: list[int]) -> StatusReply:
+    holder, address, primary = names
+    return StatusReply(role, holder, address, primary, *numbers)
+
+
+some_ids = st.lists(timestamps, min_size=1, max_size=5).map(lambda ids: np.array(ids, "<i8"))
+messages: st.SearchStrategy[Message] = st.one_of(
+    st.builds(BeginRequest, st.integers(min_value=1, max_value=2**32 - 1)),
+    st.builds(
+        lambda three, count: BeginReply(sorted(three)[2], count, sorted(three)[1], sorted(three)[0]),
+        st.sets(timestamps, min_size=3, max_size=3),
+        st.integers(min_value=1, max_value=1000),
+    ),
+    st.builds(
+        commit_request,
+        st.lists(st.tuples(timestamps, timestamps, st.lists(cell_ids, max_size=4)), min_size=1, max_size=5),
+    ),
+    st.builds(commit_reply, st.lists(st.tuples(timestamps, st.sampled_from(Reason)), min_size=1, max_size=5)),
+    st.builds(AbortRequest, some_ids),
+    st.builds(OutcomeRequest, some_ids),
+    st.builds(outcome_reply, st.lists(st.tuples(timestamps, st.sampled_from(OutcomeStatus)), min_size=1, max_size=5)),
+    st.just(StatusRequest()),
+    st.builds(
+        status_reply,
+        st.sampled_from(Role),
+        st.lists(texts, min_size=3, max_size=3),
+        st.lists(timestamps, min_size=11, max_size=11),
+    ),
+    st.builds(NotPrimary, texts, timestamps),
+    st.builds(Overloaded, st.integers(min_value=0, max_value=2**32 - 1)),
+    st.builds(BadRequest, texts),
+)
+
+
+def decode_whole(data: bytes) -> list[tuple[Message, int]]:
+    decoder = FrameDecoder()
+    return [(decode(frame), frame.request_id) for frame in decoder.feed(data)]
+
+
+@pytest.mark.parametrize(("message", "payload"), GOLDEN, ids=lambda value: type(value).__name__)
+def test_the_bytes_of_each_kind_are_these(message: Message, payload: str) -> None:
+    expected = bytes.fromhex(payload)
+    header = len(expected).to_bytes(4, "little") + bytes([1, message.KIND, 0, 0]) + (77).to_bytes(8, "little")
+    assert encode(message, 77) == header + expected
+    assert decode_whole(header + expected) == [(message, 77)]
+
+
+def test_each_kind_has_a_golden_vector() -> None:
+    assert {message.KIND for message, _ in GOLDEN} == set(Kind)
+
+
+@given(messages, st.integers(min_value=0, max_value=2**64 - 1))
+def test_every_message_survives_the_journey(message: Message, request_id: int) -> None:
+    [(received, received_id)] = decode_whole(encode(message, request_id))
+    assert received == message
+    assert type(received) is type(message)
+    assert received_id == request_id
+
+
+@given(messages, st.data())
+def test_a_truncated_payload_gives_a_protocol_error(message: Message, data: st.DataObject) -> None:
+    payload = message.payload()
+    kept = data.draw(st.integers(min_value=0, max_value=max(0, len(payload) - 1)))
+    if payload:
+        with pytest.raises(ProtocolError, match=message.KIND.name):
+            decode(Frame(message.KIND, 5, payload[:kept]))
+    with pytest.raises(ProtocolError, match=message.KIND.name):
+        decode(Frame(message.KIND, 5, payload + b"\0"))
+
+
+@given(messages, st.data())
+def test_a_flipped_bit_gives_a_protocol_error_or_a_valid_message(message: Message, data: st.DataObject) -> None:
+    whole = bytearray(encode(message, 5))
+    position = data.draw(st.integers(min_value=0, max_value=len(whole) * 8 - 1))
+    whole[position // 8] ^= 1 << (position % 8)
+    try:
+        received = decode_whole(bytes(whole))
+    except ProtocolError:
+        return
+    for again, request_id in received:
+        assert encode(again, request_id) == bytes(whole)
+
+
+@given(st.sampled_from(Kind), st.binary(max_size=200))
+def test_any_payload_gives_a_protocol_error_or_a_valid_message(kind: Kind, payload: bytes) -> None:
+    try:
+        message = decode(Frame(kind, 1, payload))
+    except ProtocolError:
+        return
+    assert encode(message, 1)[HEADER_BYTES:] == payload
+
+
+def test_an_absurd_count_is_refused_before_room_is_made() -> None:
+    absurd = b"\xff\xff\xff\xff" + bytes(4)
+    for kind in (Kind.COMMIT_REQUEST, Kind.COMMIT_REPLY, Kind.ABORT_REQUEST, Kind.OUTCOME_REPLY):
+        with pytest.raises(ProtocolError, match="too short") as caught:
+            decode(Frame(kind, 8, absurd))
+        assert caught.value.request_id == 8
+
+
+WRONG: list[tuple[Callable[[], Message], str]] = [
+    (lambda: BeginRequest(0), "at least 1"),
+    (lambda: BeginRequest(2**32), "fit 32 bits"),
+    (lambda: BeginReply(5, 1, 5, 1), "must hold"),
+    (lambda: BeginReply(6, 1, 5, 7), "must hold"),
+    (lambda: commit([], [], [0], []), "empty"),
+    (lambda: commit([5], [4, 4], [0, 0], []), "same length"),
+    (lambda: commit([-5], [4], [0, 0], []), "negative"),
+    (lambda: commit([5], [-4], [0, 0], []), "negative"),
+    (lambda: commit([5], [4], [0], []), "one more value"),
+    (lambda: commit([5], [4], [0, 2], [1]), "from 0 to the 1 cells"),
+    (lambda: commit([5], [4], [1, 1], [1]), "from 0 to the 1 cells"),
+    (lambda: commit([5, 6, 7], [4, 4, 4], [0, 2, 1, 3], [1, 2, 3]), "not decrease"),
+    (lambda: commit([5], [4], [0, 1], [-1]), "must lie in 0"),
+    (lambda: commit([5], [4], [0, 1], [2**64]), "cells must lie in"),
+    (lambda: commit([float("nan")], [4], [0, 0], []), "must hold integers"),
+    (lambda: commit([5.0], [4], [0, 0], []), "must hold integers"),
+    (lambda: commit([2**63], [4], [0, 0], []), "must lie in"),
+    (lambda: commit([[5]], [4], [0, 0], []), "must hold integers"),
+    (lambda: AbortRequest(np.array([[5]])), "2 dimensions"),
+    (lambda: AbortRequest(np.array([5.0])), "not float64"),
+    (lambda: AbortRequest(np.array([2**63], "<u8")), "must lie in"),
+    (lambda: commit(["5"], [4], [0, 0], []), "must hold integers"),
+    (lambda: CommitReply(np.array([5]), np.array([1])), "exactly where"),
+    (lambda: CommitReply(np.array([0]), np.array([0])), "exactly where"),
+    (lambda: CommitReply(np.array([0]), np.array([5])), "largest that is known is 4"),
+    (lambda: CommitReply(np.array([0, 0]), np.array([1])), "same length"),
+    (lambda: OutcomeReply(np.array([3]), np.array([0])), "largest that is known is 2"),
+    (lambda: OutcomeReply(np.array([1]), np.array([0])), "exactly where"),
+    (lambda: AbortRequest(np.array([], "<i8")), "empty"),
+    (lambda: OutcomeRequest(np.array([-1])), "negative"),
+    (lambda: StatusReply(Role.PRIMARY, "", "", "", epoch=-1), "epoch"),
+    (lambda: NotPrimary("", -1), "epoch"),
+]
+
+
+def commit(starts: list[Any], snapshots: list[Any], offsets: list[Any], cells: list[Any]) -> CommitRequest:
+    return CommitRequest(starts, snapshots, offsets, cells)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("build", "reason"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_wrong_message_cannot_be_built(build: Callable[[], Message], reason: str) -> None:
+    with pytest.raises(ProtocolError, match=reason):
+        build()
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [(Overloaded(-1), "does not lie in"), (NotPrimary("\ud800"), "cannot be written as UTF-8")],
+)
+def test_a_value_that_does_not_fit_is_refused_when_it_is_sent(message: Message, reason: str) -> None:
+    with pytest.raises(ProtocolError, match=reason):
+        encode(message, 1)
+
+
+def test_text_that_is_not_utf8_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="not UTF-8"):
+        decode(Frame(Kind.BAD_REQUEST, 1, b"\x01\0\0\0\xff"))
+
+
+def test_an_unknown_role_is_refused() -> None:
+    payload = bytearray(StatusReply(Role.STANDBY, "", "", "").payload())
+    payload[11 * 8] = 9
+    with pytest.raises(ProtocolError, match="no role 9"):
+        decode(Frame(Kind.STATUS_REPLY, 1, bytes(payload)))
+
+
+def test_a_long_reason_is_cut() -> None:
+    [(received, _)] = decode_whole(encode(BadRequest("é" * 5000), 1))
+    assert received == BadRequest("é" * 2048)
+
+
+def test_columns_are_read_without_a_copy() -> None:
+    request = commit_request([(7, 5, [1, 2])])
+    received = decode(Frame(Kind.COMMIT_REQUEST, 1, request.payload()))
+    assert isinstance(received, CommitRequest)
+    assert not received.cells.flags.owndata
+    assert not received.cells.flags.writeable
+
+
+def test_messages_of_one_payload_and_two_kinds_differ() -> None:
+    abort, outcome = AbortRequest(np.array([5])), OutcomeRequest(np.array([5]))
+    assert abort.payload() == outcome.payload()
+    assert abort != outcome
+    assert len({abort, outcome, AbortRequest(np.array([5]))}) == 2

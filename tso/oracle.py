@@ -1,0 +1,267 @@
+"""The decisions of one epoch: what a begin gets, which commits may be, what an abort has to do.
+
+Pure: requests, time and the ceiling come in, decisions come out; no socket, no clock, no store. One instance lives for
+one epoch and remembers nothing of another. The rules (after "A Critique of Snapshot Isolation" and Apache Omid):
+
+* a transaction reads at its snapshot and conflicts when a cell of its write set has a commit above that snapshot;
+* a decision that could be wrong because something was forgotten is refused as TOO_OLD, never guessed: whoever gets
+  TOO_OLD has to ask the commit table, since the transaction may even have committed;
+* the same commit asked twice gets the same answer, never a conflict with itself;
+* an aborted transaction cannot commit any more, however the two requests overtake each other.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tso.conflict_map import ConflictMap
+from tso.settings import Limits
+from tso.timestamp_range import Exhausted, TimestampRange, TimestampRate
+from tso.watermark import DurableWatermark
+from wire import CommitReply, CommitRequest, Reason
+
+_REFUSED = 0
+"""Stands in for the commit timestamp of a transaction that was refused for a conflict."""
+
+
+class Moment(NamedTuple):
+    """A reading of both clocks: the wall clock since 1970, and a monotonic one."""
+
+    wall_ms: int
+    monotonic_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Transactions ``first_start_timestamp`` … ``+ count - 1`` began, all at ``snapshot``."""
+
+    first_start_timestamp: int
+    count: int
+    snapshot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Commits were decided. What is in ``start_timestamps`` has to be persisted before decision ``number`` is told."""
+
+    number: int
+    start_timestamps: tuple[int, ...]
+    commit_timestamps: tuple[int, ...]
+    reply: CommitReply
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Of the transactions asked for, those known to have committed, and those to be looked up in the commit table.
+
+    May be told once decision ``number`` is released: only then are the commits durable. ``None``: at once.
+    """
+
+    number: int | None
+    committed: dict[int, int]
+    unknown: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """The request can never be granted as it is."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Nothing was done; the same request may be granted after that long."""
+
+    wait_ms: float
+
+
+@dataclass(slots=True)
+class Counts:
+    """What this oracle has done so far, in transactions."""
+
+    begins: int = 0
+    commits: int = 0
+    refused_commits: int = 0
+
+
+class Oracle:
+    """All state of one epoch. Not thread-safe: one caller at a time."""
+
+    def __init__(self, epoch: int, ceiling: int, limits: Limits) -> None:
+        self.epoch = epoch
+        self.counts = Counts()
+        self.range = TimestampRange(epoch, ceiling)
+        self.conflicts = ConflictMap(limits.conflict_map_cells_max, low_watermark=epoch)
+        self._limits = limits
+        self._rate = TimestampRate(limits.begins_per_ms_max, limits.begin_burst_ms)
+        self._watermark = DurableWatermark()
+        self._decisions = _Decisions(limits.remembered_decisions_max)
+        self._aborts: dict[int, int] = {}
+        self._abort_order: deque[int] = deque()
+
+    @property
+    def snapshot(self) -> int:
+        """The durable watermark: what a begin gets to read at."""
+        return self._watermark.snapshot(self.range.last)
+
+    def begin(self, count: int, now: Moment) -> Begun | Impossible | Later:
+        """Start timestamps and a snapshot below them; never waits for anything to be persisted."""
+        if count > self._limits.begin_count_max:
+            return Impossible(f"one request may begin {self._limits.begin_count_max} transactions, not {count}")
+        wait_ms = self._rate.take(count, now.monotonic_ms)
+        if wait_ms > 0:
+            return Later(wait_ms)
+        snapshot = self.snapshot
+        first = self.range.next(count, now.wall_ms)
+        if isinstance(first, Exhausted):
+            return Later(self._limits.retry_after_ms)
+        self.counts.begins += count
+        return Begun(first, count, snapshot)
+
+    def commit(self, request: CommitRequest, now: Moment) -> Decided | Impossible | Later:
+        """Decide over a request's transactions, in its order. The answer is for when decision ``number`` is released.
+
+        A timestamp is set aside for each transaction, so that all or nothing of a request is decided.
+        """
+        impossible = self._impossible_commit(request)
+        if impossible is not None:
+            return impossible
+        count = request.start_timestamps.size
+        first = self.range.next(count, now.wall_ms)
+        if isinstance(first, Exhausted):
+            return Later(self._limits.retry_after_ms)
+        return self._decide_all(request, first)
+
+    def abort(self, start_timestamps: Sequence[int]) -> Recalled | Impossible:
+        """See to it that transactions never commit *through this oracle*, or recall that they did.
+
+        The caller must fence the ``unknown`` ones at infinity in the commit table before it calls them aborted.
+        """
+        recalled = self.recall(start_timestamps)
+        if isinstance(recalled, Recalled):
+            for start_timestamp in recalled.unknown:
+                self._remember_abort(start_timestamp)
+        return recalled
+
+    def recall(self, start_timestamps: Sequence[int]) -> Recalled | Impossible:
+        """Which of these transactions this oracle knows to have committed."""
+        if max(start_timestamps) > self.range.last:
+            return self._not_issued("start timestamp", max(start_timestamps))
+        committed, unknown = {}, []
+        for start_timestamp in dict.fromkeys(start_timestamps):
+            commit_timestamp = self._decisions.get(start_timestamp)
+            if commit_timestamp:
+                committed[start_timestamp] = commit_timestamp
+            else:
+                unknown.append(start_timestamp)
+        number = self._watermark.decided(None) if committed else None
+        return Recalled(number, committed, tuple(unknown))
+
+    def persisted(self, number: int) -> None:
+        """Learn that the commits of decision ``number`` are in the commit table."""
+        self._watermark.persisted(number)
+
+    def release(self) -> list[int]:
+        """The decisions that may be told now, in the order in which they were made; each is given once."""
+        return self._watermark.release()
+
+    def _impossible_commit(self, request: CommitRequest) -> Impossible | None:
+        newest = int(request.start_timestamps.max())
+        if newest > self.range.last:
+            return self._not_issued("start timestamp", newest)
+        wrong = request.snapshots >= request.start_timestamps
+        if wrong.any():
+            which = int(np.argmax(wrong))
+            return Impossible(
+                f"transaction {request.start_timestamps[which]} claims snapshot {request.snapshots[which]}: "
+                "a snapshot lies below the start timestamp"
+            )
+        return None
+
+    def _not_issued(self, what: str, timestamp: int) -> Impossible:
+        return Impossible(f"{what} {timestamp} has never been handed out: the last one was {self.range.last}")
+
+    def _decide_all(self, request: CommitRequest, first_timestamp: int) -> Decided:
+        """The loop over a request's columns, as plain lists: indexing numpy arrays one by one is slow."""
+        starts, snapshots = request.start_timestamps.tolist(), request.snapshots.tolist()
+        offsets, cells = request.offsets.tolist(), request.cells.tolist()
+        times, reasons, new = [], [], []
+        for index, (start, snapshot) in enumerate(zip(starts, snapshots, strict=True)):
+            write_set = cells[offsets[index] : offsets[index + 1]]
+            repeated = self._decisions.get(start)
+            reason = self._judge(start, snapshot, write_set) if repeated is None else _reason_of(repeated)
+            time = repeated or 0
+            if repeated is None and reason is Reason.COMMITTED:
+                time = first_timestamp + index
+                self.conflicts.enter(write_set, time)
+                new.append((start, time))
+            if repeated is None and reason in (Reason.COMMITTED, Reason.CONFLICT):
+                self._decisions.remember(start, time)
+            times.append(time)
+            reasons.append(reason)
+        self.counts.commits += len(new)
+        self.counts.refused_commits += sum(reason is not Reason.COMMITTED for reason in reasons)
+        return self._decided(new, CommitReply(np.array(times, "<i8"), np.array(reasons, "u1")))
+
+    def _decided(self, new: list[tuple[int, int]], reply: CommitReply) -> Decided:
+        number = self._watermark.decided(new[0][1] if new else None)
+        starts, times = tuple(start for start, _ in new), tuple(time for _, time in new)
+        return Decided(number, starts, times, reply)
+
+    def _judge(self, start: int, snapshot: int, write_set: list[int]) -> Reason:
+        if snapshot < self.conflicts.low_watermark:
+            return Reason.TOO_OLD
+        if len(write_set) > self._limits.commit_cells_max:
+            return Reason.TOO_LARGE
+        aborted, conflict = start in self._aborts, self.conflicts.written_after(write_set, snapshot)
+        if self._decisions.may_have_forgotten(start) and (aborted or conflict or not write_set):
+            return Reason.TOO_OLD  # it may have committed: a conflict may be with itself, an abort have come too late
+        if aborted:
+            return Reason.ABORTED
+        return Reason.CONFLICT if conflict else Reason.COMMITTED
+
+    def _remember_abort(self, start_timestamp: int) -> None:
+        if start_timestamp in self._aborts:
+            return
+        self._aborts[start_timestamp] = self.range.last
+        self._abort_order.append(start_timestamp)
+        if len(self._aborts) > self._limits.remembered_aborts_max:
+            # A forgotten abort must not be overtaken by a commit: refuse every snapshot as old as it could have.
+            self.conflicts.raise_low_watermark(self._aborts.pop(self._abort_order.popleft()))
+
+
+def _reason_of(commit_timestamp: int) -> Reason:
+    return Reason.CONFLICT if commit_timestamp == _REFUSED else Reason.COMMITTED
+
+
+class _Decisions:
+    """The latest decisions, so that a commit asked again gets the answer it got."""
+
+    def __init__(self, decisions_max: int) -> None:
+        self._max = decisions_max
+        self._commits: dict[int, int] = {}
+        self._order: deque[int] = deque()
+        self._newest_forgotten = 0
+
+    def get(self, start_timestamp: int) -> int | None:
+        """The commit timestamp, `_REFUSED`, or ``None``: not decided, or forgotten."""
+        return self._commits.get(start_timestamp)
+
+    def may_have_forgotten(self, start_timestamp: int) -> bool:
+        """Whether a commit of this transaction may have been decided and forgotten."""
+        return start_timestamp <= self._newest_forgotten
+
+    def remember(self, start_timestamp: int, commit_timestamp: int) -> None:
+        """Keep a first decision; the oldest one goes when there are too many."""
+        self._commits[start_timestamp] = commit_timestamp
+        self._order.append(start_timestamp)
+        if len(self._order) > self._max:
+            oldest = self._order.popleft()
+            if self._commits.pop(oldest) != _REFUSED:
+                self._newest_forgotten = max(self._newest_forgotten, oldest)

@@ -1,0 +1,104 @@
+"""Everything about an oracle that can be chosen, checked once, with units in the names.
+
+Defaults suit a small machine (two cores, a few GiB). A combination that cannot work is refused with the reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from commit_table.timestamps import TIMESTAMPS_PER_MILLISECOND
+from wire import FRAME_BYTES_MAX, HEADER_BYTES
+
+
+class InvalidSettings(ValueError):
+    """A setting that cannot work; the text says which, why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on what one oracle process takes on."""
+
+    begin_count_max: int = 10_000
+    """Transactions that one request may begin."""
+    begins_per_ms_max: int = 131_072
+    """Rate of begins; half of the 2**18 timestamps of a millisecond, so that timestamps keep behind the clock."""
+    begin_burst_ms: int = 20
+    """Begins may run ahead of their rate by as much as this time would allow."""
+    conflict_map_cells_max: int = 2_000_000
+    """Cells remembered for conflict detection, about 130 bytes each: 260 MB when the map is full."""
+    commit_share_max: float = 0.5
+    """The share of the conflict map that one commit's write set may fill; a larger one is refused as TOO_LARGE."""
+    remembered_decisions_max: int = 200_000
+    """Decisions kept so that a repeated commit gets the same answer, about 170 bytes each."""
+    remembered_aborts_max: int = 100_000
+    """Aborted transactions kept so that a late commit of theirs is refused."""
+    transactions_in_flight_max: int = 65_536
+    """Commits decided and not yet answered; more are told `Overloaded`."""
+    write_batch_commits_max: int = 8_192
+    """Commits in one write to the commit table."""
+    commit_writers: int = 2
+    """Writes to the commit table under way at once."""
+    persist_retry_ms_max: int = 10_000
+    """How long a failing write is repeated, while the lease is held, before the primary gives up its lease."""
+    lookup_threads: int = 2
+    """Threads that ask and fence the commit table for aborts and outcomes."""
+    lookup_ids_max: int = 1_000
+    """Transactions in one request to abort or for outcomes."""
+    lookups_pending_max: int = 10_000
+    """Transactions waiting for such a thread; more are told `Overloaded`."""
+    retry_after_ms: int = 20
+    """What an `Overloaded` answer asks a client to wait."""
+    connections_max: int = 1_000
+    """Connections at once."""
+    connection_requests_max: int = 4_096
+    """Requests of one connection that are not answered yet; more are told `Overloaded`."""
+    connection_write_bytes_max: int = 4 * 2**20
+    """Answers that one connection leaves unread before it is dropped."""
+    frame_bytes_max: int = FRAME_BYTES_MAX
+    """The largest frame that is read."""
+    receive_bytes_max: int = 256 * 2**20
+    """Bytes of frames that are not whole yet, over all connections; who goes beyond is dropped."""
+    partial_frame_ms_max: int = 30_000
+    """How long a connection may take to complete a frame that it has begun."""
+    linger_ms_max: int = 1_000
+    """How long a connection that is being closed may take to read its last answer."""
+    drain_ms_max: int = 5_000
+    """How long a process that was asked to stop waits for what is under way."""
+
+    def __post_init__(self) -> None:
+        for limit in fields(self):
+            if getattr(self, limit.name) <= 0:
+                raise InvalidSettings(f"{limit.name} must be larger than 0, not {getattr(self, limit.name)}")
+        self._check(self.commit_share_max <= 1, "commit_share_max is a share: 1 at most")
+        self._check(
+            self.begins_per_ms_max <= TIMESTAMPS_PER_MILLISECOND,
+            f"begins_per_ms_max cannot be over {TIMESTAMPS_PER_MILLISECOND}: a millisecond holds no more timestamps",
+        )
+        self._check(
+            self.begin_count_max <= self.begins_per_ms_max * self.begin_burst_ms,
+            "begin_count_max is more than begins_per_ms_max × begin_burst_ms: such a begin could never be granted",
+        )
+        self._check(
+            self.remembered_decisions_max >= self.transactions_in_flight_max,
+            "remembered_decisions_max must not be below transactions_in_flight_max: "
+            "a decision must not be forgotten before it is answered",
+        )
+        self._check(
+            self.lookup_ids_max <= self.lookups_pending_max,
+            "lookup_ids_max is more than lookups_pending_max: such a request could never be taken",
+        )
+        self._check(
+            HEADER_BYTES < self.frame_bytes_max <= self.receive_bytes_max,
+            f"frame_bytes_max must be over {HEADER_BYTES} (the header) and not over receive_bytes_max",
+        )
+
+    @staticmethod
+    def _check(holds: bool, reason: str) -> None:
+        if not holds:
+            raise InvalidSettings(reason)
+
+    @property
+    def commit_cells_max(self) -> int:
+        """Cells in one commit's write set."""
+        return int(self.conflict_map_cells_max * self.commit_share_max)

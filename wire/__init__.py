@@ -1,0 +1,48 @@
+"""The frames that client and oracle exchange: columns over many transactions, pure encoding and decoding."""
+
+from wire.errors import ProtocolError
+from wire.frames import FRAME_BYTES_MAX, HEADER_BYTES, VERSION, Frame, FrameDecoder, Kind, encode_frame
+from wire.message import Message
+from wire.messages import (
+    AbortRequest,
+    BeginReply,
+    BeginRequest,
+    CommitReply,
+    CommitRequest,
+    OutcomeReply,
+    OutcomeRequest,
+    OutcomeStatus,
+    Reason,
+    decode,
+    encode,
+)
+from wire.service import BadRequest, NotPrimary, Overloaded, Role, StatusReply, StatusRequest
+
+__all__ = [
+    "FRAME_BYTES_MAX",
+    "HEADER_BYTES",
+    "VERSION",
+    "AbortRequest",
+    "BadRequest",
+    "BeginReply",
+    "BeginRequest",
+    "CommitReply",
+    "CommitRequest",
+    "Frame",
+    "FrameDecoder",
+    "Kind",
+    "Message",
+    "NotPrimary",
+    "OutcomeReply",
+    "OutcomeRequest",
+    "OutcomeStatus",
+    "Overloaded",
+    "ProtocolError",
+    "Reason",
+    "Role",
+    "StatusReply",
+    "StatusRequest",
+    "decode",
+    "encode",
+    "encode_frame",
+]

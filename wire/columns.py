@@ -1,0 +1,131 @@
+"""Columns: the arrays of which messages are made, checked when a message is built and when one is read.
+
+A message holds numpy arrays of exactly the type that travels, so reading one is `np.frombuffer` and writing one is a
+copy of bytes. Nothing is rounded or wrapped on the way in: a value that does not fit its column is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from wire.errors import ProtocolError
+
+Timestamps: TypeAlias = npt.NDArray[np.int64]
+Cells: TypeAlias = npt.NDArray[np.uint64]
+Offsets: TypeAlias = npt.NDArray[np.uint32]
+Codes: TypeAlias = npt.NDArray[np.uint8]
+
+TIMESTAMP = np.dtype("<i8")
+CELL = np.dtype("<u8")
+OFFSET = np.dtype("<u4")
+CODE = np.dtype("u1")
+
+
+def column(name: str, values: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """``values``, an array or a sequence of integers, as one contiguous column of ``dtype``. Raises ``ProtocolError``.
+
+    Arrays of that type already are taken as they are, without a copy; they must not be written to afterwards.
+    """
+    if not isinstance(values, np.ndarray):
+        return _listed(name, list(values), dtype)
+    if values.ndim != 1:
+        raise ProtocolError(f"{name} must be one column, not an array of {values.ndim} dimensions")
+    if values.dtype == dtype:
+        return np.ascontiguousarray(values)
+    if values.dtype.kind not in "iu":
+        raise ProtocolError(f"{name} must hold integers that fit {dtype.name}, not {values.dtype.name}")
+    if values.size:
+        _check_bounds(name, int(values.min()), int(values.max()), dtype)
+    return values.astype(dtype)
+
+
+def _listed(name: str, values: list[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Not left to numpy: it turns large integers into floats, and texts into integers, without a word."""
+    if not all(isinstance(value, int | np.integer) for value in values):
+        raise ProtocolError(f"{name} must hold integers that fit {dtype.name}")
+    integers = [int(value) for value in values]
+    if integers:
+        _check_bounds(name, min(integers), max(integers), dtype)
+    return np.array(integers, dtype)
+
+
+def _check_bounds(name: str, smallest: int, largest: int, dtype: np.dtype[Any]) -> None:
+    bounds = np.iinfo(dtype)
+    if smallest < bounds.min or largest > bounds.max:
+        raise ProtocolError(f"{name} must lie in {bounds.min}…{bounds.max}")
+
+
+def check_timestamps(name: str, timestamps: Timestamps) -> None:
+    """Refuse a column with a negative timestamp."""
+    if timestamps.size and int(timestamps.min()) < 0:
+        raise ProtocolError(f"{name} holds a negative timestamp")
+
+
+def check_same_length(**columns: npt.NDArray[Any]) -> None:
+    """Refuse columns of different lengths."""
+    if len({array.size for array in columns.values()}) > 1:
+        lengths = ", ".join(f"{name} {array.size}" for name, array in columns.items())
+        raise ProtocolError(f"columns must have the same length: {lengths}")
+
+
+def check_not_empty(name: str, array: npt.NDArray[Any]) -> None:
+    """Refuse a request about nothing."""
+    if array.size == 0:
+        raise ProtocolError(f"{name} is empty: a request is about one transaction at least")
+
+
+class PayloadReader:
+    """Takes columns off a payload one after the other, without copying, and demands that nothing is left over."""
+
+    def __init__(self, payload: bytes) -> None:
+        self._payload = payload
+        self._position = 0
+
+    def number(self, dtype: np.dtype[Any]) -> int:
+        """One number."""
+        return int(self.take("a number", dtype, 1)[0])
+
+    def take(self, name: str, dtype: np.dtype[Any], count: int) -> npt.NDArray[Any]:
+        """A column of ``count`` values; the count is judged against what is there before any room is made."""
+        end = self._position + count * dtype.itemsize
+        if end > len(self._payload):
+            raise ProtocolError(f"the payload of {len(self._payload)} bytes is too short: {name} would end at {end}")
+        array = np.frombuffer(self._payload, dtype, count, self._position)
+        self._position = end
+        return array
+
+    def text(self) -> str:
+        """UTF-8 text with its length in bytes before it."""
+        length = self.number(OFFSET)
+        raw = self.take("a text", CODE, length).tobytes()
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ProtocolError(f"a text is not UTF-8: {error.reason} at byte {error.start}") from error
+
+    def finish(self) -> None:
+        """Refuse bytes that nothing has asked for."""
+        if self._position != len(self._payload):
+            raise ProtocolError(
+                f"the payload has {len(self._payload)} bytes where {self._position} were to be expected"
+            )
+
+
+def number_bytes(value: int, dtype: np.dtype[Any]) -> bytes:
+    """One number as it travels. Raises ``ProtocolError`` when it does not fit."""
+    bounds = np.iinfo(dtype)
+    if not bounds.min <= value <= bounds.max:
+        raise ProtocolError(f"{value} does not lie in {bounds.min}…{bounds.max}")
+    return int(value).to_bytes(dtype.itemsize, "little", signed=dtype.kind == "i")
+
+
+def text_bytes(text: str) -> bytes:
+    """A text as it travels. Raises ``ProtocolError`` for lone surrogates, which UTF-8 cannot carry."""
+    try:
+        raw = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ProtocolError(f"a text cannot be written as UTF-8: {error.reason} at {error.start}") from error
+    return number_bytes(len(raw), OFFSET) + raw
