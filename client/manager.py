@@ -25,7 +25,7 @@ from client.visibility import View
 from client.write_buffer import WriteBuffer
 from commit_table import Aborted, CommitTable, Committed, Outcome, table_name
 from store import CellStore
-from store.hbase import HBaseCellStore
+from store.hbase import HBaseCellStore, PoolSettings
 
 Result = TypeVar("Result")
 
@@ -69,7 +69,10 @@ class TransactionManager:
     @classmethod
     def connect(cls, settings: ClientSettings, *, observe: CommitObserver | None = None) -> TransactionManager:
         """A manager on the real services. Connections are opened when they are first needed."""
-        store = HBaseCellStore(settings.thrift)
+        pool = PoolSettings(
+            connections_max=settings.store_connections_max, unavailable_after_ms=settings.deadline_ms
+        )
+        store = HBaseCellStore(settings.thrift, pool)
         primary = PrimaryAddress(settings)
 
         def close() -> None:

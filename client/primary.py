@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from lease.zookeeper import ZooKeeperCoordinator
-
 from client.settings import ClientSettings
 from lease.primary import PrimaryFinder
+from lease.zookeeper import ZooKeeperCoordinator
 
 
 class PrimaryAddress:
@@ -34,8 +33,7 @@ class PrimaryAddress:
     def _connected(self) -> PrimaryFinder:
         with self._lock:
             if self._finder is None:
-                self._coordinator = ZooKeeperCoordinator(self._settings.zookeeper)
-                self._finder = PrimaryFinder(
-                    self._coordinator, self._settings.root, timeout_ms=self._settings.request_timeout_ms
-                )
+                timeout_ms = self._settings.request_timeout_ms
+                self._coordinator = ZooKeeperCoordinator(self._settings.zookeeper, connect_timeout_ms=timeout_ms)
+                self._finder = PrimaryFinder(self._coordinator, self._settings.root, timeout_ms=timeout_ms)
             return self._finder

@@ -72,21 +72,24 @@ class SnapshotReader:
 
     def _settle(self, table: str, rows: Rows) -> list[tuple[bytes, Settled]]:
         """Settle rows, asking for the outcomes that are open; heals what is seen to lack its shadow cell."""
-        remembered = self._resolver.remembered
-        first = [(row, cells, settle(cells, self._view, remembered)) for row, cells in rows]
+        known: dict[int, int] = {}  # for this batch: the shared cache may drop an entry between the two looks
+
+        def outcome_of(writer: int) -> int:
+            if writer not in known:
+                known[writer] = self._resolver.remembered(writer)
+            return known[writer]
+
+        first = [(row, cells, settle(cells, self._view, outcome_of)) for row, cells in rows]
         sites = {
             writer: Site(table, row, family_of(column))
             for row, _, settled in first
             for column, writer in settled.open.items()
         }
-        if not sites:
-            final = [(row, settled) for row, _, settled in first]
-        else:
-            outcome_of = _found_first(self._resolver.resolve(self._view, sites), remembered)
-            final = [
-                (row, settle(cells, self._view, outcome_of) if settled.open else settled)
-                for row, cells, settled in first
-            ]
+        if sites:
+            known.update(self._resolver.resolve(self._view, sites))
+        final = [
+            (row, settle(cells, self._view, outcome_of) if settled.open else settled) for row, cells, settled in first
+        ]
         self._heal(table, final)
         return final
 
@@ -115,16 +118,6 @@ class SnapshotReader:
 def without_reserved(values: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
     """What a caller gets to see of a row."""
     return {column: value for column, value in values.items() if not is_reserved(column)}
-
-
-def _found_first(outcomes: Mapping[int, int], remembered: Callable[[int], int]) -> Callable[[int], int]:
-    """Outcomes found for this batch, then the shared cache, which may drop an entry at any time."""
-
-    def outcome_of(writer: int) -> int:
-        found = outcomes.get(writer)
-        return remembered(writer) if found is None else found
-
-    return outcome_of
 
 
 def _only(cells: Row, columns: set[bytes]) -> Row:

@@ -79,5 +79,5 @@ def parse_object(text: str, what: str, names: set[str]) -> dict[str, Any]:
 
 def _check_address(address: str) -> None:
     host, colon, port = address.strip().rpartition(":")
-    if not host or not colon or not port.isdigit() or not 0 < int(port) < 65_536:
+    if not host or "," in host or not colon or not port.isdigit() or not 0 < int(port) < 65_536:
         raise InvalidRequest(f"an address is 'host:port', not {address!r}")

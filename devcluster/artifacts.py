@@ -1,7 +1,7 @@
 """The committed list of jars, the single source of what a cluster runs on, and the check of files against it.
 
-Invariant: an ``Artifact`` is safe to use as a file name and in a build description, and its sha256 is the only ground on
-which a file is trusted.
+Invariant: an ``Artifact`` is safe to use as a file name and in a build description, and its sha256 is the only
+ground on which a file is trusted.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Artifact:
 
 
 def parse_list(text: str) -> tuple[Artifact, ...]:
-    """The artifacts of a list: lines of sha256, two blanks, coordinates; lines from ``#`` on and empty lines are skipped.
+    """The artifacts of a list: lines of sha256, two blanks, coordinates; empty lines and those with ``#`` are skipped.
 
     Raises:
         JarListDamaged: a line of another form, a jar named twice, or no jar at all.

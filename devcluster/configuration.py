@@ -1,7 +1,7 @@
 """What the servers are told: HBase's settings and the command lines. Pure: values come in, texts come out.
 
-Invariant: every listening socket these settings cause is on 127.0.0.1, and every JVM carries the mark of its cluster, by
-which a process is recognised before it is ended.
+Invariant: every listening socket these settings cause is on 127.0.0.1, and every JVM carries the mark of its cluster,
+by which a process is recognised before it is ended.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PARTS: tuple[Part, ...] = ("hbase", "gateway")
 # ZooKeeper grants session timeouts from 2 to 20 ticks, so 2 s to 20 s.
 TICK_MS = 1_000
 ZOOKEEPER_CONNECTIONS_MAX = 1_000
-# The gateway adds workers beyond the least number only once its queue is full, so this is how many connections it serves.
+# The gateway adds workers beyond these only once its queue is full, so this is how many connections it serves.
 GATEWAY_WORKERS = 256
 STOP_HEAP_MEBIBYTES = 128
 
@@ -33,7 +33,8 @@ def hbase_settings(directory: Path, zookeeper_port: int) -> dict[str, str]:
 
 def _places(directory: Path) -> dict[str, str]:
     return {
-        "hbase.rootdir": (directory / "data" / "hbase").as_uri(),
+        # Not as_uri(): Hadoop takes the percent signs of an escaped path literally.
+        "hbase.rootdir": f"file://{directory / 'data' / 'hbase'}",
         "hbase.zookeeper.property.dataDir": str(directory / "data" / "zookeeper"),
         "hbase.tmp.dir": str(directory / "tmp"),
         "hbase.unsafe.stream.capability.enforce": "false",
@@ -77,7 +78,8 @@ def site_file(settings: Mapping[str, str]) -> bytes:
         entry = ElementTree.SubElement(root, "property")
         ElementTree.SubElement(entry, "name").text = name
         ElementTree.SubElement(entry, "value").text = value
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text
 
 
 def mark(directory: Path) -> str:

@@ -1,7 +1,7 @@
 """The user's cache of jars: filled once, checked at every use.
 
-Invariant: a file enters the cache only by a rename within one file system, after its sha256 was found right; a fetch that
-is cut short leaves only a scratch directory, which the next one removes. One lock lets one process fetch at a time.
+Invariant: a file enters the cache only by a rename within one file system, after its sha256 was found right; a fetch
+that is cut short leaves only a scratch directory, which the next one removes. One lock: one process fetches at a time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def ensure_jars(java: Path, timeout_seconds: float, progress: Progress) -> tuple
     """The paths of the committed list's jars, each checked, fetched first where that is needed.
 
     Raises:
-        JarClientMissing, JarsUnreachable, JarFetchFailed, JarMismatch, DiskFull, Busy, UnusableDirectory: see ``errors``.
+        JarClientMissing, JarsUnreachable, JarFetchFailed, JarMismatch, DiskFull, Busy, UnusableDirectory:
+            see ``errors``.
     """
     return ensure_listed(committed_list(), lambda: find_client(java), java, timeout_seconds, progress)
 
@@ -68,7 +69,9 @@ def check_free_space(directory: Path, needed_mebibytes: int) -> None:
     """
     free_mebibytes = shutil.disk_usage(directory).free // 2**20
     if free_mebibytes < needed_mebibytes:
-        raise DiskFull(f"{free_mebibytes} MiB free at {directory}, {needed_mebibytes} MiB needed; make room or choose another")
+        raise DiskFull(
+            f"{free_mebibytes} MiB free at {directory}, {needed_mebibytes} MiB needed; make room or choose another"
+        )
 
 
 def _fill(
@@ -103,7 +106,7 @@ def _fetch_once(
 ) -> tuple[Artifact, ...]:
     for left_over in directory.glob(f"{_SCRATCH_PREFIX}*"):
         shutil.rmtree(left_over, ignore_errors=True)
-    progress(Step(f"fetching the HBase jars with {client.name}", 0, len(missing)))
+    progress(Step(f"asking {client.name} for the HBase jars", 0, len(missing)))
     with tempfile.TemporaryDirectory(prefix=_SCRATCH_PREFIX, dir=directory) as scratch:
         work = Path(scratch)
         out = fetch(client, missing, work, java, fresh=fresh, timeout_seconds=timeout_seconds, progress=progress)

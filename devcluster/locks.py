@@ -1,6 +1,6 @@
 """A lock between processes, so that two of them never fetch into one cache or start one cluster at once.
 
-Invariant: who holds the lock holds it on the file that is at the path now (a wipe may have replaced the file meanwhile).
+Invariant: who holds the lock holds it on the file that is at the path now (a wipe may have replaced it meanwhile).
 The kernel frees the lock of a process that dies.
 """
 

@@ -1,7 +1,7 @@
 """Starting detached processes, recognising them later, and ending them.
 
-Invariant: a signal is sent only through a descriptor of the process itself (pidfd), opened before /proc was asked whether
-the pid is still ours by start time and mark; so a pid that the system gave to another process is never hit.
+Invariant: a signal is sent only through a descriptor of the process itself (pidfd), opened before /proc was asked
+whether the pid is still ours by start time and mark; so a pid that the system gave to another process is never hit.
 """
 
 from __future__ import annotations

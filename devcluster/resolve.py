@@ -1,7 +1,7 @@
 """Fetching exactly the listed jars with an ordinary client: Maven where it is present, otherwise the Ivy in pyspark.
 
-The clients read a company's own mirror settings (Maven: ``~/.m2/settings.xml``; Ivy: ``~/.ivy2/ivysettings.xml``), so no
-host is named here. Invariant: what a client brings is not trusted; who calls ``fetch`` checks every file.
+The clients read a company's own mirror settings (Maven: ``~/.m2/settings.xml``; Ivy: ``~/.ivy2/ivysettings.xml``), so
+no host is named here. Invariant: what a client brings is not trusted; who calls ``fetch`` checks every file.
 """
 
 from __future__ import annotations
@@ -25,25 +25,39 @@ from devcluster.errors import DiskFull, JarClientMissing, JarFetchFailed, JarsUn
 from devcluster.settings import Progress, Step
 
 DEPENDENCY_PLUGIN_VERSION = "3.6.1"
+OUT = "out"
 OUTPUT_LINES_KEPT = 400
-SHOWN_LINES_MAX = 5
+SHOWN_LINES_MAX = 3
+SHOWN_LINE_CHARACTERS_MAX = 400
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _UNREACHABLE = re.compile(
     r"UnknownHost|Unknown host|Name or service not known|Temporary failure in name resolution|Network is unreachable"
-    r"|No route to host|Connection refused|Connection reset|[Tt]imed out|Server access error|SERVER ERROR|HOST NOT FOUND"
-    r"|Host .* not found|Connect to .* failed|No address associated|Could not transfer"
+    r"|No route to host|Connection refused|Connection reset|[Tt]imed out|Server access error|SERVER ERROR"
+    r"|HOST NOT FOUND|Host .* not found|Connect to .* failed|No address associated|Could not transfer"
 )
+
+Stages = tuple[tuple[str, re.Pattern[str]], ...]
+_TELLING = re.compile(r"ERROR|FAILED|UNRESOLVED|not found|Exception")
 
 
 class Client(Protocol):
-    """One way to fetch jars. ``done`` finds, in a line of output, which jar has just come."""
+    """One way to fetch jars."""
 
-    name: str
-    settings_hint: str
-    done: re.Pattern[str]
+    @property
+    def name(self) -> str:
+        """What to call it."""
+
+    @property
+    def settings_hint(self) -> str:
+        """Where its user names a mirror."""
+
+    @property
+    def stages(self) -> Stages:
+        """What it does with each jar, and how a line of its output tells for which jar it has just done so."""
 
     def command(self, artifacts: Sequence[Artifact], work: Path, *, fresh: bool) -> list[str]:
-        """Write the build description into ``work``; the command that fetches into ``work/out``.
+        """Write the build description into ``work``; the command that fetches into ``work / OUT``; it is run
+        in ``work``.
 
         ``fresh`` keeps the client from taking anything out of its own cache.
         """
@@ -56,14 +70,14 @@ class MavenClient:
     executable: str
     name: str = "Maven"
     settings_hint: str = "~/.m2/settings.xml"
-    done: re.Pattern[str] = re.compile(r"(?:Downloaded from \S+: \S+/|Copying )([^/\s]+\.jar)")
+    stages: Stages = (("fetching", re.compile(r"(?:Downloaded from \S+: \S+/|Copying )([^/\s]+\.jar)")),)
 
     def command(self, artifacts: Sequence[Artifact], work: Path, *, fresh: bool) -> list[str]:
         """See ``Client``."""
-        description = work / "pom.xml"
-        description.write_bytes(maven_description(artifacts, work / "out"))
+        (work / "pom.xml").write_bytes(maven_description(artifacts))
         own_repository = [f"-Dmaven.repo.local={work / 'repository'}"] if fresh else []
-        return [self.executable, "-B", "-f", str(description), *own_repository, "dependency:copy"]
+        goal = f"org.apache.maven.plugins:maven-dependency-plugin:{DEPENDENCY_PLUGIN_VERSION}:copy"
+        return [self.executable, "-B", *own_repository, goal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,36 +88,41 @@ class IvyClient:
     jar_directory: Path
     name: str = "Ivy (from pyspark)"
     settings_hint: str = "~/.ivy2/ivysettings.xml"
-    done: re.Pattern[str] = re.compile(r"\[(?:SUCCESSFUL|NOT REQUIRED)\s*\] (\S+\.jar)")
+    stages: Stages = (
+        ("finding", re.compile(r"found (\S+#\S+;\S+) in ")),
+        ("fetching", re.compile(r"\[(?:SUCCESSFUL|NOT REQUIRED)\s*\] (\S+\.jar)")),
+    )
 
     def command(self, artifacts: Sequence[Artifact], work: Path, *, fresh: bool) -> list[str]:
         """See ``Client``."""
-        description = work / "ivy.xml"
-        description.write_bytes(ivy_description(artifacts))
+        (work / "ivy.xml").write_bytes(ivy_description(artifacts))
         settings = Path.home() / ".ivy2" / "ivysettings.xml"
         own_settings = ["-settings", str(settings)] if settings.is_file() else []
-        own_cache = ["-cache", str(work / "cache")] if fresh else []
-        pattern = f"{work / 'out'}/[artifact]-[revision](-[classifier]).[ext]"
+        own_cache = ["-cache", "cache"] if fresh else []
+        pattern = f"{OUT}/[artifact]-[revision](-[classifier]).[ext]"
         command = [str(self.java), "-cp", f"{self.jar_directory}/*", "org.apache.ivy.Main", *own_settings, *own_cache]
-        return [*command, "-ivy", str(description), "-retrieve", pattern]
+        return [*command, "-ivy", "ivy.xml", "-retrieve", pattern]
 
 
-def maven_description(artifacts: Iterable[Artifact], out: Path) -> bytes:
-    """A pom.xml whose ``dependency:copy`` puts exactly ``artifacts`` into ``out``."""
+def maven_description(artifacts: Iterable[Artifact]) -> bytes:
+    """A pom.xml with which the plugin's ``copy`` puts exactly ``artifacts`` into ``OUT``."""
     project = ElementTree.Element("project")
     own = {"modelVersion": "4.0.0", "groupId": "pythia", "artifactId": "jars", "version": "1", "packaging": "pom"}
     _add_texts(project, own)
-    plugin = ElementTree.SubElement(ElementTree.SubElement(ElementTree.SubElement(project, "build"), "plugins"), "plugin")
+    plugin = ElementTree.SubElement(
+        ElementTree.SubElement(ElementTree.SubElement(project, "build"), "plugins"), "plugin"
+    )
     plugin_name = {"groupId": "org.apache.maven.plugins", "artifactId": "maven-dependency-plugin"}
     _add_texts(plugin, plugin_name | {"version": DEPENDENCY_PLUGIN_VERSION})
     configuration = ElementTree.SubElement(plugin, "configuration")
-    _add_texts(configuration, {"outputDirectory": str(out)})
+    _add_texts(configuration, {"outputDirectory": f"${{project.basedir}}/{OUT}"})
     items = ElementTree.SubElement(configuration, "artifactItems")
     for artifact in artifacts:
         parts = {"groupId": artifact.group, "artifactId": artifact.name, "version": artifact.version, "type": "jar"}
         classifier = {"classifier": artifact.classifier} if artifact.classifier else {}
         _add_texts(ElementTree.SubElement(items, "artifactItem"), parts | classifier)
-    return ElementTree.tostring(project, encoding="utf-8", xml_declaration=True)
+    text: bytes = ElementTree.tostring(project, encoding="utf-8", xml_declaration=True)
+    return text
 
 
 def ivy_description(artifacts: Iterable[Artifact]) -> bytes:
@@ -120,7 +139,8 @@ def ivy_description(artifacts: Iterable[Artifact]) -> bytes:
         parts = {"name": artifact.name, "type": "jar", "ext": "jar"}
         classifier = {"{http://ant.apache.org/ivy/maven}classifier": artifact.classifier} if artifact.classifier else {}
         ElementTree.SubElement(dependency, "artifact", parts | classifier)
-    return ElementTree.tostring(module, encoding="utf-8", xml_declaration=True)
+    text: bytes = ElementTree.tostring(module, encoding="utf-8", xml_declaration=True)
+    return text
 
 
 def _add_texts(parent: ElementTree.Element, texts: dict[str, str]) -> None:
@@ -165,11 +185,11 @@ def fetch(
         DiskFull: it found no room.
         OSError: the build description cannot be written.
     """
-    out = work / "out"
+    out = work / OUT
     out.mkdir(parents=True)
     command = client.command(artifacts, work, fresh=fresh)
     environment = os.environ | {"JAVA_HOME": str(java.resolve().parent.parent)}
-    outcome = _run(command, environment, client, len(artifacts), timeout_seconds, progress)
+    outcome = _run(command, work, environment, client, len(artifacts), timeout_seconds, progress)
     if outcome.timed_out:
         raise JarFetchFailed(f"{client.name} was stopped after {timeout_seconds:.0f} s without all the jars; try again")
     if outcome.code != 0:
@@ -186,6 +206,7 @@ class _Outcome:
 
 def _run(
     command: list[str],
+    work: Path,
     environment: dict[str, str],
     client: Client,
     total: int,
@@ -193,7 +214,7 @@ def _run(
     progress: Progress,
 ) -> _Outcome:
     lines: deque[str] = deque(maxlen=OUTPUT_LINES_KEPT)
-    arrived: set[str] = set()
+    seen: dict[str, set[str]] = {verb: set() for verb, _ in client.stages}
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -202,18 +223,27 @@ def _run(
         text=True,
         errors="replace",
         env=environment,
+        cwd=work,
         start_new_session=True,
     )
     expired = threading.Event()
-    timer = threading.Timer(timeout_seconds, lambda: (expired.set(), _end_group(process)))
+
+    def expire() -> None:
+        expired.set()
+        _end_group(process)
+
+    timer = threading.Timer(timeout_seconds, expire)
     timer.start()
     try:
         assert process.stdout is not None
         with process.stdout:
             for line in process.stdout:
                 lines.append(line.rstrip())
-                arrived.update(client.done.findall(line))
-                progress(Step(f"fetching the HBase jars with {client.name}", min(len(arrived), total), total))
+                for verb, pattern in client.stages:
+                    if found := pattern.search(line):
+                        seen[verb].add(found.group(1))
+                        done = min(len(seen[verb]), total)
+                        progress(Step(f"{verb} the HBase jars with {client.name}", done, total))
         return _Outcome(process.wait(), tuple(lines), expired.is_set())
     finally:
         timer.cancel()
@@ -233,13 +263,17 @@ def _end_group(process: subprocess.Popen[str]) -> None:
 def explain_failure(client: Client, lines: Sequence[str]) -> JarsUnreachable | JarFetchFailed | DiskFull:
     """What the output of a failed client means."""
     text = "\n".join(lines)
-    telling = [line for line in lines if re.search(r"ERROR|WARN|FAILED|UNRESOLVED|Exception", line)] or list(lines)
-    shown = "\n  ".join(line[:300] for line in telling[-SHOWN_LINES_MAX:])
     if _FULL.search(text):
         return DiskFull(f"{client.name} found no room on the disk for the HBase jars; make room and try again")
-    if found := _UNREACHABLE.search(text):
+    if _UNREACHABLE.search(text):
         return JarsUnreachable(
-            f"{client.name} reached no repository for the HBase jars ({found.group(0)}): check the network, or name your "
-            f"mirror in {client.settings_hint}. It said:\n  {shown}"
+            f"{client.name} reached no repository for the HBase jars: check the network, or name your mirror in "
+            f"{client.settings_hint}. It said: {_shown(lines, _UNREACHABLE)}"
         )
-    return JarFetchFailed(f"{client.name} could not fetch the HBase jars. It said:\n  {shown}")
+    return JarFetchFailed(f"{client.name} could not fetch the HBase jars. It said: {_shown(lines, _TELLING)}")
+
+
+def _shown(lines: Sequence[str], pattern: re.Pattern[str]) -> str:
+    """The first few lines that the pattern finds, as the ones after them are mostly about the client itself."""
+    found = list(dict.fromkeys(line.strip() for line in lines if pattern.search(line)))
+    return "\n  ".join(line[:SHOWN_LINE_CHARACTERS_MAX] for line in found[:SHOWN_LINES_MAX]) or "(nothing)"

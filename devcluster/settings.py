@@ -19,7 +19,7 @@ SECONDS_MAX = 7_200.0
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of progress: what is being done and, where it is countable, how much of ``total`` is done (0 = unknown)."""
+    """One step of progress: what is being done and, where it can be counted, how much of ``total`` (0 = unknown)."""
 
     text: str
     done: int = 0
@@ -48,8 +48,10 @@ class ClusterSettings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "directory", Path(self.directory).expanduser().resolve())
-        if any(not character.isprintable() for character in str(self.directory)):
-            raise InvalidSettings(f"directory {str(self.directory)!r}: use a path without control characters")
+        if ":" in str(self.directory) or not str(self.directory).isprintable():
+            raise InvalidSettings(
+                f"directory {str(self.directory)!r}: use a path without colons and control characters"
+            )
         self._check_ports()
         for field in fields(self):
             if field.name.endswith("_heap_mebibytes"):

@@ -1,8 +1,8 @@
 """What this room asks of a coordination service, as one small Protocol: versioned nodes and an atomic multi.
 
 ZooKeeper answers it through kazoo, and a twin in memory for tests. A write ends in one of three ways, ``Applied``,
-``Rejected`` or ``Unknown`` (the types of the cell store), and is never repeated in here: whoever sent an ambiguous write
-reads and compares. Both adapters pass ``tests/contract/test_coordinator.py``.
+``Rejected`` or ``Unknown`` (the types of the cell store), and is never repeated in here: whoever sent an ambiguous
+write reads and compares. Both adapters pass ``tests/contract/test_coordinator.py``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from lease.errors import LeaseError
+from lease.errors import CoordinatorUnavailable, InvalidLeaseSettings
 from store import Applied, CompareAndSet, Rejected, Unknown
 
 __all__ = [
@@ -65,8 +65,8 @@ Operation = Check | SetData | Create
 class Coordinator(Protocol):
     """A tree of small versioned nodes with sessions. Safe to call from several threads at once.
 
-    Every call ends within ``timeout_ms``, waiting for a connection included. Reads raise ``CoordinatorUnavailable`` when no
-    answer came; any call raises ``CoordinatorRefused`` where the service refuses the request as such.
+    Every call ends within ``timeout_ms``, waiting for a connection included. Reads raise ``CoordinatorUnavailable``
+    when no answer came; any call raises ``CoordinatorRefused`` where the service refuses the request as such.
     """
 
     def read(
@@ -75,8 +75,8 @@ class Coordinator(Protocol):
         """The node, or ``None`` when there is none.
 
         ``synced``: not older than the moment of the call, where a plain read may come from a server that lags behind.
-        ``changed`` is set, once, when the node is created, written or removed after this read, or when the service can no
-        longer promise to say so; it may also be set for no reason.
+        ``changed`` is set, once, when the node is created, written or removed after this read, or when the service can
+        no longer promise to say so; it may also be set for no reason.
         """
         ...
 
@@ -99,13 +99,13 @@ class Coordinator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ZnodePaths:
-    """Where one installation keeps its nodes. ``root`` is absolute, such as ``/pythia``. Raises ``ValueError``."""
+    """Where one installation keeps its nodes, below ``root``, such as ``/pythia``. Raises ``InvalidLeaseSettings``."""
 
     root: str = DEFAULT_ROOT
 
     def __post_init__(self) -> None:
         if _ROOT.fullmatch(self.root) is None:
-            raise ValueError(f"a znode root looks like /pythia or /team/pythia, not {self.root!r}")
+            raise InvalidLeaseSettings(f"a znode root looks like /pythia or /team/pythia, not {self.root!r}")
 
     @property
     def lease(self) -> str:
@@ -129,8 +129,8 @@ class ZnodePaths:
 
 
 def create_root(coordinator: Coordinator, paths: ZnodePaths, timeout_ms: float) -> None:
-    """Make the parent nodes, whoever else does the same at the same time. Raises ``LeaseError`` when it stays unknown."""
+    """Make the parent nodes, whoever else does so too. Raises ``CoordinatorUnavailable`` when that stays unknown."""
     for path in paths.parents():
         result = coordinator.commit([Create(path, b"")], timeout_ms=timeout_ms)
         if isinstance(result, Unknown) and coordinator.read(path, timeout_ms=timeout_ms, synced=True) is None:
-            raise LeaseError(f"the znode {path} could not be made: {result.reason}")
+            raise CoordinatorUnavailable(f"the znode {path} could not be made: {result.reason}")

@@ -1,4 +1,4 @@
-"""What can go wrong between a process and the coordinator that holds the lease, and which of it is worth another try."""
+"""What can go wrong between a process and the coordinator that keeps the lease, and what is worth another try."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class LeaseError(Exception):
 
 
 class CoordinatorUnavailable(LeaseError):
-    """The coordinator did not answer a read within its limit. Nothing is known, and nothing was changed by the read."""
+    """The coordinator did not answer within the limit."""
 
     retriable = True
 
@@ -20,12 +20,12 @@ class CoordinatorRefused(LeaseError):
 
 
 class RecordInvalid(LeaseError, ValueError):
-    """A stored record cannot be understood. Nobody may serve by it, and nobody may take over from it, until it is mended."""
+    """A stored record cannot be understood. Nobody may serve by it or take over from it until it is mended."""
 
 
 class InvalidLeaseSettings(LeaseError, ValueError):
-    """Settings under which a lease could not be kept, or would not be safe; the text says why."""
+    """Settings under which a lease could not be kept, would not be safe, or has no place; the text says why."""
 
 
 class StillHeld(LeaseError, RuntimeError):
-    """A candidate was asked to try for the lease while the tenure that it gave out is still held: release that first."""
+    """A candidate was asked to try for the lease while its last tenure is still held: release that first."""

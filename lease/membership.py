@@ -6,7 +6,17 @@ one, about to vanish, written once more.
 
 from __future__ import annotations
 
-from lease.coordinator import Applied, Coordinator, Create, Rejected, SetData, ZnodePaths, create_root
+from lease.coordinator import (
+    Applied,
+    CompareAndSet,
+    Coordinator,
+    Create,
+    Operation,
+    Rejected,
+    SetData,
+    ZnodePaths,
+    create_root,
+)
 from lease.errors import LeaseError
 from lease.records import Member
 
@@ -43,12 +53,17 @@ class Membership:
 
     def _write(self, member: Member, session_id: int) -> bool:
         path = f"{self._paths.members}/{member.holder}-{session_id & (2**64 - 1):016x}"
-        create, update = Create(path, member.encode(), ephemeral=True), SetData(path, member.encode(), None)
-        for operation in (update, create):
-            if isinstance(self._coordinator.commit([operation], timeout_ms=self._timeout_ms), Applied):
-                return True
-        create_root(self._coordinator, self._paths, self._timeout_ms)
-        return not isinstance(self._coordinator.commit([create], timeout_ms=self._timeout_ms), Rejected)
+        update, create = SetData(path, member.encode(), None), Create(path, member.encode(), ephemeral=True)
+        result = self._commit(update)
+        if isinstance(result, Rejected):
+            result = self._commit(create)
+        if isinstance(result, Rejected):
+            create_root(self._coordinator, self._paths, self._timeout_ms)
+            result = self._commit(create)
+        return isinstance(result, Applied)
+
+    def _commit(self, operation: Operation) -> CompareAndSet:
+        return self._coordinator.commit([operation], timeout_ms=self._timeout_ms)
 
 
 def members(coordinator: Coordinator, root: str, *, timeout_ms: float = READ_TIMEOUT_MS) -> list[Member]:

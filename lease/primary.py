@@ -23,20 +23,15 @@ class PrimaryFinder:
         self._coordinator = coordinator
         self._paths = ZnodePaths(root)
         self._timeout_ms = timeout_ms
-        self._changed = threading.Event()
 
-    def current(self) -> LeaseRecord | None:
+    def current(self, changed: threading.Event | None = None) -> LeaseRecord | None:
         """The lease record, or ``None`` when there is none or its holder released it.
 
+        ``changed`` is set, once, when the lease changes after this read (a renewal is a change too), or for no reason.
         Raises ``CoordinatorUnavailable`` when no answer came within ``timeout_ms``, ``RecordInvalid`` for rubbish.
         """
-        node = self._coordinator.read(self._paths.lease, timeout_ms=self._timeout_ms, changed=self._changed)
+        node = self._coordinator.read(self._paths.lease, timeout_ms=self._timeout_ms, changed=changed)
         if node is None:
             return None
         record = LeaseRecord.parse(node.data)
         return None if record.released else record
-
-    def wait(self, wait_ms: float) -> None:
-        """Wait until the lease changes after the last ``current()``, a renewal included, or ``wait_ms`` are over."""
-        self._changed.wait(wait_ms / 1000)
-        self._changed.clear()

@@ -32,9 +32,9 @@ RecordType = TypeVar("RecordType")
 class LeaseRecord:
     """Who serves. ``nonce`` is drawn anew for every tenure, so that a holder knows its own writes again.
 
-    ``addresses`` are ``host:port``. ``epoch`` is the first timestamp of the holder's range. ``lease_ms`` is how long the
-    holder may believe in one write of this record: a standby waits by the *holder's* number, whatever its own settings.
-    Raises ``RecordInvalid`` for values that cannot be.
+    ``addresses`` are ``host:port``. ``epoch`` is the first timestamp of the holder's range. ``lease_ms`` is how long
+    the holder may believe in one write of this record: a standby waits by the *holder's* number, whatever its own
+    settings. Raises ``RecordInvalid`` for values that cannot be.
     """
 
     holder: str
@@ -119,8 +119,9 @@ def check_name(what: str, name: object) -> None:
 
 def check_addresses(addresses: object) -> None:
     """Raise ``RecordInvalid`` unless ``addresses`` is a tuple of 1 to 16 ``host:port``."""
-    valid = isinstance(addresses, tuple) and 1 <= len(addresses) <= ADDRESSES_MAX
-    _require(valid and all(map(_is_address, addresses)), f"addresses are 1 to {ADDRESSES_MAX} host:port, not {addresses!r}")
+    few = isinstance(addresses, tuple) and 1 <= len(addresses) <= ADDRESSES_MAX
+    valid = isinstance(addresses, tuple) and few and all(_is_address(address) for address in addresses)
+    _require(valid, f"addresses are 1 to {ADDRESSES_MAX} host:port, not {addresses!r}")
 
 
 def _is_address(address: object) -> bool:
@@ -150,9 +151,7 @@ def _lease_from(fields: dict[str, Any]) -> LeaseRecord:
     return LeaseRecord(**{**fields, "addresses": tuple(addresses)})
 
 
-def _parse(
-    kind: str, data: bytes, names: frozenset[str], build: Callable[[dict[str, Any]], RecordType]
-) -> RecordType:
+def _parse(kind: str, data: bytes, names: frozenset[str], build: Callable[[dict[str, Any]], RecordType]) -> RecordType:
     try:
         return build(_fields(data, names))
     except RecordInvalid as error:
@@ -162,12 +161,14 @@ def _parse(
 def _fields(data: bytes, names: frozenset[str]) -> dict[str, Any]:
     _require(len(data) <= RECORD_BYTES_MAX, f"it has {len(data)} bytes, more than {RECORD_BYTES_MAX}")
     try:
-        fields = json.loads(data.decode("utf-8"))
+        fields: dict[str, Any] = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError):
         raise RecordInvalid(f"it is not JSON: {data[:80]!r}; is this znode root used by another program?") from None
     _require(isinstance(fields, dict) and "format" in fields, f"it has no format version: {data[:80]!r}")
     version = fields.pop("format")
     _require(type(version) is int and version >= 1, f"its format version is {version!r}")
-    _require(version <= FORMAT, f"it has format {version}, this program reads up to {FORMAT}: upgrade this program first")
+    _require(
+        version <= FORMAT, f"it has format {version}, this program reads up to {FORMAT}: upgrade this program first"
+    )
     _require(fields.keys() == names, f"its fields are {sorted(fields)}, not {sorted(names)}")
     return fields

@@ -114,7 +114,7 @@ def valid_until_ms(sent_ms: float, settings: LeaseSettings) -> float:
 
 
 def next_epoch(old: EpochRecord | None, now: int, ahead: int) -> EpochRecord:
-    """The range of a new tenure: above everything that any earlier tenure could have handed out, whatever the clock says.
+    """The range of a new tenure: above all that any earlier tenure could have handed out, whatever the clock says.
 
     ``now`` is the wall clock's timestamp, ``ahead`` the span of ``ceiling_ahead_ms``. Raises ``RecordInvalid`` when the
     clock lies so far in the future that no timestamp fits.
@@ -156,8 +156,8 @@ def _check_lease(settings: LeaseSettings) -> None:
         )
     if margin_ms < lease_ms * SAFETY_MARGIN_SHARE_MIN:
         raise InvalidLeaseSettings(
-            f"safety_margin_ms {margin_ms} is less than {SAFETY_MARGIN_SHARE_MIN:.0%} of lease_ms {lease_ms}: it would not"
-            " cover two clocks that run at different rates"
+            f"safety_margin_ms {margin_ms} is less than {SAFETY_MARGIN_SHARE_MIN:.0%} of lease_ms {lease_ms}: it would"
+            " not cover two clocks that run at different rates"
         )
 
 
@@ -179,6 +179,6 @@ def _check_ceiling(settings: LeaseSettings) -> None:
     ahead_ms, lease_ms = settings.ceiling_ahead_ms, settings.lease_ms
     if not 2 * lease_ms <= ahead_ms <= CEILING_AHEAD_MS_MAX:
         raise InvalidLeaseSettings(
-            f"ceiling_ahead_ms lies in {2 * lease_ms} (two leases) … {CEILING_AHEAD_MS_MAX}, not {ahead_ms}: with less the"
-            " timestamps could run out while the lease is still held, with more they would run hours ahead of the clock"
+            f"ceiling_ahead_ms lies in {2 * lease_ms} (two leases) … {CEILING_AHEAD_MS_MAX}, not {ahead_ms}: with less"
+            " the timestamps could run out while the lease is held, with more they would run hours ahead of the clock"
         )

@@ -1,8 +1,9 @@
 """A lease that is held: how long, how it is renewed, and how it ends.
 
-Invariant: ``is_held()`` never returns to true. Once it said false, to any thread, the tenure has ended for good, even when
-an answer arrives a moment later that would have prolonged it: whoever saw false may already have told others. While the
-coordinator cannot be reached the tenure lasts until its own monotonic deadline, not a session's opinion, ends it.
+Invariant: ``is_held()`` never returns to true. Once it said false, to any thread, the tenure has ended for good, even
+when an answer arrives a moment later that would have prolonged it: whoever saw false may already have told others.
+While the coordinator cannot be reached the tenure lasts until its own monotonic deadline ends it; what a session
+believes does not matter.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from lease.registry import Registry, StoredEpoch, StoredLease
 from lease.rules import raised_ceiling, valid_until_ms
 
 WRITES_PER_CALL_MAX = 3
-"""How often one call of ``renew`` or ``release`` sends its write: again only when a read showed that it did not land."""
+"""How often one call of ``renew`` or ``release`` sends its write; again only where a read showed nothing landed."""
 
 
 class Tenure:
@@ -80,7 +81,8 @@ class Tenure:
                     return False
                 if self._renew_once(reached):
                     break
-        self._after_renewal()
+        if self.is_held():
+            self._after_renewal()
         return self.is_held()
 
     def release(self) -> None:

@@ -1,6 +1,10 @@
-"""Cells behind one small Protocol: HBase through happybase, and a twin in memory."""
+"""Cells behind one small Protocol: HBase through happybase, and a twin in memory.
+
+HBase's adapter is imported from ``store.hbase``, so that whoever needs only the Protocol or the twin loads no Thrift.
+"""
 
 from store.errors import InvalidCell, StoreError, StoreUnavailable, TableExists, TableMissing
+from store.memory import MemoryCellStore
 from store.protocol import (
     ALL_VERSIONS,
     ROW_KEY_BYTES_MAX,
@@ -28,6 +32,7 @@ __all__ = [
     "Family",
     "InvalidCell",
     "KeyRange",
+    "MemoryCellStore",
     "Rejected",
     "Row",
     "RowPut",

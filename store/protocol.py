@@ -13,11 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-ROW_KEY_BYTES_MAX = 32_767
-"""HBase keeps a row key's length in a signed 16-bit integer."""
+ROW_KEY_BYTES_MAX = 32_512
+"""HBase keeps a row key's length in a signed 16-bit integer, and looks a row's region up under a longer key: the
+table's name (200 bytes at most in this room), the row key and a number. A longer row key fails or not, depending on
+what the gateway has looked up before."""
 
-TIMESTAMP_MAX = 2**63 - 1
-"""The largest cell timestamp: HBase keeps them as signed 64-bit integers."""
+TIMESTAMP_MAX = 2**63 - 2
+"""The largest cell timestamp. HBase has signed 64-bit ones, and puts the server's time in place of the very largest."""
 
 ALL_VERSIONS = 2**31 - 1
 """``Family.versions_max`` of a family that never drops a version by itself."""
@@ -63,7 +65,11 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The compare-and-set did not take place: what it expected was not what is stored."""
+    """What the compare-and-set expected was not what is stored.
+
+    Read before you conclude who wrote it: HBase's own client, inside the gateway, may ask twice, and then the caller's
+    own first try is what the second one met.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +86,21 @@ class CellStore(Protocol):
     """Tables of cells. Safe to call from several threads at once.
 
     In every call ``table`` is a name, ``columns`` a non-empty choice of families (``b"f"``) and columns
-    (``b"f:qualifier"``), and ``before`` an *exclusive* upper bound on cell timestamps (``None``: no bound).
+    (``b"f:qualifier"``; ``b"f:"`` is the column with the empty qualifier), and ``before`` an *exclusive* upper bound on
+    cell timestamps (``None``: no bound). A family with few ``versions_max`` may or may not still show a version beyond
+    them to a read with a bound: only families with ``ALL_VERSIONS`` have a past to rely on.
 
     Errors: ``StoreUnavailable`` when the gateway or the store could not be asked within the store's own limits (reads
     and writes have been retried on a fresh connection before it is raised: both are idempotent), ``TableMissing``,
-    ``InvalidCell`` for keys, columns and timestamps that the store could not hold.
+    ``InvalidCell`` for keys, columns and timestamps that the store could not hold (then nothing was asked or written).
     """
 
     def create_table(self, table: str, families: Sequence[Family]) -> None:
-        """Make a table. ``TableExists`` when it is there already."""
+        """Make a table. ``TableExists`` when it is there already, be it by an earlier try of this very call."""
         ...
 
     def drop_table(self, table: str) -> None:
-        """Remove a table with all its cells."""
+        """Remove a table with all its cells. ``TableMissing`` when there is none."""
         ...
 
     def table_names(self) -> list[str]:
@@ -114,12 +122,10 @@ class CellStore(Protocol):
     def get_many(
         self, table: str, rows: Sequence[bytes], columns: Sequence[bytes], *, before: int | None = None
     ) -> dict[bytes, Row]:
-        """``get`` for many rows in one request; rows without a cell are left out."""
+        """``get`` for many rows, in as few requests as their size allows; rows without a cell are left out."""
         ...
 
-    def versions(
-        self, table: str, row: bytes, column: bytes, *, before: int | None = None, limit: int
-    ) -> list[Cell]:
+    def versions(self, table: str, row: bytes, column: bytes, *, before: int | None = None, limit: int) -> list[Cell]:
         """Up to ``limit`` cells of one column below ``before``, newest first."""
         ...
 
@@ -137,12 +143,16 @@ class CellStore(Protocol):
 
         Fetched ``batch_rows`` at a time. Not a snapshot: rows written meanwhile may or may not be met, each row whole.
         It survives a lost connection by going on after the last row it gave. The connection it uses goes back to the
-        pool between batches, so an abandoned iterator holds nothing.
+        pool between batches, so an abandoned iterator holds nothing. Bad arguments raise at the call, all else as rows
+        are fetched.
         """
         ...
 
     def put(self, table: str, puts: Sequence[RowPut], timestamp: int) -> None:
-        """Write rows, every cell at ``timestamp``. Each row is atomic, the whole is not; repeating it is harmless."""
+        """Write rows, every cell at ``timestamp``. Each row is atomic, the whole is not; repeating it is harmless.
+
+        Name a row once in a call: HBase does not say which of two values for one cell stays.
+        """
         ...
 
     def delete(self, table: str, rows: Sequence[bytes], timestamp: int) -> None:
@@ -154,8 +164,10 @@ class CellStore(Protocol):
     ) -> CompareAndSet:
         """Put column ``put`` if the newest cell of column ``check`` holds ``expected`` (``None``: has no cell).
 
-        The cell gets the store's own time as its timestamp. ``expected`` and ``value`` are not empty: HBase's gateway
-        cannot tell an empty value from an absent cell. Never retried in here: an ambiguous end is ``Unknown``.
+        The cell gets the store's own time in milliseconds as its timestamp, or that of the checked cell where that is
+        larger: a newer cell of column ``put``, when that is another column, hides it. ``expected`` and ``value`` are
+        not empty: HBase cannot tell an empty value from an absent cell. Sent once: an ambiguous end is ``Unknown``.
+        Here ``StoreUnavailable`` means that it was not sent at all.
         """
         ...
 

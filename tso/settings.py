@@ -93,6 +93,11 @@ class Limits:
             f"frame_bytes_max must be over {HEADER_BYTES} (the header) and not over receive_bytes_max",
         )
 
+        self._check(
+            HEADER_BYTES + 8 + 9 * self.transactions_in_flight_max <= FRAME_BYTES_MAX,
+            f"transactions_in_flight_max is too large: the answer to one commit request must fit {FRAME_BYTES_MAX} bytes",
+        )
+
     @staticmethod
     def _check(holds: bool, reason: str) -> None:
         if not holds:

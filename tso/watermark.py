@@ -15,7 +15,7 @@ from dataclasses import dataclass
 @dataclass(slots=True)
 class _Decision:
     number: int
-    first_commit_timestamp: int
+    first_commit_timestamp: int | None
     durable: bool
 
 
@@ -37,7 +37,7 @@ class DurableWatermark:
         """
         number = self._next_number
         self._next_number += 1
-        decision = _Decision(number, first_commit_timestamp or 0, durable=first_commit_timestamp is None)
+        decision = _Decision(number, first_commit_timestamp, durable=first_commit_timestamp is None)
         self._waiting.append(decision)
         self._by_number[number] = decision
         return number
@@ -56,5 +56,7 @@ class DurableWatermark:
         return released
 
     def snapshot(self, last_issued: int) -> int:
-        """The watermark, ``last_issued`` being the largest timestamp handed out. Call after `release`."""
-        return self._waiting[0].first_commit_timestamp - 1 if self._waiting else last_issued
+        """The watermark: below every commit not released yet, or ``last_issued``, the largest timestamp handed out."""
+        undurable = (decision.first_commit_timestamp for decision in self._waiting)
+        oldest = next((timestamp for timestamp in undurable if timestamp is not None), None)
+        return last_issued if oldest is None else oldest - 1

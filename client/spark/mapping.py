@@ -95,11 +95,12 @@ class TableMapping:
     def _check_names(self) -> None:
         seen: dict[str, str] = {}
         for column in self.columns:
-            other = seen.setdefault(column.name.lower(), column.name)
-            if other is not column.name:
+            other = seen.get(column.name.lower())
+            if other is not None:
                 raise InvalidMapping(
                     f"columns {other!r} and {column.name!r} of table {self.table!r} have the same name"
                 )
+            seen[column.name.lower()] = column.name
 
     def _check_row_key(self) -> None:
         keys = {column.name for column in self.columns if isinstance(column, KeyColumn)}

@@ -23,7 +23,9 @@ def test_a_version_of_an_unknown_writer_is_open() -> None:
     assert settle({COLUMN: Cell(b"v", 90)}, VIEW, nobody_knows).open == {COLUMN: 90}
 
 
-@pytest.mark.parametrize(("commit_timestamp", "visible"), [(100, True), (101, False), (91, True), (ABORTED_SHADOW, False)])
+@pytest.mark.parametrize(
+    ("commit_timestamp", "visible"), [(100, True), (101, False), (91, True), (ABORTED_SHADOW, False)]
+)
 def test_its_own_shadow_cell_settles_a_version(commit_timestamp: int, visible: bool) -> None:
     row = {COLUMN: Cell(b"v", 90), SHADOW: Cell(encode_shadow(commit_timestamp), 90)}
     settled = settle(row, VIEW, nobody_knows)

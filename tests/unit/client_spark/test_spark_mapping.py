@@ -111,7 +111,7 @@ def test_types_that_are_not_supported_are_refused(type_name: str, text: str) -> 
 
 @pytest.mark.parametrize("type_name", ["float", "double", "decimal(5,0)"])
 def test_types_without_an_order_of_bytes_are_refused_in_row_keys(type_name: str) -> None:
-    with pytest.raises(InvalidMapping, match="row key column 'k' is of type .*: float, double and decimal cannot"):
+    with pytest.raises(InvalidMapping, match="row key column 'k' is of type"):
         KeyColumn("k", type_name)
 
 

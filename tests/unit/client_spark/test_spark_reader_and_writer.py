@@ -213,7 +213,7 @@ def test_a_schema_that_the_table_does_not_have_cannot_be_read() -> None:
 
 
 class FakeStore:
-    """A table of three regions, of which the second is empty."""
+    """A table of three regions, of which the second is empty; in the others keys go from A to Y."""
 
     def regions(self, table: str) -> list[KeyRange]:
         return [KeyRange(b"", b"d"), KeyRange(b"d", b"m"), KeyRange(b"m", b"")]
@@ -222,15 +222,14 @@ class FakeStore:
         self, table: str, key_range: KeyRange, columns: Sequence[bytes], *, batch_rows: int, reverse: bool
     ) -> Iterator[tuple[bytes, dict[bytes, Any]]]:
         if key_range.start != b"d":
-            yield key_range.start + (b"y" if reverse else b"b"), {}
+            yield key_range.start + (b"Y" if reverse else b"A"), {}
 
 
 def test_regions_are_cut_further_only_where_they_have_rows() -> None:
     manager = cast(TransactionManager, type("Manager", (), {"store": FakeStore()})())
     assert reader.key_ranges(manager, MAPPING, 3) == FakeStore().regions("t")
     ranges = reader.key_ranges(manager, MAPPING, 6)
-    assert [key_range.start[:1] for key_range in ranges] == [b"", b"m"[:0] or ranges[1].start[:1], b"d", b"m", b"m"]
-    assert len(ranges) == 5
+    assert [key_range.start[:1] for key_range in ranges] == [b"", b"M", b"d", b"m", b"m"]
 
 
 def test_collection_is_paused_within_the_block_only() -> None:
@@ -253,7 +252,7 @@ def test_a_process_keeps_a_bounded_number_of_managers(monkeypatch: pytest.Monkey
         def close(self) -> None:
             closed.append(self.root)
 
-    monkeypatch.setattr(connections.TransactionManager, "connect", Connected)
+    monkeypatch.setattr(TransactionManager, "connect", Connected)
     settings = [ClientSettings("127.0.0.1:1", "127.0.0.1:2", f"/{index}") for index in range(6)]
     first = connections.manager_for(settings[0])
     for chosen in settings[1:4]:

@@ -64,7 +64,7 @@ def test_what_is_no_timestamp_is_refused(milliseconds: int, counter: int) -> Non
         compose(milliseconds, counter)
 
 
-@pytest.mark.parametrize("timestamp", [-1, 2**63, TIMESTAMP_MAX])
-def test_an_integer_beyond_every_calendar_is_refused(timestamp: int) -> None:
-    with pytest.raises(ValueError, match=r"lies in|beyond the year"):
+@pytest.mark.parametrize("timestamp", [-1, 2**63])
+def test_an_integer_that_is_no_timestamp_has_no_moment(timestamp: int) -> None:
+    with pytest.raises(ValueError, match="lies in"):
         wall_time_of(timestamp)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,12 +39,12 @@ def test_a_decision_without_commits_waits_only_for_those_before_it() -> None:
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=12), st.randoms(use_true_random=False))
-def test_in_whatever_order_writes_end_decisions_are_released_in_theirs(commits: list[bool], order: object) -> None:
+def test_in_whatever_order_writes_end_decisions_are_released_in_theirs(commits: list[bool], order: Random) -> None:
     watermark, released = DurableWatermark(), list[int]()
     numbers = [watermark.decided(10 * (index + 1) if commit else None) for index, commit in enumerate(commits)]
     undurable = [number for number, commit in zip(numbers, commits, strict=True) if commit]
     ends = undurable.copy()
-    order.shuffle(ends)  # type: ignore[attr-defined]
+    order.shuffle(ends)
     released += watermark.release()
     for number in ends:
         watermark.persisted(number)

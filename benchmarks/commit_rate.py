@@ -1,0 +1,82 @@
+"""What a transaction costs beside the plain writes that it protects.
+
+    python -m benchmarks.commit_rate --zookeeper H:P --thrift H:P [--root /pythia] [--json]
+
+*Ours*: begin and commit of a transaction with a write set of two cells, recorded in the HBase commit table; no data is
+written. *Beside*: one plain put of one cell into HBase through the same gateway and pool. So a ratio of 0.5 says that the
+oracle's part of a transaction takes as long as two plain puts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Callable
+
+import click
+
+from benchmarks.rounds import Case, alternate, calls_per_second
+from client import ClientSettings, TransactionManager
+from store import RowPut
+
+TABLE = "benchmark_commit_rate"
+THREADS = (1, 4, 16)
+
+
+def measure(manager: TransactionManager, *, rounds: int, seconds: float, progress: Callable[[str], None]) -> list[Case]:
+    """One case for each number of threads."""
+    if TABLE not in manager.store.table_names():
+        manager.create_table(TABLE, ["f"])
+    numbers = itertools.count()
+    value = os.urandom(16)
+
+    def transaction() -> None:
+        begun = manager.oracle.begin()
+        cells = (2 * begun.first_start_timestamp, 2 * begun.first_start_timestamp + 1)
+        decision = manager.oracle.commit(begun.first_start_timestamp, begun.snapshot, cells, lambda: None)
+        assert decision.commit_timestamp, "no two transactions share a cell here"
+
+    def put() -> None:
+        number = next(numbers)
+        manager.store.put(TABLE, [RowPut(b"%016d" % number, {b"f:value": value})], 1)
+
+    return [
+        alternate(
+            f"begin + commit beside a plain put, {threads} thread(s)",
+            lambda threads=threads: calls_per_second(transaction, threads=threads, seconds=seconds),  # type: ignore[misc]
+            lambda threads=threads: calls_per_second(put, threads=threads, seconds=seconds),  # type: ignore[misc]
+            rounds=rounds,
+            progress=progress,
+        )
+        for threads in THREADS
+    ]
+
+
+@click.command()
+@click.option("--zookeeper", required=True, envvar="PYTHIA_ZOOKEEPER", help="ZooKeeper, host:port.")
+@click.option("--thrift", required=True, envvar="PYTHIA_THRIFT", help="HBase's Thrift gateway, host:port.")
+@click.option("--root", default="/pythia", show_default=True, envvar="PYTHIA_ROOT", help="Znode of the installation.")
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Alternating rounds.")
+@click.option("--seconds", default=3.0, show_default=True, type=click.FloatRange(0.1, 60), help="Of one measurement.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of lines.")
+def main(zookeeper: str, thrift: str, root: str, rounds: int, seconds: float, as_json: bool) -> None:
+    """Measure begin + commit beside plain puts, on services and an oracle that are up."""
+    settings = ClientSettings(
+        zookeeper=zookeeper, thrift=thrift, root=root, store_connections_max=max(THREADS), request_timeout_ms=30_000
+    )
+    with TransactionManager.connect(settings) as manager:
+        cases = measure(manager, rounds=rounds, seconds=seconds, progress=lambda line: click.echo(line, err=True))
+    if as_json:
+        click.echo(json.dumps({"cases": [case.summary() for case in cases]}))
+        return
+    for case in cases:
+        summary = case.summary()
+        click.echo(
+            f"{case.name}: {summary['ours_per_second']:,} / {summary['beside_per_second']:,} a second, "
+            f"ratio {summary['ratio']} ({summary['ratio_min']}–{summary['ratio_max']})"
+        )
+
+
+if __name__ == "__main__":
+    main()

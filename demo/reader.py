@@ -1,0 +1,86 @@
+"""The reader: a process of its own that looks for a moment at which the summaries are not those of the flights.
+
+``python -m demo.reader SETTINGS PREFIX``. It uses the client library alone. A *full* check opens a snapshot, reads all
+flights in it, computes every summary from them and compares it, row by row, with the summary table in the same
+snapshot. Between two full checks there are some *quick* ones, each in a snapshot of its own: the summaries have to
+agree on the sums over all flights. It ends at the first difference, or with a last full check when it is told to.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Final
+
+from client import ClientSettings, Snapshot, TransactionManager
+from client.spark import table_mapping
+from demo.children import commands, tell
+from demo.summaries import SUMMARIES, SUMMARISED_COLUMNS, Totals, differences, disagreements, summarise
+from demo.tables import FLIGHTS, TableNames, read_summary, scan_frame
+
+QUICK_CHECKS: Final = 5
+"""After each full check."""
+
+
+class Reader:
+    """Checks one snapshot after the other."""
+
+    def __init__(self, manager: TransactionManager, names: TableNames) -> None:
+        self._manager = manager
+        self._flights = table_mapping(manager, names.of(FLIGHTS))
+        self._summaries = [(summary, table_mapping(manager, names.of(summary.name))) for summary in SUMMARIES]
+
+    def run(self, finish: threading.Event) -> None:
+        """Until a difference was found, or until told to finish and one more full check."""
+        while True:
+            last = finish.is_set()
+            if not self.full_check() or last:
+                return
+            for _ in range(QUICK_CHECKS):
+                if not self.quick_check():
+                    return
+
+    def full_check(self) -> bool:
+        """Whether each summary is that of the flights, in a new snapshot."""
+        snapshot = self._manager.snapshot()
+        tell({"event": "opened", "snapshot": snapshot.timestamp})
+        flights = scan_frame(snapshot, self._flights, SUMMARISED_COLUMNS)
+        found = [
+            difference
+            for summary, mapping in self._summaries
+            for difference in differences(
+                summary, summarise(flights, summary), read_summary(snapshot, mapping, summary)
+            )
+        ]
+        return _told("full", snapshot, len(flights), [str(difference) for difference in found])
+
+    def quick_check(self) -> bool:
+        """Whether the summaries have the same sums, in a new snapshot."""
+        snapshot = self._manager.snapshot()
+        summaries: dict[str, Totals] = {
+            summary.name: read_summary(snapshot, mapping, summary) for summary, mapping in self._summaries
+        }
+        return _told("quick", snapshot, 0, disagreements(summaries))
+
+
+def _told(kind: str, snapshot: Snapshot, flights: int, found: list[str]) -> bool:
+    tell({"event": "checked", "kind": kind, "snapshot": snapshot.timestamp, "flights": flights, "differences": found})
+    return not found
+
+
+def main(settings: str, prefix: str) -> None:
+    """Run until told to finish; ends at once when the demo is gone."""
+    finish = threading.Event()
+    with TransactionManager.connect(ClientSettings.from_json(settings)) as manager:
+        reader = Reader(manager, TableNames(prefix))
+        threading.Thread(target=_listen, args=(finish,), daemon=True).start()
+        reader.run(finish)
+
+
+def _listen(finish: threading.Event) -> None:
+    for _ in commands():
+        finish.set()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

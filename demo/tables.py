@@ -1,0 +1,127 @@
+"""The demo's tables: how they lie in HBase, and how programs without Spark read and write them.
+
+The mappings are made here once and kept in the catalog; every process afterwards reads them from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+import pandas as pd
+import pyarrow as pa
+
+from client import Snapshot, Transaction
+from client.cells import decode_value, is_reserved
+from client.spark import KeyColumn, TableMapping, ValueColumn
+from client.spark.codecs import RowDecoder, RowEncoder
+from client.spark.reader import arrow_schema
+from demo.flights import KEY
+from demo.summaries import MEASURES, SUMMARIES, Measures, Summary, Totals
+
+FLIGHTS: Final = "flights"
+REFERENCE_KEYS: Final = {
+    "airlines": ("carrier",),
+    "airports": ("faa",),
+    "planes": ("tailnum",),
+    "weather": ("origin", "time_hour"),
+}
+"""The small tables and their row keys. Weather by UTC: the hour that the clock showed twice in autumn is there twice."""
+
+DECODED_ROWS: Final = 5_000
+
+_TYPES: Final = {
+    "int8": "tinyint",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "float64": "double",
+    "str": "string",
+    "object": "string",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TableNames:
+    """Where the tables are: ``prefix`` keeps two demos on one cluster apart."""
+
+    prefix: str = ""
+
+    def of(self, name: str) -> str:
+        """The table's name in HBase."""
+        return f"{self.prefix}{name}"
+
+    def all(self) -> list[str]:
+        """Every table of the demo."""
+        return [self.of(name) for name in (FLIGHTS, *(summary.name for summary in SUMMARIES), *REFERENCE_KEYS)]
+
+
+def mapping_of_frame(table: str, frame: pd.DataFrame, key: Sequence[str]) -> TableMapping:
+    """The mapping of a pandas DataFrame: the columns of ``key``, in their order, make up the row key."""
+    columns = [
+        KeyColumn(str(name), _spark_type(dtype)) if name in key else ValueColumn(str(name), _spark_type(dtype))
+        for name, dtype in frame.dtypes.items()
+    ]
+    return TableMapping(table, tuple(key), tuple(columns))
+
+
+def mapping_of_flights(table: str, flights: pd.DataFrame) -> TableMapping:
+    """The mapping of the flights; the year is always the same, hour and minute are the scheduled departure's."""
+    return mapping_of_frame(table, flights, KEY)
+
+
+def mapping_of_summary(table: str, flights: pd.DataFrame, summary: Summary) -> TableMapping:
+    """The mapping of a summary of flights: its keys, then the measures."""
+    keys = [KeyColumn(key, _spark_type(flights.dtypes[key])) for key in summary.keys]
+    return TableMapping(table, summary.keys, (*keys, *(ValueColumn(measure, "bigint") for measure in MEASURES)))
+
+
+def _spark_type(dtype: object) -> str:
+    name = str(dtype).lower()
+    return "timestamp" if name.startswith("datetime64") else _TYPES[name]
+
+
+def scan_frame(view: Snapshot | Transaction, mapping: TableMapping, names: Sequence[str]) -> pd.DataFrame:
+    """These columns of every row that a snapshot or transaction sees."""
+    schema = arrow_schema(mapping.to_struct(names))
+    decoder = RowDecoder(mapping, schema)
+    cells = [column.cell for column in mapping.choose(names) if isinstance(column, ValueColumn)]
+    rows = view.scan(mapping.table, columns=cells)
+    batches = []
+    while batch := list(islice(rows, DECODED_ROWS)):
+        batches.append(decoder.decode(batch))
+    frame: pd.DataFrame = pa.Table.from_batches(batches, schema).to_pandas()
+    return frame
+
+
+def read_summary(view: Snapshot | Transaction, mapping: TableMapping, summary: Summary) -> Totals:
+    """A summary as a snapshot or transaction sees it."""
+    return totals_of_frame(scan_frame(view, mapping, (*summary.keys, *MEASURES)), summary)
+
+
+def totals_of_frame(frame: pd.DataFrame, summary: Summary) -> Totals:
+    """The rows of a summary table as a DataFrame, by key."""
+    keys = frame[list(summary.keys)].to_numpy(object).tolist()
+    values = frame[list(MEASURES)].to_numpy("int64").tolist()
+    return {tuple(key): Measures(*row) for key, row in zip(keys, values, strict=True)}
+
+
+def frame_of_totals(totals: Totals, summary: Summary) -> pd.DataFrame:
+    """The inverse of ``totals_of_frame``."""
+    return pd.DataFrame([(*key, *measures) for key, measures in totals.items()], columns=[*summary.keys, *MEASURES])
+
+
+def put_frame(transaction: Transaction, mapping: TableMapping, frame: pd.DataFrame) -> None:
+    """Write each row of a DataFrame through the client library."""
+    for row, columns in _encoded(mapping, frame):
+        transaction.put(mapping.table, row, columns)
+
+
+def _encoded(mapping: TableMapping, frame: pd.DataFrame) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+    schema = arrow_schema(mapping.to_struct())
+    batch = pa.RecordBatch.from_pandas(frame, schema=schema, preserve_index=False)
+    for row, stored in RowEncoder(mapping).encode(batch):
+        decoded = {column: decode_value(value) for column, value in stored.items() if not is_reserved(column)}
+        yield row, {column: value for column, value in decoded.items() if value is not None}

@@ -1,0 +1,1 @@
+"""Pulling the plug on real processes, and looking at what is left."""

@@ -1,0 +1,48 @@
+"""Who may serve, and which timestamps are theirs: lease and epoch rules over any coordinator.
+
+``lease.zookeeper`` holds the coordinator on kazoo, ``lease.memory`` its twin; importing this package imports neither.
+"""
+
+from lease.candidate import Candidate, StandBy
+from lease.clocks import monotonic_ms, wall_ms
+from lease.coordinator import Check, Coordinator, Create, Node, Operation, SetData, ZnodePaths
+from lease.errors import (
+    CoordinatorRefused,
+    CoordinatorUnavailable,
+    InvalidLeaseSettings,
+    LeaseError,
+    RecordInvalid,
+    StillHeld,
+)
+from lease.membership import members
+from lease.primary import PrimaryFinder
+from lease.records import EpochRecord, LeaseRecord, Member
+from lease.rules import LeaseSettings
+from lease.tenure import Tenure
+
+__all__ = [
+    "Candidate",
+    "Check",
+    "Coordinator",
+    "CoordinatorRefused",
+    "CoordinatorUnavailable",
+    "Create",
+    "EpochRecord",
+    "InvalidLeaseSettings",
+    "LeaseError",
+    "LeaseRecord",
+    "LeaseSettings",
+    "Member",
+    "Node",
+    "Operation",
+    "PrimaryFinder",
+    "RecordInvalid",
+    "SetData",
+    "StandBy",
+    "StillHeld",
+    "Tenure",
+    "ZnodePaths",
+    "members",
+    "monotonic_ms",
+    "wall_ms",
+]

@@ -1,0 +1,218 @@
+"""A process that wants to serve: it watches the lease, and takes it over when the rules allow.
+
+A thin driver: what to do is decided in ``lease.rules``; here are the reads, the one write, and the memory between them.
+Invariant: taking over is *one* multi that compares and sets both the lease and the epoch record. A write whose end was
+ambiguous stays a *claim*: it is looked for, by its nonce, in everything that is read later, because it may yet land.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lease.coordinator import DEFAULT_ROOT, Applied, Coordinator, ZnodePaths, create_root
+from lease.errors import CoordinatorUnavailable, RecordInvalid, StillHeld
+from lease.membership import Membership
+from lease.records import LeaseRecord, Member, check_addresses, check_name
+from lease.registry import Registry, StoredEpoch, StoredLease, version_after
+from lease.rules import (
+    LeaseSettings,
+    Sighting,
+    absence_wait_ms,
+    next_epoch,
+    sighted,
+    takeover_wait_ms,
+    valid_until_ms,
+)
+from lease.tenure import Tenure
+
+CLAIMS_MAX = 8
+"""Ambiguous takeovers that are remembered; one forgotten too early costs a wait of one lease, nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandBy:
+    """Not now: ``primary`` holds the lease (``None``: nobody, or not known); try again after ``wait_ms``.
+
+    ``problem`` says why nothing is known, when the coordinator did not answer.
+    """
+
+    primary: LeaseRecord | None
+    wait_ms: float
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A takeover that was sent at ``sent_ms`` and may have landed, with the versions that it leaves behind if so."""
+
+    lease: StoredLease
+    epoch: StoredEpoch
+    replaces: int | None
+    sent_ms: float
+
+
+class Candidate:
+    """One process's part in the election. ``attempt`` and ``join`` belong to one thread; ``wake`` to any.
+
+    ``monotonic_ms`` must never be stepped (``lease.monotonic_ms``); ``wall_ms`` are milliseconds since 1970, which
+    ``timestamp_of_ms`` turns into a timestamp (and a span of milliseconds into a span of timestamps); ``new_nonce``
+    gives a text never given before, such as ``uuid.uuid4().hex``. Raises ``RecordInvalid`` for a holder name or an
+    address that could not be stored.
+    """
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        settings: LeaseSettings,
+        holder: str,
+        addresses: Sequence[str],
+        *,
+        monotonic_ms: Callable[[], float],
+        wall_ms: Callable[[], int],
+        timestamp_of_ms: Callable[[int], int],
+        new_nonce: Callable[[], str],
+        root: str = DEFAULT_ROOT,
+    ) -> None:
+        check_name("holder", holder)
+        check_addresses(tuple(addresses))
+        self._registry = Registry(
+            coordinator=coordinator,
+            paths=ZnodePaths(root),
+            settings=settings,
+            monotonic_ms=monotonic_ms,
+            now=lambda: timestamp_of_ms(wall_ms()),
+            ahead=timestamp_of_ms(settings.ceiling_ahead_ms),
+        )
+        self._holder = holder
+        self._addresses = tuple(addresses)
+        self._new_nonce = new_nonce
+        self._membership = Membership(coordinator, self._registry.paths, settings.request_timeout_ms)
+        self._changed = threading.Event()
+        self._sighting: Sighting | None = None
+        self._claims: deque[_Claim] = deque(maxlen=CLAIMS_MAX)
+        self._tenure: Tenure | None = None
+
+    def join(self, role: str) -> None:
+        """Show this process under ``members/`` in ``role``; call again to change it. Outlives a lost session."""
+        self._membership.join(Member(self._holder, role, self._addresses[0]))
+
+    def attempt(self) -> Tenure | StandBy:
+        """Take the lease if the rules allow it now. Blocks for a few ``request_timeout_ms`` at most.
+
+        Raises ``RecordInvalid`` when a stored record is not understood, ``CoordinatorRefused``, and ``StillHeld`` while
+        the tenure that this candidate gave out last is still held.
+        """
+        if self._tenure is not None and self._tenure.is_held():
+            raise StillHeld("this candidate's last tenure is still held: release it before trying for another")
+        self._membership.refresh()
+        try:
+            return self._attempt()
+        except CoordinatorUnavailable as error:
+            return StandBy(None, self._registry.settings.renewal_interval_ms, str(error))
+
+    def wait(self, wait_ms: float) -> None:
+        """Wait ``wait_ms``; return early when the lease changes after the last attempt's read, or on ``wake``."""
+        self._changed.wait(wait_ms / 1000)
+        self._changed.clear()
+
+    def wake(self) -> None:
+        """Make ``wait`` return, now or when it is next called."""
+        self._changed.set()
+
+    def _attempt(self) -> Tenure | StandBy:
+        lease = self._read_lease()
+        adopted = self._adopt(lease)
+        if adopted is not None:
+            return adopted
+        epoch = self._registry.read_epoch()
+        standby = self._stand_by(lease, epoch)
+        return self._take_over(lease, epoch) if standby.wait_ms <= 0 else standby
+
+    def _read_lease(self) -> StoredLease | None:
+        lease = self._registry.read_lease(self._changed)
+        now_ms = self._registry.monotonic_ms()
+        version, nonce = (None, None) if lease is None else (lease.version, lease.record.nonce)
+        self._sighting = sighted(self._sighting, version, nonce, now_ms)
+        return lease
+
+    def _stand_by(self, lease: StoredLease | None, epoch: StoredEpoch | None) -> StandBy:
+        assert self._sighting is not None
+        now_ms, settings = self._registry.monotonic_ms(), self._registry.settings
+        if lease is None:
+            record = None if epoch is None else epoch.record
+            return StandBy(None, absence_wait_ms(record, self._sighting, settings, now_ms))
+        if self._is_abandoned(lease):
+            return StandBy(None, 0.0)
+        primary = None if lease.record.released else lease.record
+        return StandBy(primary, takeover_wait_ms(lease.record, self._sighting, now_ms))
+
+    def _is_abandoned(self, lease: StoredLease) -> bool:
+        """Whether the lease is our own and yet nobody's: a tenure that has ended, or a claim that lapsed unused."""
+        ended = self._tenure is not None and self._tenure.record.nonce == lease.record.nonce
+        return ended or self._claim_of(lease) is not None
+
+    def _claim_of(self, lease: StoredLease | None) -> _Claim | None:
+        return next((claim for claim in self._claims if claim.lease == lease), None)
+
+    def _take_over(self, lease: StoredLease | None, epoch: StoredEpoch | None) -> Tenure | StandBy:
+        registry = self._registry
+        if lease is None:
+            create_root(registry.coordinator, registry.paths, registry.settings.request_timeout_ms)
+        claim = self._new_claim(lease, epoch)
+        self._claims.append(claim)
+        result = registry.commit(
+            [
+                registry.put_lease(claim.lease.record, None if lease is None else lease.version),
+                registry.put_epoch(claim.epoch.record, None if epoch is None else epoch.version),
+            ]
+        )
+        # Rejected may mean that an earlier claim of ours landed late, so look for the nonces then, too.
+        now_stored = claim.lease if isinstance(result, Applied) else self._read_lease()
+        return self._adopt(now_stored) or self._after_failed_takeover(now_stored)
+
+    def _after_failed_takeover(self, lease: StoredLease | None) -> StandBy:
+        interval_ms = self._registry.settings.renewal_interval_ms
+        if lease is None or self._is_abandoned(lease):
+            return StandBy(None, interval_ms)
+        standby = self._stand_by(lease, None)
+        return StandBy(standby.primary, max(standby.wait_ms, interval_ms))
+
+    def _new_claim(self, lease: StoredLease | None, epoch: StoredEpoch | None) -> _Claim:
+        if lease is not None and epoch is None:
+            raise RecordInvalid(
+                f"{self._registry.paths.epoch} is missing though {self._registry.paths.lease} exists: write an epoch"
+                " record with a ceiling above every timestamp in use, or remove the lease too if no data was written"
+            )
+        sent_ms = self._registry.monotonic_ms()
+        old = None if epoch is None else epoch.record
+        record = next_epoch(old, self._registry.now(), self._registry.ahead)
+        return _Claim(
+            lease=StoredLease(self._record(record.epoch), version_after(None if lease is None else lease.version)),
+            epoch=StoredEpoch(record, version_after(None if epoch is None else epoch.version)),
+            replaces=None if lease is None else lease.version,
+            sent_ms=sent_ms,
+        )
+
+    def _record(self, epoch: int) -> LeaseRecord:
+        return LeaseRecord(
+            holder=self._holder,
+            nonce=self._new_nonce(),
+            addresses=self._addresses,
+            epoch=epoch,
+            released=False,
+            lease_ms=self._registry.settings.lease_ms,
+        )
+
+    def _adopt(self, lease: StoredLease | None) -> Tenure | None:
+        """The tenure, when what is stored is a claim of ours that landed and is still valid. Forgets dead claims."""
+        claim = self._claim_of(lease)
+        version = None if lease is None else lease.version
+        self._claims = deque((c for c in self._claims if c.replaces == version or c is claim), CLAIMS_MAX)
+        if claim is None or self._registry.monotonic_ms() >= valid_until_ms(claim.sent_ms, self._registry.settings):
+            return None
+        self._claims.clear()
+        self._tenure = Tenure(self._registry, claim.lease, claim.epoch, claim.sent_ms, self._membership.refresh)
+        return self._tenure

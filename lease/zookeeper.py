@@ -1,0 +1,219 @@
+"""The coordinator on a real ZooKeeper, through kazoo.
+
+What is kept away from the rest: kazoo's retries, which would send an ambiguous write once more (so nothing here goes
+through ``KazooRetry`` but the connecting itself); its callbacks, which must not block (they set an event); its waits
+without end (every answer is awaited for ``timeout_ms``). A request is sent only while connected: kazoo would keep it,
+and send it after the next connect, when nobody waits for it any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+from kazoo.client import KazooClient, KazooState, TransactionRequest
+from kazoo.exceptions import (
+    AuthFailedError,
+    BadArgumentsError,
+    BadVersionError,
+    InvalidACLError,
+    KazooException,
+    NoAuthError,
+    NodeExistsError,
+    NoNodeError,
+    QuotaExceededError,
+    RolledBackError,
+    RuntimeInconsistency,
+    WriterNotClosedException,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.retry import KazooRetry
+
+from lease.coordinator import Applied, Check, CompareAndSet, Create, Node, Operation, Rejected, Unknown
+from lease.errors import CoordinatorRefused, CoordinatorUnavailable, InvalidLeaseSettings
+
+RECONNECT_DELAY_MS_MAX = 500
+READ_ROUNDS_MAX = 3
+"""How often a read starts over because the node came or went between looking and watching."""
+
+_ANY_VERSION = -1
+_REJECTIONS = (BadVersionError, NodeExistsError, NoNodeError)
+_REFUSALS = (NoAuthError, AuthFailedError, InvalidACLError, BadArgumentsError, QuotaExceededError)
+_SIDE_EFFECTS = (RolledBackError, RuntimeInconsistency)
+"""What the *other* operations of a failed multi are marked with."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SetOnChange:
+    """A watch function; equal for the same event, so that kazoo keeps one however often it is armed."""
+
+    changed: threading.Event
+
+    def __call__(self, _event: object) -> None:
+        self.changed.set()
+
+
+class ZooKeeperCoordinator:
+    """One ZooKeeper session, reconnected and renewed for as long as it is not closed. Also a context manager."""
+
+    def __init__(self, hosts: str, *, connect_timeout_ms: int = 10_000, session_timeout_ms: int = 6_000) -> None:
+        """Open a session at ``hosts`` (``host:port``, several with commas).
+
+        Raises ``CoordinatorUnavailable`` when no server answered within ``connect_timeout_ms``, and
+        ``InvalidLeaseSettings`` for hosts that cannot be meant. ``session_timeout_ms`` says how soon a dead process's
+        member node goes; no lease hangs on it.
+        """
+        self._hosts = _checked(hosts)
+        self._connected = threading.Event()
+        self._closed = False
+        retry = KazooRetry(max_tries=-1, delay=0.05, backoff=2, max_delay=RECONNECT_DELAY_MS_MAX / 1000)
+        self._client = KazooClient(hosts=hosts, timeout=session_timeout_ms / 1000, connection_retry=retry)
+        self._client.add_listener(self._on_state)
+        self._client.start_async()
+        if not self._connected.wait(connect_timeout_ms / 1000):
+            self.close()
+            raise CoordinatorUnavailable(
+                f"ZooKeeper at {hosts} did not answer within {connect_timeout_ms} ms:"
+                " is it running, and is the address right?"
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def read(
+        self, path: str, *, timeout_ms: float, synced: bool = False, changed: threading.Event | None = None
+    ) -> Node | None:
+        """See ``Coordinator.read``."""
+        with _Deadline(timeout_ms, f"reading {path} from ZooKeeper at {self._hosts}") as deadline:
+            self._await_connection(deadline)
+            if synced:
+                deadline.answer(self._client.sync_async(path))
+            return self._read(path, deadline, None if changed is None else _SetOnChange(changed))
+
+    def children(self, path: str, *, timeout_ms: float) -> list[str]:
+        """See ``Coordinator.children``."""
+        with _Deadline(timeout_ms, f"listing {path} at ZooKeeper {self._hosts}") as deadline:
+            self._await_connection(deadline)
+            try:
+                return sorted(deadline.answer(self._client.get_children_async(path)))
+            except NoNodeError:
+                return []
+
+    def commit(self, operations: Sequence[Operation], *, timeout_ms: float) -> CompareAndSet:
+        """See ``Coordinator.commit``."""
+        transaction = self._client.transaction()
+        for operation in operations:
+            _add(transaction, operation)
+        try:
+            with _Deadline(timeout_ms, f"writing to ZooKeeper at {self._hosts}") as deadline:
+                self._await_connection(deadline)
+                results = deadline.answer(transaction.commit_async())
+        except CoordinatorUnavailable as error:
+            return Unknown(str(error))
+        return _outcome(results)
+
+    def session_id(self) -> int | None:
+        """See ``Coordinator.session_id``."""
+        client_id = self._client.client_id
+        return None if client_id is None else cast("int | None", client_id[0])
+
+    def close(self) -> None:
+        """See ``Coordinator.close``."""
+        if not self._closed:
+            self._closed = True
+            # Raised when the connection thread hangs in a connect; it is a daemon and ends when that does.
+            with contextlib.suppress(WriterNotClosedException):
+                self._client.stop()
+                self._client.close()
+
+    def _on_state(self, state: str) -> None:
+        # Runs on kazoo's connection thread: must not block.
+        if state == KazooState.CONNECTED:
+            self._connected.set()
+        else:
+            self._connected.clear()
+
+    def _await_connection(self, deadline: _Deadline) -> None:
+        if self._closed:
+            raise CoordinatorUnavailable("this ZooKeeper session is closed")
+        if not self._connected.wait(deadline.remaining_s()):
+            raise CoordinatorUnavailable(f"not connected to ZooKeeper at {self._hosts}")
+
+    def _read(self, path: str, deadline: _Deadline, watch: Callable[[object], None] | None) -> Node | None:
+        for _ in range(READ_ROUNDS_MAX):
+            try:
+                data, stat = deadline.answer(self._client.get_async(path, watch))
+                return Node(data, stat.version)
+            except NoNodeError:
+                if watch is None or deadline.answer(self._client.exists_async(path, watch)) is None:
+                    return None
+        raise CoordinatorUnavailable(f"{path} came and went {READ_ROUNDS_MAX} times during one read")
+
+
+class _Deadline:
+    """The limit of one call, shared by its requests; maps every kazoo error but "no such node" on the way out."""
+
+    def __init__(self, timeout_ms: float, doing: str) -> None:
+        self._end_s = time.monotonic() + timeout_ms / 1000
+        self._doing = doing
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, _REFUSALS):
+            raise CoordinatorRefused(
+                f"{self._doing}: refused with {error!r}; check its permissions and quota"
+            ) from error
+        if isinstance(error, KazooTimeoutError):
+            raise CoordinatorUnavailable(f"{self._doing}: no answer in time") from error
+        if isinstance(error, (KazooException, RuntimeError, OSError, struct.error)):
+            raise CoordinatorUnavailable(f"{self._doing}: {error!r}") from error
+
+    def remaining_s(self) -> float:
+        return max(0.0, self._end_s - time.monotonic())
+
+    def answer(self, result: Any) -> Any:
+        """Wait for an asynchronous result of kazoo."""
+        return result.get(timeout=self.remaining_s())
+
+
+def _checked(hosts: str) -> str:
+    for host in hosts.split(","):
+        name, _, port = host.strip().rpartition(":")
+        if not name or "/" in host or not (port.isascii() and port.isdigit() and 1 <= int(port) <= 65_535):
+            raise InvalidLeaseSettings(
+                f"ZooKeeper's hosts are host:port,host:port, without a path (the root is set apart), not {hosts!r}"
+            )
+    return hosts
+
+
+def _add(transaction: TransactionRequest, operation: Operation) -> None:
+    if isinstance(operation, Check):
+        transaction.check(operation.path, operation.version)
+    elif isinstance(operation, Create):
+        transaction.create(operation.path, operation.data, ephemeral=operation.ephemeral)
+    else:
+        version = _ANY_VERSION if operation.version is None else operation.version
+        transaction.set_data(operation.path, operation.data, version)
+
+
+def _outcome(results: Sequence[object]) -> CompareAndSet:
+    """What a multi's list of results means: it is atomic, so one real failure is the failure of all."""
+    failures = [result for result in results if isinstance(result, Exception)]
+    causes = [failure for failure in failures if not isinstance(failure, _SIDE_EFFECTS)]
+    if not failures:
+        return Applied()
+    if causes and all(isinstance(cause, _REJECTIONS) for cause in causes):
+        return Rejected()
+    if any(isinstance(cause, _REFUSALS) for cause in causes):
+        raise CoordinatorRefused(f"ZooKeeper refuses the write with {causes!r}; check its permissions and quota")
+    return Unknown(f"ZooKeeper answered {failures!r}")

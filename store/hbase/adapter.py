@@ -1,0 +1,209 @@
+"""HBase as a ``CellStore``: each method checks its arguments, makes requests of bounded size, and maps the answer.
+
+Everything goes through the raw Thrift calls of HappyBase's client: its own methods lose timestamps (a bound without
+columns is ignored), and hide which connection a scan uses. Reads always carry a bound, as an exclusive one; writes
+always carry their timestamp, so that repeating them is harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from store import validation
+from store.errors import TableMissing
+from store.hbase.connection import GatewayConnection
+from store.hbase.failures import GatewayFailure, is_about
+from store.hbase.gateway import Gateway
+from store.hbase.requests import cells_of, delete_request, pieces, put_requests
+from store.hbase.scanner import Scanner, ScanRequest
+from store.hbase.settings import PoolSettings, RequestLimits
+from store.hbase.thrift_types import BatchMutation, ColumnDescriptor, GatewayIOError, Mutation
+from store.protocol import Applied, Cell, CompareAndSet, Family, KeyRange, Rejected, Row, RowPut, Unknown
+
+_DEFAULT_SETTINGS = PoolSettings()
+_DEFAULT_LIMITS = RequestLimits()
+
+
+class HBaseCellStore:
+    """The tables behind the Thrift 1 gateway at ``address`` (``"host:port"``; ``ValueError`` when it is not that).
+
+    Nothing is connected before the first call.
+    """
+
+    def __init__(
+        self, address: str, settings: PoolSettings = _DEFAULT_SETTINGS, limits: RequestLimits = _DEFAULT_LIMITS
+    ) -> None:
+        self._gateway = Gateway(address, settings)
+        self._limits = limits
+
+    def create_table(self, table: str, families: Sequence[Family]) -> None:
+        """See ``CellStore``."""
+        validation.check_families(families)
+        name, descriptors = _name(table), [_descriptor(family) for family in families]
+
+        def create(connection: GatewayConnection) -> None:
+            with connection.patient():
+                connection.client.createTable(name, descriptors)
+
+        self._gateway.repeat(create)
+
+    def drop_table(self, table: str) -> None:
+        """See ``CellStore``."""
+        self.families(table)
+        name = _name(table)
+        self._gateway.repeat(lambda connection: _disable(connection, name))
+        self._gateway.repeat(lambda connection: _drop(connection, name))
+
+    def table_names(self) -> list[str]:
+        """See ``CellStore``."""
+        names = self._gateway.repeat(lambda connection: connection.client.getTableNames())
+        return sorted(name.decode() for name in names)
+
+    def families(self, table: str) -> dict[str, Family]:
+        """See ``CellStore``."""
+        name = _name(table)
+        descriptors = self._gateway.repeat(lambda connection: connection.client.getColumnDescriptors(name))
+        found = ((key.decode().rstrip(":"), descriptor.maxVersions) for key, descriptor in descriptors.items())
+        return {family: Family(family, versions_max) for family, versions_max in found}
+
+    def regions(self, table: str) -> list[KeyRange]:
+        """See ``CellStore``."""
+        name = _name(table)
+        regions = self._gateway.repeat(lambda connection: connection.client.getTableRegions(name))
+        if not regions:
+            raise TableMissing(f"there is no table {table}")
+        return sorted(KeyRange(region.startKey, region.endKey) for region in regions)
+
+    def get(self, table: str, row: bytes, columns: Sequence[bytes], *, before: int | None = None) -> Row:
+        """See ``CellStore``."""
+        validation.check_row(row)
+        name, choices, bound = _name(table), validation.chosen(columns), validation.bound(before)
+        results = self._gateway.repeat(
+            lambda connection: connection.client.getRowWithColumnsTs(name, row, choices, bound, {})
+        )
+        return cells_of(results[0].columns) if results else {}
+
+    def get_many(
+        self, table: str, rows: Sequence[bytes], columns: Sequence[bytes], *, before: int | None = None
+    ) -> dict[bytes, Row]:
+        """See ``CellStore``."""
+        validation.check_rows(rows)
+        name, choices, bound = _name(table), validation.chosen(columns), validation.bound(before)
+        found: dict[bytes, Row] = {}
+        for piece in pieces(rows, self._limits.rows_max):
+
+            def fetch(connection: GatewayConnection, piece: list[bytes] = piece) -> list[tuple[bytes, Row]]:
+                results = connection.client.getRowsWithColumnsTs(name, piece, choices, bound, {})
+                return [(result.row, cells_of(result.columns)) for result in results]
+
+            found.update(self._gateway.repeat(fetch))
+        return found
+
+    def versions(self, table: str, row: bytes, column: bytes, *, before: int | None = None, limit: int) -> list[Cell]:
+        """See ``CellStore``."""
+        validation.check_row(row)
+        validation.check_column(column)
+        validation.check_count(limit, "the limit of versions")
+        name, bound = _name(table), validation.bound(before)
+        cells = self._gateway.repeat(lambda connection: connection.client.getVerTs(name, row, column, bound, limit, {}))
+        return [Cell(cell.value, cell.timestamp) for cell in cells]
+
+    def scan(
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes],
+        *,
+        before: int | None = None,
+        batch_rows: int = 500,
+        reverse: bool = False,
+    ) -> Iterator[tuple[bytes, Row]]:
+        """See ``CellStore``."""
+        validation.check_range(key_range)
+        validation.check_count(batch_rows, "the rows of a batch")
+        request = ScanRequest(
+            _name(table), key_range, validation.chosen(columns), validation.bound(before), batch_rows, reverse
+        )
+        if key_range.stop and key_range.start >= key_range.stop:
+            return iter(())
+        return Scanner(self._gateway, request).rows()
+
+    def put(self, table: str, puts: Sequence[RowPut], timestamp: int) -> None:
+        """See ``CellStore``. Sent in requests within the limits, one after the other."""
+        name = _name(table)
+        validation.check_puts(puts, timestamp)
+        for request in put_requests(puts, self._limits):
+            self._write(name, request, timestamp)
+
+    def delete(self, table: str, rows: Sequence[bytes], timestamp: int) -> None:
+        """See ``CellStore``."""
+        validation.check_rows(rows)
+        validation.check_timestamp(timestamp)
+        name, families = _name(table), self.families(table)
+        for piece in pieces(rows, self._limits.rows_max):
+            self._write(name, delete_request(piece, families), timestamp)
+
+    def compare_and_set(
+        self, table: str, row: bytes, *, check: bytes, expected: bytes | None, put: bytes, value: bytes
+    ) -> CompareAndSet:
+        """See ``CellStore``."""
+        validation.check_compare_and_set(row, check, expected, put, value)
+        name, mutation = _name(table), Mutation(column=put, value=value)
+        try:
+            applied = self._gateway.once(
+                lambda connection: connection.client.checkAndPut(name, row, check, expected, mutation, {})
+            )
+        except GatewayFailure as failure:
+            return Unknown(str(failure))
+        return Applied() if applied else Rejected()
+
+    def close(self) -> None:
+        """See ``CellStore``."""
+        self._gateway.close()
+
+    def _write(self, name: bytes, request: list[BatchMutation], timestamp: int) -> None:
+        """Of a table that is missing, the gateway's answer to a write says only that all its retries are used up."""
+
+        def write(connection: GatewayConnection) -> None:
+            try:
+                connection.client.mutateRowsTs(name, request, timestamp, {})
+            except GatewayIOError:
+                connection.client.getColumnDescriptors(name)
+                raise
+
+        self._gateway.repeat(write)
+
+
+def _name(table: str) -> bytes:
+    validation.check_table(table)
+    return table.encode()
+
+
+def _descriptor(family: Family) -> ColumnDescriptor:
+    """With HBase's own defaults; Thrift's are no block cache and no Bloom filter."""
+    return ColumnDescriptor(
+        name=family.name.encode() + b":",
+        maxVersions=family.versions_max,
+        bloomFilterType="ROW",
+        blockCacheEnabled=True,
+    )
+
+
+def _disable(connection: GatewayConnection, name: bytes) -> None:
+    """Disable a table, or find that an earlier try did, and dropped it even."""
+    with connection.patient():
+        try:
+            connection.client.disableTable(name)
+        except GatewayIOError as error:
+            if not is_about(error, "TableNotEnabledException") and not is_about(error, "TableNotFoundException"):
+                raise
+
+
+def _drop(connection: GatewayConnection, name: bytes) -> None:
+    """Drop a table, or find that an earlier try did."""
+    with connection.patient():
+        try:
+            connection.client.deleteTable(name)
+        except GatewayIOError as error:
+            if not is_about(error, "table does not exist") and not is_about(error, "TableNotFoundException"):
+                raise

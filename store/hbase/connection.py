@@ -1,0 +1,47 @@
+"""One connection to the gateway, with every timeout set, and a cheap look at whether the other side has hung up."""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from store.hbase.settings import PoolSettings
+from store.hbase.thrift_types import Connection
+
+
+class GatewayConnection:
+    """A Thrift connection; ``client`` has the gateway's calls. For one thread at a time."""
+
+    def __init__(self, host: str, port: int, settings: PoolSettings) -> None:
+        self._settings = settings
+        self._connection = Connection(
+            host,
+            port,
+            timeout=settings.connect_timeout_ms,
+            autoconnect=False,
+            protocol=settings.protocol,
+            transport=settings.transport,
+        )
+        self._connection.open()
+        self._socket = self._connection.transport.sock
+        self._socket.settimeout(settings.request_timeout_ms / 1_000)
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
+        self.client: Any = self._connection.client
+
+    def is_usable(self) -> bool:
+        """Between two requests nothing is to be read: what is there is a hang-up, or the rest of a lost answer."""
+        return not self._poll.poll(0)
+
+    @contextmanager
+    def patient(self) -> Iterator[None]:
+        """While making and dropping tables: wait longer for the gateway."""
+        self._socket.settimeout(self._settings.administration_timeout_ms / 1_000)
+        yield
+        self._socket.settimeout(self._settings.request_timeout_ms / 1_000)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()

@@ -1,0 +1,78 @@
+"""What the gateway's errors mean, decided in one place, at the edge: no Thrift error leaves this package.
+
+The gateway sends Java's exceptions as text, with the stack trace. An error that is not recognised here counts as one
+that may pass: repeating a read or a blind put does no harm, giving up too soon does.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from thriftpy2.protocol.exc import TProtocolException
+from thriftpy2.thrift import TException
+from thriftpy2.transport import TTransportException
+
+from store.errors import InvalidCell, StoreError, StoreUnavailable, TableExists, TableMissing
+from store.hbase.thrift_types import AlreadyExists, GatewayIOError, IllegalArgument
+
+
+class GatewayFailure(StoreUnavailable):
+    """A failure that may pass: the connection broke, or the gateway says that HBase cannot serve just now."""
+
+
+class NotSent(GatewayFailure):
+    """No connection could be made: whatever was to be asked, the gateway has not seen it."""
+
+
+class ScannerLost(GatewayFailure):
+    """The gateway does not know the scanner any more."""
+
+
+ANSWERS: tuple[type[BaseException], ...] = (GatewayIOError, IllegalArgument, AlreadyExists, ScannerLost)
+"""Errors that are an answer: the connection they came over is sound."""
+
+BREAKDOWNS: tuple[type[BaseException], ...] = (TException, TProtocolException, OSError, EOFError, struct.error)
+"""Errors after which nothing is known of the connection, nor of the request."""
+
+_TEXT_CHARACTERS_MAX = 300
+
+_MISSING = ("TableNotFoundException", "NoSuchColumnFamilyException", "table does not exist")
+_REFUSED = ("DoNotRetryIOException", "AccessDeniedException", "NamespaceNotFoundException")
+
+
+def meaning_of(error: BaseException) -> StoreError:
+    """The error of this room that stands for one of ``ANSWERS`` or ``BREAKDOWNS``."""
+    if isinstance(error, StoreError):
+        return error
+    text = _first_line(error)
+    if isinstance(error, TTransportException) and error.type == TTransportException.NOT_OPEN:
+        return NotSent(text)
+    if isinstance(error, IllegalArgument):
+        return InvalidCell(f"HBase refuses it: {text}")
+    if isinstance(error, AlreadyExists):
+        return TableExists(text)
+    if isinstance(error, GatewayIOError):
+        return _meaning_of_text(text, _message(error))
+    return GatewayFailure(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+
+
+def is_about(error: GatewayIOError, exception: str) -> bool:
+    """Whether the Java exception of this name is what the gateway reports."""
+    return exception in _first_line(error)
+
+
+def _meaning_of_text(first_line: str, text: str) -> StoreError:
+    if any(marker in text for marker in _MISSING):
+        return TableMissing(first_line)
+    if any(marker in first_line for marker in _REFUSED):
+        return StoreError(f"HBase refuses it: {first_line}")
+    return GatewayFailure(first_line)
+
+
+def _message(error: BaseException) -> str:
+    message = getattr(error, "message", None) or str(error)
+    return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
+
+
+def _first_line(error: BaseException) -> str:
+    return _message(error).partition("\n")[0].strip()[:_TEXT_CHARACTERS_MAX]

@@ -1,0 +1,105 @@
+"""Asking the gateway: which calls are repeated, how often, and for how long.
+
+Invariant: a call is sent a second time only through ``repeat``, which is for reads and for writes that name their
+timestamp. ``once`` sends at most once; what it repeats is the *connecting*, before anything has been sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_exponential_jitter
+
+from store.errors import StoreUnavailable
+from store.hbase.connection import GatewayConnection
+from store.hbase.failures import ANSWERS, BREAKDOWNS, GatewayFailure, NotSent, meaning_of
+from store.hbase.pool import ConnectionPool
+from store.hbase.settings import PoolSettings, parse_address
+
+T = TypeVar("T")
+Call = Callable[[GatewayConnection], T]
+
+_RETRY_WAIT_SECONDS_FIRST = 0.05
+
+
+class Gateway:
+    """HBase's Thrift gateway at ``address`` (``"host:port"``). Every method raises only errors of ``store.errors``."""
+
+    def __init__(self, address: str, settings: PoolSettings) -> None:
+        host, port = parse_address(address)
+        self._address = address
+        self._settings = settings
+        self._pool = ConnectionPool(lambda: _connect(host, port, settings), settings, answers=ANSWERS)
+
+    def repeat(self, call: Call[T], *, prefer: GatewayConnection | None = None) -> T:
+        """``call`` on a connection, on failure again at once on a fresh one, then with growing pauses.
+
+        ``StoreUnavailable`` when it kept failing for ``unavailable_after_ms``.
+        """
+        return self._persist(call, GatewayFailure, prefer)
+
+    def once(self, call: Call[T]) -> T:
+        """``call``, sent once at most.
+
+        ``GatewayFailure`` when it was sent and nothing is known of its end; any other ``StoreUnavailable`` when it was
+        not sent.
+        """
+        return self._persist(call, NotSent, None)
+
+    def if_idle(self, connection: GatewayConnection, call: Call[object]) -> None:
+        """``call`` on this very connection if it is free right now, else not at all; its failure is nobody's concern.
+
+        For clean-up that the gateway does by itself after a while.
+        """
+        try:
+            with self._pool.lease_if_idle(connection) as leased:
+                if leased:
+                    call(connection)
+        except BREAKDOWNS:
+            return
+
+    def close(self) -> None:
+        """Close the connections; later calls raise ``StoreUnavailable``."""
+        self._pool.close()
+
+    def _persist(self, call: Call[T], repeated: type[GatewayFailure], prefer: GatewayConnection | None) -> T:
+        try:
+            return self._attempt(call, fresh=False, prefer=prefer)
+        except repeated:
+            pass  # The usual case: a connection that died since it was last used.
+        try:
+            result: T = self._retrying(repeated)(self._attempt, call, fresh=True)
+            return result
+        except repeated as failure:
+            raise StoreUnavailable(
+                f"the HBase gateway at {self._address} has not served the call for "
+                f"{self._settings.unavailable_after_ms} ms: {failure}"
+            ) from failure
+
+    def _retrying(self, repeated: type[GatewayFailure]) -> Retrying:
+        pauses = wait_exponential_jitter(
+            initial=_RETRY_WAIT_SECONDS_FIRST,
+            max=self._settings.retry_wait_ms_max / 1_000,
+            jitter=_RETRY_WAIT_SECONDS_FIRST,
+        )
+        return Retrying(
+            retry=retry_if_exception_type(repeated),
+            stop=stop_after_delay(self._settings.unavailable_after_ms / 1_000),
+            wait=pauses,
+            reraise=True,
+        )
+
+    def _attempt(self, call: Call[T], *, fresh: bool, prefer: GatewayConnection | None = None) -> T:
+        try:
+            with self._pool.lease(fresh=fresh, prefer=prefer) as connection:
+                return call(connection)
+        except (*ANSWERS, *BREAKDOWNS) as error:
+            raise meaning_of(error) from error
+
+
+def _connect(host: str, port: int, settings: PoolSettings) -> GatewayConnection:
+    try:
+        return GatewayConnection(host, port, settings)
+    except BREAKDOWNS as error:
+        raise NotSent(f"no connection to the HBase gateway at {host}:{port}: {meaning_of(error)}") from error

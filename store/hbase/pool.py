@@ -1,0 +1,177 @@
+"""A bounded pool of connections that hands out no dead one and takes none back that may be out of step.
+
+HappyBase's own pool gives out connections the gateway dropped long ago, and the call that meets one fails. The
+invariants here: a connection idle beyond the age limit, or one the other side has hung up, is closed and not handed
+out; one whose last request ended in anything but an answer is closed and not taken back; idle, leased and opening
+connections together never exceed ``connections_max``; every wait has an end.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Generic, Protocol, TypeVar
+
+from store.errors import StoreUnavailable
+from store.hbase.settings import PoolSettings
+
+
+class Poolable(Protocol):
+    """What the pool asks of a connection."""
+
+    def is_usable(self) -> bool:
+        """Whether the other side is still there, as far as can be seen without asking."""
+        ...
+
+    def close(self) -> None:
+        """Hang up."""
+        ...
+
+
+C = TypeVar("C", bound=Poolable)
+
+
+class ConnectionPool(Generic[C]):
+    """Connections made by ``connect``, kept by ``settings``.
+
+    ``answers`` are the exceptions after which a connection is still sound; ``monotonic`` gives seconds.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], C],
+        settings: PoolSettings,
+        *,
+        answers: tuple[type[BaseException], ...] = (),
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._connect = connect
+        self._settings = settings
+        self._answers = answers
+        self._monotonic = monotonic
+        self._changed = threading.Condition()
+        self._idle: list[tuple[C, float]] = []
+        self._leased: set[C] = set()
+        self._opening = 0
+        self._closed = False
+
+    @contextmanager
+    def lease(self, *, fresh: bool = False, prefer: C | None = None) -> Iterator[C]:
+        """A connection for the length of the block.
+
+        ``fresh``: one that was opened for this lease. ``prefer``: this one, if it is still there (when it is in use,
+        its user is waited for), else any. Raises ``StoreUnavailable`` when the pool is closed or no connection comes
+        free within ``lease_wait_ms``, and what ``connect`` raises.
+        """
+        connection = self._acquire(fresh, prefer)
+        try:
+            yield connection
+        except self._answers:
+            self._give_back(connection)
+            raise
+        except BaseException:
+            self._discard(connection)
+            raise
+        else:
+            self._give_back(connection)
+
+    @contextmanager
+    def lease_if_idle(self, connection: C) -> Iterator[bool]:
+        """Exactly this connection, without waiting; the block gets whether it has it."""
+        with self._changed:
+            found = self._take(connection)
+        if not found:
+            yield False
+            return
+        try:
+            yield True
+        except BaseException:
+            self._discard(connection)
+            raise
+        else:
+            self._give_back(connection)
+
+    def close(self) -> None:
+        """Close idle connections now, leased ones when they come back; later leases raise ``StoreUnavailable``."""
+        with self._changed:
+            self._closed = True
+            while self._idle:
+                self._idle.pop()[0].close()
+            self._changed.notify_all()
+
+    def _acquire(self, fresh: bool, prefer: C | None) -> C:
+        deadline = self._monotonic() + self._settings.lease_wait_ms / 1_000
+        with self._changed:
+            while True:
+                if self._closed:
+                    raise StoreUnavailable("the store is closed")
+                self._close_old()
+                if prefer is None or prefer not in self._leased:
+                    connection = None if fresh else self._take(prefer) or self._take(None)
+                    if connection is not None:
+                        return connection
+                    if self._make_place():
+                        break
+                self._wait(deadline)
+            self._opening += 1
+        return self._open()
+
+    def _wait(self, deadline: float) -> None:
+        if not self._changed.wait(deadline - self._monotonic()):
+            raise StoreUnavailable(
+                f"all {self._settings.connections_max} connections to the HBase gateway were in use for "
+                f"{self._settings.lease_wait_ms} ms: raise connections_max, or use fewer threads"
+            )
+
+    def _take(self, wanted: C | None) -> C | None:
+        """Lease the connection ``wanted``, or the one used last; ``None`` when there is none such that is usable."""
+        for place in range(len(self._idle) - 1, -1, -1):
+            if wanted is None or self._idle[place][0] is wanted:
+                connection, _ = self._idle.pop(place)
+                if connection.is_usable():
+                    self._leased.add(connection)
+                    return connection
+                connection.close()
+        return None
+
+    def _close_old(self) -> None:
+        """Idle connections are in the order of their age, as each goes to the end when it comes back."""
+        oldest = self._monotonic() - self._settings.idle_ms_max / 1_000
+        while self._idle and self._idle[0][1] <= oldest:
+            self._idle.pop(0)[0].close()
+
+    def _make_place(self) -> bool:
+        if len(self._leased) + self._opening >= self._settings.connections_max:
+            return False
+        if len(self._leased) + self._opening + len(self._idle) >= self._settings.connections_max:
+            self._idle.pop(0)[0].close()
+        return True
+
+    def _open(self) -> C:
+        connection: C | None = None
+        try:
+            connection = self._connect()
+            return connection
+        finally:
+            with self._changed:
+                self._opening -= 1
+                if connection is not None:
+                    self._leased.add(connection)
+                self._changed.notify_all()
+
+    def _give_back(self, connection: C) -> None:
+        with self._changed:
+            self._leased.discard(connection)
+            if self._closed:
+                connection.close()
+            else:
+                self._idle.append((connection, self._monotonic()))
+            self._changed.notify_all()
+
+    def _discard(self, connection: C) -> None:
+        connection.close()
+        with self._changed:
+            self._leased.discard(connection)
+            self._changed.notify_all()

@@ -1,0 +1,184 @@
+"""What a store of cells can hold, checked once for every adapter, before anything is sent.
+
+HBase's gateway answers many bad arguments with nothing but "Internal error", and a table name that is too long for the
+file system keeps HBase's master trying for good. So the invariant of this room: no adapter sees an argument that these
+checks would refuse.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from store.errors import InvalidCell
+from store.protocol import ALL_VERSIONS, ROW_KEY_BYTES_MAX, TIMESTAMP_MAX, Family, KeyRange, RowPut
+
+TABLE_NAME_BYTES_MAX = 200
+"""A table's name, with its namespace, becomes the name of a directory of at most 255 bytes."""
+
+FAMILY_NAME_BYTES_MAX = 127
+"""HBase keeps the length of a family's name in a signed byte."""
+
+COLUMN_BYTES_MAX = 32_000
+"""Family, colon and qualifier together."""
+
+VALUE_BYTES_MAX = 10 * 2**20 - 2**16
+"""HBase refuses cells above 10 MiB (``hbase.client.keyvalue.maxsize``), row key and column included."""
+
+ROW_PUT_BYTES_MAX = 64 * 2**20
+"""One row's put, which cannot be split as it lands whole."""
+
+BEFORE_MAX = TIMESTAMP_MAX + 1
+"""The exclusive bound above every cell."""
+
+_TABLE_NAME = re.compile(r"([A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_FAMILY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+def check_table(table: str) -> None:
+    """Raise ``InvalidCell`` unless HBase takes ``table`` as a name."""
+    if not _TABLE_NAME.fullmatch(table) or len(table) > TABLE_NAME_BYTES_MAX:
+        raise InvalidCell(
+            f"a table name has 1 to {TABLE_NAME_BYTES_MAX} of A-Z a-z 0-9 _ . - and does not start with . or -, "
+            f"with 'namespace:' before it if need be; not {_shown(table)}"
+        )
+
+
+def check_families(families: Sequence[Family]) -> None:
+    """Raise ``InvalidCell`` unless a table can be made of ``families``."""
+    if not families:
+        raise InvalidCell("a table needs at least one column family")
+    if len({family.name for family in families}) != len(families):
+        raise InvalidCell("two column families of one table share a name")
+    for family in families:
+        _check_family(family)
+
+
+def _check_family(family: Family) -> None:
+    if not _FAMILY_NAME.fullmatch(family.name) or len(family.name) > FAMILY_NAME_BYTES_MAX:
+        raise InvalidCell(
+            f"a column family's name has 1 to {FAMILY_NAME_BYTES_MAX} of A-Z a-z 0-9 _ . - and does not start with "
+            f". or -; not {_shown(family.name)}"
+        )
+    if not 1 <= family.versions_max <= ALL_VERSIONS:
+        raise InvalidCell(f"a column family keeps 1 to {ALL_VERSIONS} versions, not {family.versions_max}")
+
+
+def check_row(row: bytes) -> None:
+    """Raise ``InvalidCell`` unless ``row`` is 1 to ``ROW_KEY_BYTES_MAX`` bytes."""
+    if not isinstance(row, bytes) or not 1 <= len(row) <= ROW_KEY_BYTES_MAX:
+        raise InvalidCell(f"a row key is 1 to {ROW_KEY_BYTES_MAX:,} bytes, not {_described(row)}")
+
+
+def check_rows(rows: Iterable[bytes]) -> None:
+    """``check_row`` for each."""
+    for row in rows:
+        check_row(row)
+
+
+def check_range(key_range: KeyRange) -> None:
+    """Raise ``InvalidCell`` unless both ends are row keys or empty."""
+    for end in key_range:
+        if not isinstance(end, bytes) or len(end) > ROW_KEY_BYTES_MAX:
+            raise InvalidCell(f"an end of a key range is 0 to {ROW_KEY_BYTES_MAX:,} bytes, not {_described(end)}")
+
+
+def check_column(column: bytes) -> None:
+    """Raise ``InvalidCell`` unless ``column`` is ``b"family:qualifier"``; the qualifier may be empty."""
+    if not isinstance(column, bytes) or not 1 <= column.find(b":") <= FAMILY_NAME_BYTES_MAX:
+        raise InvalidCell(f"a column is bytes of the form family:qualifier, not {_shown(column)}")
+    if len(column) > COLUMN_BYTES_MAX:
+        raise InvalidCell(f"a column is at most {COLUMN_BYTES_MAX:,} bytes, not {len(column):,}")
+
+
+def chosen(columns: Sequence[bytes]) -> list[bytes]:
+    """The families and columns to read, each once, and no column whose whole family is there too.
+
+    HBase reads a family narrowed to one column when the column is named after the family, and whole when before.
+    Raises ``InvalidCell`` when nothing is chosen, or a choice is neither a family nor a column.
+    """
+    if not columns:
+        raise InvalidCell("name at least one family or column to read")
+    for choice in columns:
+        check_column(choice if isinstance(choice, bytes) and b":" in choice else _whole(choice))
+    whole = {choice for choice in columns if b":" not in choice}
+    return [choice for choice in dict.fromkeys(columns) if choice in whole or family_of(choice) not in whole]
+
+
+def family_of(column: bytes) -> bytes:
+    """The family of ``b"family:qualifier"`` or of ``b"family"``."""
+    return column.partition(b":")[0]
+
+
+def check_timestamp(timestamp: int) -> None:
+    """Raise ``InvalidCell`` unless a cell can have ``timestamp``."""
+    if not 0 <= timestamp <= TIMESTAMP_MAX:
+        raise InvalidCell(f"a cell's timestamp lies in 0…{TIMESTAMP_MAX}, not {timestamp}")
+
+
+def bound(before: int | None) -> int:
+    """The exclusive upper bound as a number, whatever the caller gave. Raises ``InvalidCell`` when out of range."""
+    if before is None:
+        return BEFORE_MAX
+    if not 0 <= before <= BEFORE_MAX:
+        raise InvalidCell(f"the bound of a read lies in 0…{BEFORE_MAX}, not {before}")
+    return before
+
+
+def check_count(count: int, what: str) -> None:
+    """Raise ``InvalidCell`` unless ``count`` is a positive 32-bit integer; ``what`` names it."""
+    if not 1 <= count <= ALL_VERSIONS:
+        raise InvalidCell(f"{what} lies in 1…{ALL_VERSIONS}, not {count}")
+
+
+def check_puts(puts: Sequence[RowPut], timestamp: int) -> None:
+    """Raise ``InvalidCell`` unless every cell of ``puts`` can be held; nothing has been written then."""
+    check_timestamp(timestamp)
+    checked: set[bytes] = set()
+    for row, columns in puts:
+        check_row(row)
+        if not columns:
+            raise InvalidCell(f"the put of row {_shown(row)} has no columns: leave it out, or name what to write")
+        if not checked.issuperset(columns):
+            for column in columns:
+                check_column(column)
+            checked.update(columns)
+        row_bytes = 0
+        for column, value in columns.items():
+            if not isinstance(value, bytes) or len(value) > VALUE_BYTES_MAX:
+                check_value(value)
+            row_bytes += len(column) + len(value)
+        if row_bytes > ROW_PUT_BYTES_MAX:
+            raise InvalidCell(
+                f"one row's put is at most {ROW_PUT_BYTES_MAX:,} bytes, not {row_bytes:,}: "
+                f"write row {_shown(row)} in several"
+            )
+
+
+def check_value(value: bytes) -> None:
+    """Raise ``InvalidCell`` unless ``value`` is at most ``VALUE_BYTES_MAX`` bytes."""
+    if not isinstance(value, bytes) or len(value) > VALUE_BYTES_MAX:
+        raise InvalidCell(f"a value is at most {VALUE_BYTES_MAX:,} bytes, not {_described(value)}")
+
+
+def check_compare_and_set(row: bytes, check: bytes, expected: bytes | None, put: bytes, value: bytes) -> None:
+    """Raise ``InvalidCell`` unless the compare-and-set can be asked of HBase without a second meaning."""
+    check_row(row)
+    check_column(check)
+    check_column(put)
+    for given in (value,) if expected is None else (value, expected):
+        check_value(given)
+        if not given:
+            raise InvalidCell("a compare-and-set neither expects nor writes an empty value: it reads as an absent cell")
+
+
+def _whole(choice: object) -> bytes:
+    return choice + b":" if isinstance(choice, bytes) else b""
+
+
+def _shown(given: str | bytes) -> str:
+    return repr(given[:60]) + ("…" if len(given) > 60 else "")
+
+
+def _described(given: object) -> str:
+    return f"{len(given):,}" if isinstance(given, bytes) else f"a {type(given).__name__}"

@@ -1,0 +1,188 @@
+"""Reads against a model: any history of writers, any loss of shadow cells, any vacuum of the commit table.
+
+The model is a list of what each writer did and when it committed. The reader sees HBase cells, some shadow cells, and
+the commit table; it must come to what the model says, whatever is missing and whoever is late.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client.cells import TOMBSTONE
+from client.reading import SnapshotReader
+from client.resolver import OutcomeCache, Resolver, Site
+from client.visibility import NOT_COMMITTED, View
+from commit_table import CommitTable, Committed
+from store import Family, KeyRange, RowPut
+from store.faults import Fault, FaultyCellStore
+
+OLD_EPOCH, EPOCH = 1_000, 2_000
+TABLE, COMMITS = "t", "commits"
+ROWS = (b"r1", b"r2", b"r3")
+COLUMNS = (b"f:a", b"f:b", b"g:a")
+
+
+@dataclass(frozen=True)
+class Writer:
+    """``commit_after`` its start; ``None``: it never commits. ``marked``: which of its sites have shadow cells."""
+
+    start: int
+    cells: frozenset[tuple[bytes, bytes]]
+    deletes: bool
+    commit_after: int | None
+    recorded: bool
+    marked: str
+
+    @property
+    def commit_timestamp(self) -> int | None:
+        return None if self.commit_after is None else self.start + self.commit_after
+
+    def value(self) -> bytes:
+        return TOMBSTONE if self.deletes else b"%d" % self.start
+
+
+@dataclass
+class World:
+    store: FaultyCellStore
+    commits: CommitTable
+    resolver: Resolver
+
+    def reader(self, view: View) -> SnapshotReader:
+        return SnapshotReader(self.store, self.resolver, view, lambda table: (b"f", b"g"))
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world()
+
+
+def make_world() -> World:
+    store = FaultyCellStore()
+    store.create_table(TABLE, [Family("f"), Family("g")])
+    commits = CommitTable(store, COMMITS)
+    commits.create()
+    return World(store, commits, Resolver(store, commits, OutcomeCache(2), heal=True))
+
+
+def write(world: World, writer: Writer) -> None:
+    for row, column in writer.cells:
+        world.store.put(TABLE, [RowPut(row, {column: writer.value()})], writer.start)
+    sites = sorted({Site(TABLE, row, column[:1]) for row, column in writer.cells})
+    epoch = OLD_EPOCH if writer.start < EPOCH else EPOCH
+    if writer.commit_timestamp is None:
+        if writer.recorded:  # an abort through the oracle
+            world.commits.abort(writer.start)
+            world.resolver.write_shadows(sites[: len(sites) // 2], writer.start, NOT_COMMITTED)
+        return
+    if writer.recorded:
+        world.commits.record([writer.start], [writer.commit_timestamp], epoch)
+    kept = sites if writer.marked == "all" or not writer.recorded else sites[::2] if writer.marked == "some" else []
+    world.resolver.write_shadows(kept, writer.start, writer.commit_timestamp)
+
+
+def expected(writers: list[Writer], snapshot: int) -> dict[bytes, dict[bytes, bytes]]:
+    rows: dict[bytes, dict[bytes, bytes]] = {}
+    for writer in sorted(writers, key=lambda writer: writer.start):
+        if writer.commit_timestamp is not None and writer.commit_timestamp <= snapshot:
+            for row, column in writer.cells:
+                rows.setdefault(row, {})[column] = writer.value()
+    visible = {
+        row: {column: value for column, value in values.items() if value != TOMBSTONE} for row, values in rows.items()
+    }
+    return {row: values for row, values in visible.items() if values}
+
+
+writers_of_a_history = st.lists(
+    st.builds(
+        Writer,
+        start=st.integers(1_010, 2_900),
+        cells=st.frozensets(st.tuples(st.sampled_from(ROWS), st.sampled_from(COLUMNS)), min_size=1, max_size=4),
+        deletes=st.booleans(),
+        commit_after=st.none() | st.integers(1, 9),
+        recorded=st.booleans(),
+        marked=st.sampled_from(["all", "some", "none"]),
+    ),
+    max_size=8,
+    unique_by=lambda writer: writer.start // 10,
+)
+
+
+def history(writers: list[Writer]) -> list[Writer]:
+    """One writer after the other, as writers of the same cell are under snapshot isolation; epochs do not overlap."""
+    return [Writer(w.start // 10 * 10, w.cells, w.deletes, w.commit_after, w.recorded, w.marked) for w in writers]
+
+
+@given(writers_of_a_history, st.integers(EPOCH, 3_000))
+def test_a_reader_sees_what_the_model_says(writers: list[Writer], snapshot: int) -> None:
+    world, past = make_world(), history(writers)
+    for writer in past:
+        write(world, writer)
+    reader = world.reader(View(snapshot, EPOCH))
+    want = expected(past, snapshot)
+    for _ in range(2):  # once to ask and heal, once from what was healed
+        assert dict(reader.scan(TABLE, KeyRange(b"", b""), None)) == want
+    assert {row: values for row in ROWS if (values := reader.row(TABLE, row, None))} == want
+    for column in COLUMNS:
+        chosen = {row: {column: values[column]} for row, values in want.items() if column in values}
+        assert dict(reader.scan(TABLE, KeyRange(b"", b""), [column])) == chosen
+
+
+@given(writers_of_a_history, st.integers(EPOCH, 3_000))
+def test_whoever_was_not_committed_for_a_reader_never_comes_to_be(writers: list[Writer], snapshot: int) -> None:
+    """Zombies of the older epoch record their commits after the reader looked: it must look the same again."""
+    world, past = make_world(), history(writers)
+    zombies = [w for w in past if w.start + 9 < EPOCH and w.commit_after is None and not w.recorded]
+    for writer in past:
+        write(world, writer)
+    want = expected(past, snapshot)
+    reader = world.reader(View(snapshot, EPOCH))
+    assert dict(reader.scan(TABLE, KeyRange(b"", b""), None)) == want
+    for zombie in zombies:
+        world.commits.record([zombie.start], [zombie.start + 5], OLD_EPOCH)
+    assert dict(world.reader(View(snapshot, EPOCH)).scan(TABLE, KeyRange(b"", b""), None)) == want
+
+
+def test_a_missing_shadow_cell_is_healed(world: World) -> None:
+    write(world, Writer(2_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=True, marked="none"))
+    world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None)
+    assert world.store.versions(TABLE, b"r1", b"f:\x00", limit=1)[0].timestamp == 2_100
+
+
+def test_healing_that_fails_is_no_failure_of_the_read(world: World) -> None:
+    write(world, Writer(2_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=True, marked="none"))
+    world.store.plan("put", Fault.LOST)
+    assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"2100"}
+
+
+def test_a_reader_told_not_to_heal_writes_nothing(world: World) -> None:
+    write(world, Writer(2_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=True, marked="none"))
+    resolver = Resolver(world.store, world.commits, OutcomeCache(10), heal=False)
+    reader = SnapshotReader(world.store, resolver, View(2_500, EPOCH), lambda table: (b"f",))
+    assert reader.row(TABLE, b"r1", None) == {b"f:a": b"2100"}
+    assert world.store.versions(TABLE, b"r1", b"f:\x00", limit=1) == []
+
+
+def test_an_undecided_writer_of_the_own_epoch_is_not_fenced(world: World) -> None:
+    write(world, Writer(2_100, frozenset({(b"r1", b"f:a")}), False, None, recorded=False, marked="none"))
+    assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) is None
+    world.commits.record([2_100], [2_600], EPOCH)
+    assert world.commits.outcome(2_100) == Committed(2_600)
+    assert world.reader(View(2_700, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"2100"}
+
+
+def test_own_versions_are_seen_over_the_snapshots(world: World) -> None:
+    write(world, Writer(2_100, frozenset({(b"r1", b"f:a"), (b"r1", b"f:b")}), False, 5, recorded=True, marked="all"))
+    world.store.put(TABLE, [RowPut(b"r1", {b"f:a": b"own"})], 2_600)
+    world.store.put(TABLE, [RowPut(b"r1", {b"f:a": b"between", b"f:b": b"between"})], 2_550)
+    assert world.reader(View(2_500, EPOCH, own=2_600)).row(TABLE, b"r1", None) == {b"f:a": b"own", b"f:b": b"2100"}
+
+
+def test_many_invisible_versions_on_top_of_a_visible_one(world: World) -> None:
+    write(world, Writer(2_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=True, marked="all"))
+    for start in range(2_200, 2_300):
+        world.store.put(TABLE, [RowPut(b"r1", {b"f:a": b"never"})], start)
+    assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"2100"}

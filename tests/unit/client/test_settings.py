@@ -1,0 +1,59 @@
+"""Settings and handles: refused when they cannot work, and the same after a journey."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+from client import ClientSettings, InvalidRequest, SnapshotHandle, TransactionHandle
+
+SETTINGS = ClientSettings(zookeeper="127.0.0.1:2181,127.0.0.1:2182", thrift="127.0.0.1:9090", root="/team/pythia")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"zookeeper": "nowhere"},
+        {"zookeeper": ""},
+        {"thrift": "host:0"},
+        {"thrift": "host:port"},
+        {"thrift": "a:1,b:2"},
+        {"root": "pythia"},
+        {"root": "/"},
+        {"root": "/pythia/"},
+        {"deadline_ms": 0},
+        {"deadline_ms": 1.5},
+        {"request_timeout_ms": -1},
+        {"transaction_bytes_max": 2**50},
+    ],
+)
+def test_settings_that_cannot_work_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        ClientSettings(**({"zookeeper": "127.0.0.1:2181", "thrift": "127.0.0.1:9090"} | wrong))
+
+
+def test_settings_travel_as_text() -> None:
+    assert ClientSettings.from_json(SETTINGS.to_json()) == SETTINGS
+
+
+@pytest.mark.parametrize("handle", [SnapshotHandle(20, 10, SETTINGS), TransactionHandle(30, 20, 10, SETTINGS)])
+def test_handles_travel_as_text_and_pickled(handle: SnapshotHandle | TransactionHandle) -> None:
+    assert type(handle).from_json(handle.to_json()) == handle
+    assert pickle.loads(pickle.dumps(handle)) == handle
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", "{", '{"a": 1}', "{}"])
+def test_rubbish_is_no_handle(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="transaction handle"):
+        TransactionHandle.from_json(text)
+
+
+@pytest.mark.parametrize(("start", "snapshot", "epoch"), [(10, 20, 5), (30, 20, 25), (0, 0, 0), (2**63, 2, 1)])
+def test_a_handle_with_timestamps_out_of_order_is_refused(start: int, snapshot: int, epoch: int) -> None:
+    fields = json.loads(TransactionHandle(30, 20, 10, SETTINGS).to_json())
+    fields |= {"start_timestamp": start, "snapshot_timestamp": snapshot, "epoch": epoch}
+    with pytest.raises(InvalidRequest, match="order"):
+        TransactionHandle.from_json(json.dumps(fields))

@@ -1,0 +1,223 @@
+"""Any interleaving of three candidates: never two who both hold, never an overlap of timestamps, and never stuck.
+
+Each process has its own monotonic clock, of another origin and another rate, and a wall clock that jumps. A step of one
+process may be interrupted, before and after each of its requests, by time passing and by steps of the others: that is
+how a process is paused between a check and a write. Writes end ambiguously, or arrive late.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from lease import Candidate, LeaseSettings, Node, Operation, Tenure
+from lease.coordinator import CompareAndSet
+from lease.memory import MemoryCoordinator, MemoryTree, WriteFault
+
+LEASE = LeaseSettings(lease_ms=1000)
+PROCESSES = 3
+ROUNDS_UNTIL_SERVED_MAX = 20
+"""Once nothing fails any more, somebody serves after at most this many half leases."""
+
+Interruption = Callable[[], None]
+
+
+class InterruptedCoordinator(MemoryCoordinator):
+    """The twin, interrupted before and after each request."""
+
+    def __init__(self, tree: MemoryTree, interrupt: Interruption) -> None:
+        super().__init__(tree)
+        self._interrupt = interrupt
+
+    def read(
+        self, path: str, *, timeout_ms: float, synced: bool = False, changed: threading.Event | None = None
+    ) -> Node | None:
+        self._interrupt()
+        node = super().read(path, timeout_ms=timeout_ms, synced=synced, changed=changed)
+        self._interrupt()
+        return node
+
+    def commit(self, operations: Sequence[Operation], *, timeout_ms: float) -> CompareAndSet:
+        self._interrupt()
+        result = super().commit(operations, timeout_ms=timeout_ms)
+        self._interrupt()
+        return result
+
+
+class Process:
+    """A candidate with clocks of its own, and the tenure that it was given last."""
+
+    def __init__(self, world: LeaseMachine, name: str, rate: float, wall_ms: int) -> None:
+        self._world = world
+        self._name = name
+        self._rate = rate
+        self.wall_ms = wall_ms
+        self.busy = False
+        self.clients: list[InterruptedCoordinator] = []
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget everything, as after a crash; what is on its way stays on its way."""
+        self.tenure: Tenure | None = None
+        self.client = InterruptedCoordinator(self._world.tree, self._world.interrupt)
+        self.clients.append(self.client)
+        self._candidate = Candidate(
+            self.client,
+            LEASE,
+            self._name,
+            ["127.0.0.1:1"],
+            monotonic_ms=lambda: 1e6 * self._rate + self._rate * self._world.true_ms,
+            wall_ms=lambda: self.wall_ms + int(self._world.true_ms),
+            timestamp_of_ms=lambda milliseconds: milliseconds << 18,
+            new_nonce=lambda: f"nonce-{next(self._world.nonces)}",
+        )
+
+    def is_held(self) -> bool:
+        return self.tenure is not None and self.tenure.is_held()
+
+    def attempt(self) -> None:
+        if not self.is_held():
+            outcome = self._candidate.attempt()
+            if isinstance(outcome, Tenure):
+                self.tenure = outcome
+                self._world.tenures.append(outcome)
+
+    def renew(self, share: float) -> None:
+        if self.tenure is not None:
+            epoch, ceiling = self.tenure.epoch, self.tenure.ceiling
+            self.tenure.renew(reached=epoch + int(share * (ceiling - 1 - epoch)))
+
+    def release(self) -> None:
+        if self.tenure is not None:
+            self.tenure.release()
+
+    def deliver(self) -> None:
+        for client in self.clients:
+            client.deliver_late()
+
+
+WHO = st.integers(0, PROCESSES - 1)
+SHORT_MS = st.sampled_from([1, 100, 250, 490, 875, 999, 1000, 1001])
+STEPS = st.one_of(
+    st.tuples(st.just("advance"), SHORT_MS),
+    st.tuples(st.just("attempt"), WHO),
+    st.tuples(st.just("renew"), WHO),
+    st.tuples(st.just("release"), WHO),
+    st.tuples(st.just("deliver"), WHO),
+    st.just(("nothing", 0)),
+)
+INTERRUPTIONS = st.lists(STEPS, max_size=8)
+FAULTS = st.lists(st.sampled_from(WriteFault), max_size=3)
+
+
+class LeaseMachine(RuleBasedStateMachine):
+    """The world: one tree, true time, and what is due to happen at the next requests."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tree = MemoryTree()
+        self.true_ms = 0.0
+        self.nonces = itertools.count()
+        self.tenures: list[Tenure] = []
+        self.due: list[tuple[str, int]] = []
+
+    @initialize(rates=st.lists(st.sampled_from([0.95, 1.0, 1.05]), min_size=PROCESSES, max_size=PROCESSES))
+    def start(self, rates: list[float]) -> None:
+        self.processes = [Process(self, f"p{i}", rate, 10**12) for i, rate in enumerate(rates)]
+
+    @rule(ms=st.one_of(SHORT_MS, st.floats(0, 3000)))
+    def advance(self, ms: float) -> None:
+        self.true_ms += ms
+        self.check()
+
+    @rule(who=WHO, step_ms=st.integers(-(10**10), 10**7))
+    def step_wall_clock(self, who: int, step_ms: int) -> None:
+        self.processes[who].wall_ms = max(0, self.processes[who].wall_ms + step_ms)
+
+    @rule(who=WHO, due=INTERRUPTIONS, faults=FAULTS)
+    def attempt(self, who: int, due: list[tuple[str, int]], faults: list[WriteFault]) -> None:
+        self.interrupted(who, due, faults, self.processes[who].attempt)
+
+    @rule(who=WHO, due=INTERRUPTIONS, faults=FAULTS, share=st.sampled_from([0.0, 0.6, 1.0]))
+    def renew(self, who: int, due: list[tuple[str, int]], faults: list[WriteFault], share: float) -> None:
+        self.interrupted(who, due, faults, lambda: self.processes[who].renew(share))
+
+    @rule(who=WHO, due=INTERRUPTIONS, faults=FAULTS)
+    def release(self, who: int, due: list[tuple[str, int]], faults: list[WriteFault]) -> None:
+        self.interrupted(who, due, faults, self.processes[who].release)
+
+    @rule(who=WHO)
+    def deliver(self, who: int) -> None:
+        self.processes[who].deliver()
+
+    @rule(who=WHO, unreachable=st.booleans())
+    def cut_or_mend(self, who: int, unreachable: bool) -> None:
+        self.processes[who].client.unreachable = unreachable
+
+    @rule(who=WHO)
+    def crash(self, who: int) -> None:
+        self.processes[who].restart()
+
+    def interrupted(self, who: int, due: list[tuple[str, int]], faults: list[WriteFault], step: Interruption) -> None:
+        self.due = list(due)
+        self.processes[who].client.write_faults = list(faults)
+        self.act(who, step)
+        self.due = []
+        self.processes[who].client.write_faults = []
+        self.check()
+
+    def interrupt(self) -> None:
+        """Called before and after every request of anybody."""
+        if self.due:
+            kind, number = self.due.pop(0)
+            if kind == "advance":
+                self.true_ms += number
+            elif kind != "nothing":
+                process = self.processes[number]
+                steps: dict[str, Any] = {
+                    "attempt": process.attempt,
+                    "renew": lambda: process.renew(0.0),
+                    "release": process.release,
+                    "deliver": process.deliver,
+                }
+                self.act(number, steps[kind])
+            self.check()
+
+    def act(self, who: int, step: Interruption) -> None:
+        """Let a process do one thing at a time: one that is interrupted does not start another."""
+        process = self.processes[who]
+        if not process.busy:
+            process.busy = True
+            step()
+            process.busy = False
+
+    def check(self) -> None:
+        holders = [process for process in self.processes if process.is_held()]
+        assert len(holders) <= 1, "two processes both believe that they hold the lease"
+        ranges = sorted((tenure.epoch, tenure.ceiling) for tenure in self.tenures)
+        for (_, ceiling), (epoch, _) in itertools.pairwise(ranges):
+            assert ceiling <= epoch, "two tenures own the same timestamps"
+
+    def teardown(self) -> None:
+        """Once nothing fails any more, somebody serves."""
+        for process in getattr(self, "processes", []):
+            process.client.unreachable = False
+            process.deliver()
+        for _ in range(ROUNDS_UNTIL_SERVED_MAX):
+            for process in getattr(self, "processes", []):
+                process.attempt()
+                self.check()
+                if process.is_held():
+                    return
+            self.true_ms += LEASE.lease_ms / 2
+        assert not hasattr(self, "processes"), "nobody serves though nothing fails"
+
+
+LeaseMachine.TestCase.settings = settings(max_examples=300, stateful_step_count=25, deadline=None)
+TestLeaseMachine = LeaseMachine.TestCase

@@ -1,0 +1,408 @@
+"""The oracle's decisions: rules one by one, then any history against a naive model of snapshot isolation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tso.oracle import Begun, Decided, Impossible, Later, Moment, Oracle, Recalled
+from tso.settings import Limits
+from wire import CommitRequest, Reason
+
+EPOCH = 1000
+NOW = Moment(wall_ms=0, monotonic_ms=0.0)
+
+
+def make(ceiling: int = 10**9, **limits: float) -> Oracle:
+    return Oracle(EPOCH, ceiling, Limits(**limits))  # type: ignore[arg-type]
+
+
+def begin(oracle: Oracle, count: int = 1) -> Begun:
+    begun = oracle.begin(count, NOW)
+    assert isinstance(begun, Begun)
+    return begun
+
+
+def request(*commits: tuple[int, int, list[int]]) -> CommitRequest:
+    starts, snapshots, cells = zip(*commits, strict=True)
+    offsets = np.cumsum([0, *map(len, cells)])
+    flat = [cell for write_set in cells for cell in write_set]
+    return CommitRequest(starts, snapshots, offsets, flat)  # type: ignore[arg-type]
+
+
+def decide(oracle: Oracle, *commits: tuple[int, int, list[int]]) -> Decided:
+    decided = oracle.commit(request(*commits), NOW)
+    assert isinstance(decided, Decided)
+    return decided
+
+
+def settle(oracle: Oracle, decided: Decided) -> Decided:
+    if decided.start_timestamps:
+        oracle.persisted(decided.number)
+    oracle.release()
+    return decided
+
+
+def reasons(decided: Decided) -> list[Reason]:
+    return [Reason(code) for code in decided.reply.reasons]
+
+
+def commit_one(oracle: Oracle, start: int, snapshot: int, cells: list[int]) -> Reason:
+    return reasons(settle(oracle, decide(oracle, (start, snapshot, cells))))[0]
+
+
+def transact(oracle: Oracle, cells: list[int]) -> int:
+    begun = begin(oracle)
+    decided = settle(oracle, decide(oracle, (begun.first_start_timestamp, begun.snapshot, cells)))
+    assert reasons(decided) == [Reason.COMMITTED]
+    return int(decided.reply.commit_timestamps[0])
+
+
+class TestBegin:
+    def test_the_first_snapshot_is_the_epoch_and_the_first_timestamp_the_next(self) -> None:
+        assert begin(make()) == Begun(EPOCH + 1, 1, EPOCH)
+
+    def test_a_batch_shares_one_snapshot_below_all_its_timestamps(self) -> None:
+        oracle = make()
+        assert begin(oracle, 3) == Begun(EPOCH + 1, 3, EPOCH)
+        assert begin(oracle, 2) == Begun(EPOCH + 4, 2, EPOCH + 3)
+
+    def test_the_snapshot_stays_below_a_commit_on_its_way_and_reaches_it_when_it_is_durable(self) -> None:
+        oracle = make()
+        begun = begin(oracle)
+        decided = decide(oracle, (begun.first_start_timestamp, begun.snapshot, [1]))
+        [commit_timestamp] = decided.commit_timestamps
+        assert begin(oracle).snapshot == commit_timestamp - 1
+        settle(oracle, decided)
+        assert begin(oracle).snapshot >= commit_timestamp
+
+    def test_a_batch_over_the_limit_is_refused(self) -> None:
+        assert isinstance(make(begin_count_max=10).begin(11, NOW), Impossible)
+
+    def test_begins_over_their_rate_are_told_to_wait(self) -> None:
+        oracle = make(begin_count_max=10, begins_per_ms_max=10, begin_burst_ms=1)
+        begin(oracle, 10)
+        assert oracle.begin(5, NOW) == Later(0.5)
+        assert isinstance(oracle.begin(5, Moment(0, 0.5)), Begun)
+
+    def test_an_exhausted_range_is_told_and_goes_on_with_a_new_ceiling(self) -> None:
+        oracle = make(ceiling=EPOCH + 2)
+        begin(oracle)
+        assert isinstance(oracle.begin(1, NOW), Later)
+        assert isinstance(oracle.commit(request((EPOCH + 1, EPOCH, [1])), NOW), Later)
+        oracle.range.raise_ceiling(EPOCH + 3)
+        assert begin(oracle).first_start_timestamp == EPOCH + 2
+
+
+class TestConflicts:
+    def test_the_second_of_two_concurrent_writers_of_a_cell_is_refused(self) -> None:
+        oracle = make()
+        one, two = begin(oracle), begin(oracle)
+        assert commit_one(oracle, one.first_start_timestamp, one.snapshot, [1, 2]) is Reason.COMMITTED
+        assert commit_one(oracle, two.first_start_timestamp, two.snapshot, [2, 3]) is Reason.CONFLICT
+
+    def test_of_two_in_one_request_the_first_wins(self) -> None:
+        oracle = make()
+        first = begin(oracle, 2).first_start_timestamp
+        decided = decide(oracle, (first, EPOCH, [1]), (first + 1, EPOCH, [1]))
+        assert reasons(decided) == [Reason.COMMITTED, Reason.CONFLICT]
+        assert decided.start_timestamps == (first,)
+        assert decided.reply.commit_timestamps[1] == 0
+
+    def test_a_snapshot_below_an_undurable_commit_conflicts_although_its_start_is_above(self) -> None:
+        oracle = make()
+        first = begin(oracle)
+        decide(oracle, (first.first_start_timestamp, first.snapshot, [1]))
+        second = begin(oracle)
+        assert second.first_start_timestamp > first.first_start_timestamp
+        assert reasons(decide(oracle, (second.first_start_timestamp, second.snapshot, [1]))) == [Reason.CONFLICT]
+
+    def test_later_transactions_write_the_same_cell_one_after_another(self) -> None:
+        oracle = make()
+        assert transact(oracle, [1]) < transact(oracle, [1]) < transact(oracle, [1])
+
+    def test_a_refused_commit_leaves_no_trace(self) -> None:
+        oracle = make()
+        one, two, three = (begin(oracle) for _ in range(3))
+        commit_one(oracle, one.first_start_timestamp, one.snapshot, [1])
+        assert commit_one(oracle, two.first_start_timestamp, two.snapshot, [1, 9]) is Reason.CONFLICT
+        assert commit_one(oracle, three.first_start_timestamp, three.snapshot, [9]) is Reason.COMMITTED
+
+    def test_every_64_bit_cell_id_is_legal(self) -> None:
+        assert transact(make(), [0, 2**63 - 1, 2**63, 2**64 - 1]) > EPOCH
+
+
+class TestLimits:
+    def test_a_snapshot_below_the_low_watermark_is_too_old(self) -> None:
+        oracle = make(conflict_map_cells_max=4, commit_share_max=1)
+        old = begin(oracle)
+        transact(oracle, [1, 2, 3, 4])
+        transact(oracle, [5])
+        assert oracle.conflicts.low_watermark > old.snapshot
+        assert commit_one(oracle, old.first_start_timestamp, old.snapshot, [99]) is Reason.TOO_OLD
+
+    def test_a_transaction_of_an_older_epoch_is_too_old(self) -> None:
+        assert commit_one(make(), EPOCH - 5, EPOCH - 6, [1]) is Reason.TOO_OLD
+
+    def test_a_write_set_over_its_share_of_the_map_is_refused_and_forgets_nothing(self) -> None:
+        oracle = make(conflict_map_cells_max=10, commit_share_max=0.5)
+        begun = begin(oracle)
+        assert commit_one(oracle, begun.first_start_timestamp, begun.snapshot, list(range(6))) is Reason.TOO_LARGE
+        assert oracle.conflicts.low_watermark == EPOCH
+        assert commit_one(oracle, begun.first_start_timestamp, begun.snapshot, list(range(5))) is Reason.COMMITTED
+
+    @pytest.mark.parametrize(
+        ("start", "snapshot"), [(EPOCH + 2, EPOCH), (EPOCH + 1, EPOCH + 1), (EPOCH + 1, EPOCH + 9)]
+    )
+    def test_a_request_that_cannot_be_is_refused_as_a_whole(self, start: int, snapshot: int) -> None:
+        oracle = make()
+        begin(oracle)
+        refused = oracle.commit(request((EPOCH + 1, EPOCH, [1]), (start, snapshot, [2])), NOW)
+        assert isinstance(refused, Impossible)
+        assert commit_one(oracle, EPOCH + 1, EPOCH, [1, 2]) is Reason.COMMITTED
+
+
+class TestRepeatedCommits:
+    def test_a_repeated_commit_gets_the_same_answer(self) -> None:
+        oracle = make()
+        begun = begin(oracle)
+        once = decide(oracle, (begun.first_start_timestamp, begun.snapshot, [1]))
+        again = decide(oracle, (begun.first_start_timestamp, begun.snapshot, [1]))
+        assert again.reply == once.reply
+        assert again.start_timestamps == ()
+        assert oracle.release() == [], "the first is not durable: neither may be answered"
+        oracle.persisted(once.number)
+        assert oracle.release() == [once.number, again.number]
+
+    def test_twice_in_one_request(self) -> None:
+        oracle = make()
+        start = begin(oracle).first_start_timestamp
+        decided = decide(oracle, (start, EPOCH, [1]), (start, EPOCH, [1]))
+        assert reasons(decided) == [Reason.COMMITTED, Reason.COMMITTED]
+        assert decided.reply.commit_timestamps[0] == decided.reply.commit_timestamps[1]
+        assert decided.start_timestamps == (start,)
+
+    def test_a_refusal_is_repeated_too(self) -> None:
+        oracle = make()
+        one, two = begin(oracle), begin(oracle)
+        commit_one(oracle, one.first_start_timestamp, one.snapshot, [1])
+        assert commit_one(oracle, two.first_start_timestamp, two.snapshot, [1]) is Reason.CONFLICT
+        assert commit_one(oracle, two.first_start_timestamp, two.snapshot, [7]) is Reason.CONFLICT
+
+    @pytest.mark.parametrize("cells", [[1], []])
+    def test_a_forgotten_commit_is_never_called_a_conflict_nor_committed_again(self, cells: list[int]) -> None:
+        oracle = make(remembered_decisions_max=2, transactions_in_flight_max=2)
+        begun = begin(oracle)
+        commit_one(oracle, begun.first_start_timestamp, begun.snapshot, cells)
+        transact(oracle, [2])
+        transact(oracle, [3])
+        assert commit_one(oracle, begun.first_start_timestamp, begun.snapshot, cells) is Reason.TOO_OLD
+
+    def test_a_long_transaction_commits_although_decisions_since_were_forgotten(self) -> None:
+        oracle = make(remembered_decisions_max=2, transactions_in_flight_max=2)
+        long = begin(oracle)
+        for cell in range(10):
+            transact(oracle, [cell])
+        assert commit_one(oracle, long.first_start_timestamp, long.snapshot, [99]) is Reason.COMMITTED
+
+
+class TestAborts:
+    def test_an_aborted_transaction_cannot_commit(self) -> None:
+        oracle = make()
+        begun = begin(oracle)
+        assert oracle.abort([begun.first_start_timestamp]) == Recalled(None, {}, (begun.first_start_timestamp,))
+        assert commit_one(oracle, begun.first_start_timestamp, begun.snapshot, [1]) is Reason.ABORTED
+
+    def test_an_abort_after_the_commit_learns_of_it_once_it_is_durable(self) -> None:
+        oracle = make()
+        begun = begin(oracle)
+        start = begun.first_start_timestamp
+        decided = decide(oracle, (start, begun.snapshot, [1]))
+        recalled = oracle.abort([start])
+        assert isinstance(recalled, Recalled)
+        assert recalled.committed == {start: decided.commit_timestamps[0]}
+        assert oracle.release() == []
+        oracle.persisted(decided.number)
+        assert oracle.release() == [decided.number, recalled.number]
+
+    def test_an_abort_of_a_refused_transaction_is_one_for_the_commit_table(self) -> None:
+        oracle = make()
+        one, two = begin(oracle), begin(oracle)
+        commit_one(oracle, one.first_start_timestamp, one.snapshot, [1])
+        commit_one(oracle, two.first_start_timestamp, two.snapshot, [1])
+        assert oracle.abort([two.first_start_timestamp]) == Recalled(None, {}, (two.first_start_timestamp,))
+
+    def test_a_forgotten_abort_cannot_be_overtaken_by_a_commit(self) -> None:
+        oracle = make(remembered_aborts_max=1)
+        first, second = begin(oracle), begin(oracle)
+        oracle.abort([first.first_start_timestamp])
+        oracle.abort([second.first_start_timestamp])
+        assert commit_one(oracle, first.first_start_timestamp, first.snapshot, [1]) is Reason.TOO_OLD
+        assert transact(oracle, [1]) > 0, "new transactions are not touched"
+
+    def test_an_abort_of_a_forgotten_commit_does_not_make_it_an_aborted_one(self) -> None:
+        oracle = make(remembered_decisions_max=1, transactions_in_flight_max=1)
+        begun = begin(oracle)
+        start = begun.first_start_timestamp
+        commit_one(oracle, start, begun.snapshot, [1])
+        transact(oracle, [2])
+        assert oracle.abort([start]) == Recalled(None, {}, (start,)), "the commit table knows"
+        assert commit_one(oracle, start, begun.snapshot, [1]) is Reason.TOO_OLD
+
+    def test_an_abort_of_an_older_epochs_transaction_is_one_for_the_commit_table(self) -> None:
+        oracle = make()
+        assert oracle.abort([EPOCH - 7]) == Recalled(None, {}, (EPOCH - 7,))
+        assert commit_one(oracle, EPOCH - 7, EPOCH - 8, [1]) is Reason.TOO_OLD, "it may have committed before"
+
+    def test_a_transaction_that_never_began_cannot_be_aborted(self) -> None:
+        oracle = make()
+        assert isinstance(oracle.abort([EPOCH + 1]), Impossible)
+        begun = begin(oracle)
+        assert commit_one(oracle, begun.first_start_timestamp, begun.snapshot, [1]) is Reason.COMMITTED
+
+    def test_asking_changes_nothing(self) -> None:
+        oracle = make()
+        begun = begin(oracle)
+        assert oracle.recall([begun.first_start_timestamp]) == Recalled(None, {}, (begun.first_start_timestamp,))
+        assert commit_one(oracle, begun.first_start_timestamp, begun.snapshot, [1]) is Reason.COMMITTED
+
+
+@dataclass
+class Model:
+    """Snapshot isolation by the book: every commit for ever, every set compared with every other."""
+
+    snapshots: dict[int, int] = field(default_factory=dict)
+    commits: dict[int, tuple[int, frozenset[int]]] = field(default_factory=dict)
+    answers: dict[int, Reason] = field(default_factory=dict)
+    aborted: set[int] = field(default_factory=set)
+
+    def conflicts(self, start: int, cells: list[int]) -> bool:
+        snapshot = self.snapshots[start]
+        return any(time > snapshot and written & set(cells) for time, written in self.commits.values())
+
+
+ACTIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["begin", "commit", "commit", "again", "abort", "persist"]),
+        st.integers(0, 30),
+        st.lists(st.integers(0, 5), max_size=3),
+    ),
+    max_size=80,
+)
+
+
+class Run:
+    """Drives an oracle and the model with the same requests, and compares every answer.
+
+    One that ``forgets`` may say TOO_OLD instead, and must then change nothing.
+    """
+
+    def __init__(self, oracle: Oracle, *, forgets: bool = False) -> None:
+        self.oracle = oracle
+        self.forgets = forgets
+        self.model = Model()
+        self.waiting: list[Decided] = []
+        self.told: list[int] = []
+
+    def started(self, choice: int) -> int | None:
+        starts = sorted(self.model.snapshots)
+        return starts[choice % len(starts)] if starts else None
+
+    def begin(self) -> None:
+        begun = begin(self.oracle)
+        durable = [time for time, _ in self.model.commits.values() if time in self.told]
+        undurable = [time for time, _ in self.model.commits.values() if time not in self.told]
+        assert begun.snapshot >= max(durable, default=EPOCH), "an acknowledged commit is not in the snapshot"
+        assert begun.snapshot < min(undurable, default=begun.snapshot + 1), "the snapshot has a commit that may be lost"
+        self.model.snapshots[begun.first_start_timestamp] = begun.snapshot
+
+    def commit(self, choice: int, cells: list[int]) -> None:
+        start = self.started(choice)
+        if start is None or start in self.model.answers:
+            return
+        conflict, model = self.model.conflicts(start, cells), self.model
+        decided = decide(self.oracle, (start, model.snapshots[start], cells))
+        [reason] = reasons(decided)
+        if reason is Reason.TOO_OLD:
+            assert self.forgets
+            assert decided.start_timestamps == ()
+            return
+        expected = Reason.ABORTED if start in model.aborted else Reason.CONFLICT if conflict else Reason.COMMITTED
+        assert reason is expected
+        model.answers[start] = reason
+        if reason is Reason.COMMITTED:
+            model.commits[start] = (decided.commit_timestamps[0], frozenset(cells))
+            self.waiting.append(decided)
+
+    def again(self, choice: int, cells: list[int]) -> None:
+        start = self.started(choice)
+        if start is None or start not in self.model.answers:
+            return
+        decided = decide(self.oracle, (start, self.model.snapshots[start], cells))
+        assert decided.start_timestamps == (), "a decided transaction was decided once more"
+        [reason] = reasons(decided)
+        assert reason is self.model.answers[start] or (self.forgets and reason is Reason.TOO_OLD)
+
+    def abort(self, choice: int, cells: list[int]) -> None:
+        start = self.started(choice)
+        if start is None:
+            return
+        recalled = self.oracle.abort([start])
+        assert isinstance(recalled, Recalled)
+        for known, time in recalled.committed.items():
+            assert self.model.commits[known][0] == time
+        if start not in self.model.answers:
+            assert recalled.unknown == (start,)
+            self.model.aborted.add(start)
+
+    def persist(self, choice: int) -> None:
+        if self.waiting:
+            decided = self.waiting.pop(choice % len(self.waiting))
+            self.oracle.persisted(decided.number)
+        released = set(self.oracle.release())
+        if released:
+            still_waiting = [decided.commit_timestamps[0] for decided in self.waiting]
+            times = [time for time, _ in self.model.commits.values()]
+            self.told = [time for time in times if time < min(still_waiting, default=10**9)]
+
+    def step(self, action: str, choice: int, cells: list[int]) -> None:
+        match action:
+            case "begin":
+                self.begin()
+            case "persist":
+                self.persist(choice)
+            case _:
+                getattr(self, action)(choice, cells)
+
+
+@settings(max_examples=300)
+@given(ACTIONS)
+def test_any_history_is_decided_as_the_book_says(actions: list[tuple[str, int, list[int]]]) -> None:
+    run = Run(make())
+    for action, choice, cells in actions:
+        run.step(action, choice, cells)
+    times = sorted(time for time, _ in run.model.commits.values())
+    assert all(earlier < later for earlier, later in pairwise(times))
+    assert not set(times) & set(run.model.snapshots)
+
+
+@settings(max_examples=300)
+@given(ACTIONS)
+def test_with_little_memory_it_refuses_more_and_never_decides_wrongly(
+    actions: list[tuple[str, int, list[int]]],
+) -> None:
+    small = {
+        "conflict_map_cells_max": 4,
+        "commit_share_max": 1,
+        "remembered_decisions_max": 2,
+        "transactions_in_flight_max": 2,
+        "remembered_aborts_max": 2,
+    }
+    run = Run(make(**small), forgets=True)
+    for action, choice, cells in actions:
+        run.step(action, choice, cells)

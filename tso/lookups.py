@@ -1,0 +1,83 @@
+"""Aborts and outcomes that the oracle cannot answer from memory: asked of the commit table, in threads of their own.
+
+They never hold up a begin or a commit. Bounded: what is over `lookups_pending_max` transactions is not taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+
+from commit_table import Aborted, Committed, Outcome, Undecided
+from tso.persist import Commits
+from tso.settings import Limits
+from wire import OutcomeReply, OutcomeStatus
+
+log = logging.getLogger(__name__)
+
+_STATUSES: dict[type[Outcome], OutcomeStatus] = {
+    Committed: OutcomeStatus.COMMITTED,
+    Aborted: OutcomeStatus.ABORTED,
+    Undecided: OutcomeStatus.UNDECIDED,
+}
+
+Learn = Callable[[dict[int, Outcome] | None], None]
+"""Gets the outcomes, on the event loop; ``None``: the commit table could not be asked."""
+
+
+class Lookups:
+    """Asks the commit table, on behalf of one tenure. Belongs to the event loop's thread."""
+
+    def __init__(self, table: Commits, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
+        self._table = table
+        self._limits = limits
+        self._loop = loop
+        self._threads = ThreadPoolExecutor(limits.lookup_threads, thread_name_prefix="lookup")
+        self._pending = 0
+
+    def has_room(self, transactions: int) -> bool:
+        """Whether that many more may be taken."""
+        return self._pending + transactions <= self._limits.lookups_pending_max
+
+    def abort(self, start_timestamps: Sequence[int], learn: Learn) -> None:
+        """Fence each at infinity, or learn that it committed."""
+        self._submit(partial(_abort_all, self._table, start_timestamps), len(start_timestamps), learn)
+
+    def read(self, start_timestamps: Sequence[int], learn: Learn) -> None:
+        """Read each outcome."""
+        self._submit(partial(self._table.outcomes, start_timestamps), len(start_timestamps), learn)
+
+    def close(self) -> None:
+        """Forget what has not begun; nobody is told any more by the caller of `learn`."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _submit(self, ask: Callable[[], dict[int, Outcome]], transactions: int, learn: Learn) -> None:
+        self._pending += transactions
+        future = self._loop.run_in_executor(self._threads, ask)
+        future.add_done_callback(partial(self._done, transactions, learn))
+
+    def _done(self, transactions: int, learn: Learn, future: asyncio.Future[dict[int, Outcome]]) -> None:
+        self._pending -= transactions
+        if future.cancelled():
+            return
+        error = future.exception()
+        if error is not None:
+            log.warning("the commit table could not be asked about %d transactions: %s", transactions, error)
+        learn(None if error is not None else future.result())
+
+
+def _abort_all(table: Commits, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
+    return {start_timestamp: table.abort(start_timestamp) for start_timestamp in start_timestamps}
+
+
+def outcome_reply(start_timestamps: Sequence[int], outcomes: Mapping[int, Outcome]) -> OutcomeReply:
+    """The answer, in the order in which was asked."""
+    answers = [outcomes[start_timestamp] for start_timestamp in start_timestamps]
+    statuses = [_STATUSES[type(answer)] for answer in answers]
+    times = [answer.commit_timestamp if isinstance(answer, Committed) else 0 for answer in answers]
+    return OutcomeReply(np.array(statuses, "u1"), np.array(times, "<i8"))

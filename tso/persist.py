@@ -1,0 +1,103 @@
+"""Writing decided commits to the commit table, stubbornly but not beyond the lease.
+
+Runs in a writer thread. Invariant: `persist` returns only when everything handed to it is in the table; every other end
+is an exception, so that nothing can be called committed by oversight. The lease is checked before *each* try: a primary
+that has lost it must not write any more.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from commit_table import Aborted, Committed, Outcome
+from store import StoreError, StoreUnavailable
+from tso.oracle import Decided
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE_MS = 20.0
+PAUSE_MS_MAX = 500.0
+
+
+class HeldLease(Protocol):
+    """What serving needs of a tenure; `lease.Tenure` is one."""
+
+    @property
+    def epoch(self) -> int:
+        """The epoch's first timestamp."""
+        ...
+
+    @property
+    def ceiling(self) -> int:
+        """Exclusive upper bound of the timestamps."""
+        ...
+
+    def is_held(self) -> bool:
+        """Whether the lease is still ours, by the local monotonic clock; cheap."""
+        ...
+
+
+class Commits(Protocol):
+    """What serving needs of the commit table; `commit_table.CommitTable` is one."""
+
+    def record(self, start_timestamps: Sequence[int], commit_timestamps: Sequence[int], epoch: int) -> None:
+        """Write commits; repeating is harmless. Raises ``StoreUnavailable``."""
+        ...
+
+    def outcomes(self, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
+        """Read what became of transactions. Raises ``StoreUnavailable``."""
+        ...
+
+    def abort(self, start_timestamp: int) -> Committed | Aborted:
+        """Fence at infinity, or learn of the commit. Raises ``StoreUnavailable``."""
+        ...
+
+
+class NotPersisted(Exception):
+    """The commits may be in the table or not, and this oracle will not find out: it has to stop serving."""
+
+
+class Persister:
+    """Writes for one tenure; its threads share it."""
+
+    def __init__(
+        self, tenure: HeldLease, table: Commits, *, persist_retry_ms_max: float, monotonic_ms: Callable[[], float]
+    ) -> None:
+        self._tenure = tenure
+        self._table = table
+        self._retry_ms_max = persist_retry_ms_max
+        self._monotonic_ms = monotonic_ms
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        """Make every `persist` end soon, one way or the other."""
+        self._stopped.set()
+
+    def persist(self, decisions: Sequence[Decided]) -> None:
+        """Write the commits of some decisions. Blocks; raises ``NotPersisted``."""
+        starts = [start for decided in decisions for start in decided.start_timestamps]
+        times = [time for decided in decisions for time in decided.commit_timestamps]
+        give_up_at_ms = self._monotonic_ms() + self._retry_ms_max
+        pause_ms = FIRST_PAUSE_MS
+        while not self._written(starts, times):
+            if self._monotonic_ms() >= give_up_at_ms:
+                raise NotPersisted(
+                    f"the commit table did not take {len(starts)} commits in {self._retry_ms_max:.0f} ms"
+                )
+            self._stopped.wait(pause_ms / 1000)
+            pause_ms = min(2 * pause_ms, PAUSE_MS_MAX)
+
+    def _written(self, starts: list[int], times: list[int]) -> bool:
+        if self._stopped.is_set() or not self._tenure.is_held():
+            raise NotPersisted("the lease ended before the commits were written")
+        try:
+            self._table.record(starts, times, self._tenure.epoch)
+        except StoreUnavailable as error:
+            log.warning("epoch %d: %d commits not written yet: %s", self._tenure.epoch, len(starts), error)
+            return False
+        except StoreError as error:
+            raise NotPersisted(f"the commit table refuses {len(starts)} commits: {error}") from error
+        return True

@@ -1,0 +1,231 @@
+"""The binary protocol's front door: connections, frames, and what is answered without the oracle.
+
+Whatever a connection sends, it can only hurt itself: a broken frame gets its reason and the connection is closed; a
+connection that does not read its answers, or never completes its frames, is dropped; everything it may hold is bounded.
+A standby answers `NotPrimary` with the primary's address at once, and every process answers `StatusRequest`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from tso.pipeline import Arrival, Pipeline
+from tso.settings import Limits
+from wire import (
+    AbortRequest,
+    BadRequest,
+    BeginRequest,
+    CommitRequest,
+    FrameDecoder,
+    Message,
+    NotPrimary,
+    OutcomeRequest,
+    Overloaded,
+    ProtocolError,
+    Role,
+    StatusReply,
+    StatusRequest,
+    decode,
+    encode,
+)
+
+log = logging.getLogger(__name__)
+
+_SWEEP_MS = 1_000
+"""How often connections with an old partial frame are looked for."""
+
+Request = BeginRequest | CommitRequest | AbortRequest | OutcomeRequest | StatusRequest
+
+
+class Server:
+    """Accepts connections and hands their requests to the pipeline of the moment. One event loop's thread only."""
+
+    def __init__(self, holder: str, limits: Limits) -> None:
+        self.limits = limits
+        self.address = ""
+        self.pipeline: Pipeline | None = None
+        """Of the tenure that this process holds; ``None`` on a standby."""
+        self.not_primary = NotPrimary()
+        """What a standby answers: where the primary is, as far as is known."""
+        self.connections: set[Connection] = set()
+        self.receive_bytes = 0
+        self._holder = holder
+        self._listener: asyncio.Server | None = None
+        self._sweep: asyncio.TimerHandle | None = None
+
+    async def listen(self, host: str, port: int) -> str:
+        """Open the door; port 0 lets the system choose. Returns the address as ``host:port``. Raises ``OSError``."""
+        loop = asyncio.get_running_loop()
+        self._listener = await loop.create_server(lambda: Connection(self), host, port)
+        bound_host, bound_port = self._listener.sockets[0].getsockname()[:2]
+        self.address = f"[{bound_host}]:{bound_port}" if ":" in bound_host else f"{bound_host}:{bound_port}"
+        self._sweep = loop.call_later(_SWEEP_MS / 1000, self._drop_unfinished)
+        return self.address
+
+    async def close(self) -> None:
+        """Close the door and every connection, after what was answered has been sent, or `linger_ms_max`."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+        if self._listener is not None:
+            self._listener.close()
+        for connection in list(self.connections):
+            connection.drop()
+        while self.connections:
+            await asyncio.wait({connection.gone for connection in self.connections})
+
+    def handle(self, connection: Connection, request_id: int, request: Request) -> None:
+        """One request. Its answer goes to the connection, now or later."""
+        if isinstance(request, StatusRequest):
+            connection.send(self.status(), request_id)
+        elif self.pipeline is None or not self.pipeline.serving:
+            connection.send(self.not_primary, request_id)
+        else:
+            self.pipeline.submit(Arrival(connection, request_id, request))
+
+    def status(self) -> StatusReply:
+        """This process as it is now."""
+        pipeline = self.pipeline
+        if pipeline is None or pipeline.ended:
+            primary = self.not_primary.primary_address
+            return StatusReply(Role.STANDBY, self._holder, self.address, primary, connections=len(self.connections))
+        oracle = pipeline.oracle
+        return StatusReply(
+            Role.PRIMARY if pipeline.serving else Role.DRAINING,
+            self._holder,
+            self.address,
+            self.address,
+            epoch=oracle.epoch,
+            ceiling=oracle.range.ceiling,
+            last_timestamp=oracle.range.last,
+            durable_watermark=oracle.snapshot,
+            low_watermark=oracle.conflicts.low_watermark,
+            conflict_map_cells=len(oracle.conflicts),
+            begins=oracle.counts.begins,
+            commits=oracle.counts.commits,
+            refused_commits=oracle.counts.refused_commits,
+            transactions_in_flight=pipeline.transactions_in_flight,
+            connections=len(self.connections),
+        )
+
+    def _drop_unfinished(self) -> None:
+        loop = asyncio.get_running_loop()
+        for connection in list(self.connections):
+            connection.drop_if_unfinished(loop.time())
+        self._sweep = loop.call_later(_SWEEP_MS / 1000, self._drop_unfinished)
+
+
+class Connection(asyncio.Protocol):
+    """One client's connection. Answers of one wake-up go out in one write."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._limits = server.limits
+        self._loop = asyncio.get_running_loop()
+        self._decoder = FrameDecoder(frame_bytes_max=server.limits.frame_bytes_max)
+        self._held_bytes = 0
+        self._partial_since_s: float | None = None
+        self._unanswered = 0
+        self._outgoing: list[bytes] = []
+        self._closing = False
+        self._transport: asyncio.Transport
+        self.gone: asyncio.Future[None] = self._loop.create_future()
+        """Done when the connection is."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Count it, or turn it away."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        others = len(self._server.connections)
+        self._server.connections.add(self)
+        if others >= 2 * self._limits.connections_max:  # even those that are being told so are too many
+            self._abort()
+        elif others >= self._limits.connections_max:
+            log.warning("turned a connection away: %d are open", others)
+            self._turn_away(Overloaded(self._limits.retry_after_ms))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Forget it; answers that are still owed go nowhere."""
+        self._closing = True
+        self._server.receive_bytes -= self._held_bytes
+        self._server.connections.discard(self)
+        self.gone.set_result(None)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came: every whole frame is a request."""
+        if self._closing:
+            return
+        frames = 0
+        try:
+            for frames, frame in enumerate(self._decoder.feed(data), start=1):
+                self._request(frame.request_id, decode(frame))
+        except ProtocolError as error:
+            log.info("closing a connection: %s", error.reason)
+            self._turn_away(BadRequest(error.reason), error.request_id)
+            return
+        self._account(completed=frames > 0)
+
+    def send(self, message: Message, request_id: int) -> None:
+        """Answer a request; nothing happens when the connection has gone."""
+        self._unanswered -= 1
+        self._write(encode(message, request_id))
+
+    def drop(self) -> None:
+        """Close the connection, after the answers that were given; what is owed stays unanswered."""
+        if self._closing:
+            return
+        self._flush()
+        self._closing = True
+        self._transport.close()
+        self._loop.call_later(self._limits.linger_ms_max / 1000, self._transport.abort)
+
+    def drop_if_unfinished(self, now_s: float) -> None:
+        """Drop the connection if the frame that it is sending has been under way for too long."""
+        since_s = self._partial_since_s
+        if since_s is not None and (now_s - since_s) * 1000 > self._limits.partial_frame_ms_max:
+            self._turn_away(BadRequest(f"a frame was not completed in {self._limits.partial_frame_ms_max} ms"))
+
+    def _request(self, request_id: int, message: Message) -> None:
+        if not isinstance(message, Request):
+            raise ProtocolError(f"{message.KIND.name} is not a request", request_id)
+        self._unanswered += 1
+        if self._unanswered > self._limits.connection_requests_max:
+            self.send(Overloaded(self._limits.retry_after_ms), request_id)
+        else:
+            self._server.handle(self, request_id, message)
+
+    def _account(self, *, completed: bool) -> None:
+        """Keep the books on what is held of frames that are not whole."""
+        held = self._decoder.buffered_bytes
+        self._server.receive_bytes += held - self._held_bytes
+        if held == 0:
+            self._partial_since_s = None
+        elif completed or self._partial_since_s is None:
+            self._partial_since_s = self._loop.time()
+        self._held_bytes = held
+        if self._server.receive_bytes > self._limits.receive_bytes_max:
+            self._turn_away(Overloaded(self._limits.retry_after_ms))
+
+    def _turn_away(self, message: Message, request_id: int = 0) -> None:
+        self._write(encode(message, request_id))
+        self.drop()
+
+    def _write(self, frame: bytes) -> None:
+        if self._closing:
+            return
+        if not self._outgoing:
+            self._loop.call_soon(self._flush)
+        self._outgoing.append(frame)
+
+    def _flush(self) -> None:
+        if self._closing or not self._outgoing:
+            return
+        self._transport.write(b"".join(self._outgoing))
+        self._outgoing.clear()
+        if self._transport.get_write_buffer_size() > self._limits.connection_write_bytes_max:
+            log.warning("dropped a connection that does not read its answers")
+            self._abort()
+
+    def _abort(self) -> None:
+        self._closing = True
+        self._transport.abort()
