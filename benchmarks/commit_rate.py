@@ -3,8 +3,8 @@
     python -m benchmarks.commit_rate --zookeeper H:P --thrift H:P [--root /pythia] [--json]
 
 *Ours*: begin and commit of a transaction with a write set of two cells, recorded in the HBase commit table; no data is
-written. *Beside*: one plain put of one cell into HBase through the same gateway and pool. So a ratio of 0.5 says that the
-oracle's part of a transaction takes as long as two plain puts.
+written. *Beside*: one plain put of one cell into HBase through the same gateway and pool. So a ratio of 0.5 says that
+the oracle's part of a transaction takes as long as two plain puts.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import itertools
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 
 import click
 
@@ -41,16 +42,16 @@ def measure(manager: TransactionManager, *, rounds: int, seconds: float, progres
         number = next(numbers)
         manager.store.put(TABLE, [RowPut(b"%016d" % number, {b"f:value": value})], 1)
 
-    return [
-        alternate(
+    def beside_puts(threads: int) -> Case:
+        return alternate(
             f"begin + commit beside a plain put, {threads} thread(s)",
-            lambda threads=threads: calls_per_second(transaction, threads=threads, seconds=seconds),  # type: ignore[misc]
-            lambda threads=threads: calls_per_second(put, threads=threads, seconds=seconds),  # type: ignore[misc]
+            partial(calls_per_second, transaction, threads=threads, seconds=seconds),
+            partial(calls_per_second, put, threads=threads, seconds=seconds),
             rounds=rounds,
             progress=progress,
         )
-        for threads in THREADS
-    ]
+
+    return [beside_puts(threads) for threads in THREADS]
 
 
 @click.command()

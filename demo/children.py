@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -27,7 +28,7 @@ STOP_SECONDS_MAX: Final = 10.0
 class Process:
     """A Python program of ours in a process (and process group, so that Ctrl-C reaches the demo alone) of its own."""
 
-    def __init__(self, name: str, arguments: Sequence[str], log: Path, *, talks: bool) -> None:
+    def __init__(self, name: str, arguments: Sequence[str], log: Path, *, talks: bool = False) -> None:
         self.name = name
         self.log = log
         command = [sys.executable, "-m", *arguments]
@@ -40,6 +41,7 @@ class Process:
                 stderr=file,
                 start_new_session=True,
                 text=True,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )
         self.stdin, self.stdout = self._process.stdin, self._process.stdout
 

@@ -30,30 +30,23 @@ class LateWriter:
         self._summaries = [(summary, table_mapping(manager, names.of(summary.name))) for summary in SUMMARIES]
         self._flights = flights
 
-    def report(self, month: int, month_committed: Callable[[], object]) -> None:
-        """Write the late flights of a month; ``month_committed`` returns when the month's own transaction is through."""
+    def report(self, month: int, month_committed: Callable[[], None]) -> None:
+        """Write the late flights of a month; ``month_committed`` returns once its own transaction is through."""
         late = self._flights[self._flights["month"] == month]
         attempts: list[int] = []
 
         def attempt(transaction: Transaction) -> None:
             if attempts:
-                self._tell_end(attempts[-1])
+                self._tell_end(month, attempts[-1])
             attempts.append(transaction.start_timestamp)
-            flights_before = self._write(transaction, late)
-            tell(
-                {
-                    "event": "attempt",
-                    "transaction": transaction.start_timestamp,
-                    "flights_before": flights_before,
-                    "late": len(late),
-                }
-            )
+            before = self._write(transaction, late)
+            tell({"event": "attempt", "month": month, "transaction": attempts[-1], "flights_before": before})
             if len(attempts) == 1:
                 month_committed()
 
         self._manager.run(attempt)
-        self._tell_end(attempts[-1])
-        tell({"event": "reported", "month": month})
+        self._tell_end(month, attempts[-1])
+        tell({"event": "reported", "month": month, "flights": len(late)})
 
     def _write(self, transaction: Transaction, late: pd.DataFrame) -> int:
         """Write flights and summaries; returns how many flights of the late ones' day were there before."""
@@ -66,9 +59,9 @@ class LateWriter:
             put_frame(transaction, mapping, frame_of_totals(added(stored, new), summary))
         return flights_before
 
-    def _tell_end(self, transaction: int) -> None:
+    def _tell_end(self, month: int, transaction: int) -> None:
         committed = isinstance(self._manager.outcome(transaction), Committed)
-        tell({"event": "ended", "transaction": transaction, "committed": committed})
+        tell({"event": "ended", "month": month, "transaction": transaction, "committed": committed})
 
 
 def main(settings: str, prefix: str) -> None:

@@ -18,7 +18,7 @@ from typing import Final
 
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sql
 
 from client import Snapshot, SnapshotHandle, Transaction, TransactionHandle, TransactionManager
 from client.spark import TableMapping, create_table, register, table_mapping
@@ -64,7 +64,7 @@ def spark_session(log: Path) -> Iterator[SparkSession]:
 
 @contextmanager
 def _standard_error_to(log: Path) -> Iterator[None]:
-    """Processes that are started within keep the log as their standard error; Java's first lines have no other switch."""
+    """Processes started within keep the log as their standard error; Java's first lines have no other switch."""
     sys.stderr.flush()
     kept = os.dup(2)
     with log.open("wb") as file:
@@ -124,7 +124,7 @@ class Loader:
         return MonthLoaded(month, len(flights), time.monotonic() - started, commit_seconds)
 
     def load_month_split(self, month: int, flights: pd.DataFrame, between: Callable[[int], None]) -> MonthLoaded:
-        """The mistake: flights in one transaction, summaries in another. ``between`` gets the first one's commit timestamp."""
+        """The mistake: flights and summaries in a transaction each; ``between`` gets the first's commit timestamp."""
         started = time.monotonic()
         frame = self._data_frame(FLIGHTS, flights)
         with self._manager.transaction() as first:
@@ -177,17 +177,20 @@ class Loader:
 def aggregate(flights: DataFrame, summary: Summary) -> DataFrame:
     """The summary of these flights, by Spark."""
     return flights.groupBy(*summary.keys).agg(
-        F.count(F.lit(1)).alias("flights"),
-        F.sum(F.col("dep_delay").isNull().cast("bigint")).alias("cancelled"),
-        F.coalesce(F.sum("dep_delay"), F.lit(0)).cast("bigint").alias("delay_minutes"),
-        F.sum("distance").cast("bigint").alias("distance_miles"),
+        sql.count(sql.lit(1)).alias("flights"),
+        sql.sum(sql.col("dep_delay").isNull().cast("bigint")).alias("cancelled"),
+        sql.coalesce(sql.sum("dep_delay"), sql.lit(0)).cast("bigint").alias("delay_minutes"),
+        sql.sum("distance").cast("bigint").alias("distance_miles"),
     )
 
 
 def add_to_summary(stored: DataFrame, new: DataFrame, summary: Summary) -> DataFrame:
     """The rows of ``new``, each plus what is stored for it."""
-    before = stored.select(*summary.keys, *(F.col(measure).alias(f"{measure}_before") for measure in MEASURES))
-    sums = [(F.col(measure) + F.coalesce(F.col(f"{measure}_before"), F.lit(0))).alias(measure) for measure in MEASURES]
+    before = stored.select(*summary.keys, *(sql.col(measure).alias(f"{measure}_before") for measure in MEASURES))
+    sums = [
+        (sql.col(measure) + sql.coalesce(sql.col(f"{measure}_before"), sql.lit(0))).alias(measure)
+        for measure in MEASURES
+    ]
     return new.join(before, list(summary.keys), "left").select(*summary.keys, *sums)
 
 

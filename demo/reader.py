@@ -75,6 +75,7 @@ def main(settings: str, prefix: str) -> None:
         reader = Reader(manager, TableNames(prefix))
         threading.Thread(target=_listen, args=(finish,), daemon=True).start()
         reader.run(finish)
+    tell({"event": "finished"})
 
 
 def _listen(finish: threading.Event) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
@@ -72,8 +72,8 @@ def summarise(flights: pd.DataFrame, summary: Summary) -> Totals:
     return {_key(key): Measures(*row) for key, row in zip(keys, rows, strict=True)}
 
 
-def _key(value: object) -> Key:
-    return value if isinstance(value, tuple) else (value,)  # type: ignore[return-value]
+def _key(value: Any) -> Key:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def added(stored: Totals, new: Totals) -> Totals:

@@ -28,7 +28,7 @@ REFERENCE_KEYS: Final = {
     "planes": ("tailnum",),
     "weather": ("origin", "time_hour"),
 }
-"""The small tables and their row keys. Weather by UTC: the hour that the clock showed twice in autumn is there twice."""
+"""The small tables and their row keys. Weather goes by UTC: in autumn the clock shows one hour twice."""
 
 DECODED_ROWS: Final = 5_000
 

@@ -10,7 +10,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -113,7 +113,8 @@ def _readable_state(directory: Path) -> ClusterState | None:
 
 def _answers(directory: Path, state: ClusterState) -> bool:
     return (
-        all(servers.alive(directory, state, part) for part in PARTS)
+        state.proved
+        and all(servers.alive(directory, state, part) for part in PARTS)
         and zookeeper_answers(state.zookeeper_port)
         and hbase_answers(state.thrift_port)
     )
@@ -141,15 +142,15 @@ def _cluster(directory: Path, state: ClusterState) -> Cluster:
 
 
 def _start(settings: ClusterSettings, java: Path, jars: tuple[Path, ...], tell: Progress) -> Cluster:
-    for attempt in range(1, START_ATTEMPTS_MAX + 1):
+    for _ in range(START_ATTEMPTS_MAX - 1):
         state = _plan(settings, java, jars)
         try:
             return _start_once(settings.directory, state, tell)
         except PortTaken:
             # Between the choice of a port and the bind another process may take it; a port that was given stays.
-            if attempt == START_ATTEMPTS_MAX or (settings.zookeeper_port and settings.thrift_port):
+            if settings.zookeeper_port and settings.thrift_port:
                 raise
-    raise AssertionError("every attempt returns or raises")
+    return _start_once(settings.directory, _plan(settings, java, jars), tell)
 
 
 def _plan(settings: ClusterSettings, java: Path, jars: tuple[Path, ...]) -> ClusterState:
@@ -174,6 +175,8 @@ def _start_once(directory: Path, state: ClusterState, tell: Progress) -> Cluster
         for part in PARTS:
             state = servers.start(directory, state, part)
         servers.wait_ready(directory, state, tell)
+        state = replace(state, proved=True)
+        write_state(directory, state)
     except BaseException:
         servers.clear_remains(directory)
         raise

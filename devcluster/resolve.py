@@ -35,9 +35,9 @@ _UNREACHABLE = re.compile(
     r"|No route to host|Connection refused|Connection reset|[Tt]imed out|Server access error|SERVER ERROR"
     r"|HOST NOT FOUND|Host .* not found|Connect to .* failed|No address associated|Could not transfer"
 )
+_TELLING = re.compile(r"ERROR|FAILED|UNRESOLVED|not found|Exception")
 
 Stages = tuple[tuple[str, re.Pattern[str]], ...]
-_TELLING = re.compile(r"ERROR|FAILED|UNRESOLVED|not found|Exception")
 
 
 class Client(Protocol):

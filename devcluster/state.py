@@ -20,7 +20,10 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """What was started in a directory, and how, so that a part can be started again in the same way."""
+    """What was started in a directory, and how, so that a part can be started again in the same way.
+
+    ``proved``: a put and a get went through since; a start that was cut off before leaves it false.
+    """
 
     zookeeper_port: int
     thrift_port: int
@@ -30,6 +33,7 @@ class ClusterState:
     ready_timeout_seconds: float
     stop_timeout_seconds: float
     processes: dict[Part, ProcessRecord] = field(default_factory=dict)
+    proved: bool = False
 
     def with_process(self, part: Part, record: ProcessRecord) -> ClusterState:
         """The same state with ``record`` as the process of ``part``."""

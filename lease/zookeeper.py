@@ -32,12 +32,15 @@ from kazoo.exceptions import (
     WriterNotClosedException,
 )
 from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KeeperState
 from kazoo.retry import KazooRetry
 
 from lease.coordinator import Applied, Check, CompareAndSet, Create, Node, Operation, Rejected, Unknown
 from lease.errors import CoordinatorRefused, CoordinatorUnavailable, InvalidLeaseSettings
 
 RECONNECT_DELAY_MS_MAX = 500
+START_MS_MAX = 1000
+"""By when a client that was opened has begun to connect."""
 READ_ROUNDS_MAX = 3
 """How often a read starts over because the node came or went between looking and watching."""
 
@@ -69,12 +72,11 @@ class ZooKeeperCoordinator:
         member node goes; no lease hangs on it.
         """
         self._hosts = _checked(hosts)
+        self._session_timeout_ms = session_timeout_ms
         self._connected = threading.Event()
+        self._changing = threading.Lock()
         self._closed = False
-        retry = KazooRetry(max_tries=-1, delay=0.05, backoff=2, max_delay=RECONNECT_DELAY_MS_MAX / 1000)
-        self._client = KazooClient(hosts=hosts, timeout=session_timeout_ms / 1000, connection_retry=retry)
-        self._client.add_listener(self._on_state)
-        self._client.start_async()
+        self._client = self._open()
         if not self._connected.wait(connect_timeout_ms / 1000):
             self.close()
             raise CoordinatorUnavailable(
@@ -109,13 +111,10 @@ class ZooKeeperCoordinator:
 
     def commit(self, operations: Sequence[Operation], *, timeout_ms: float) -> CompareAndSet:
         """See ``Coordinator.commit``."""
-        transaction = self._client.transaction()
-        for operation in operations:
-            _add(transaction, operation)
         try:
             with _Deadline(timeout_ms, f"writing to ZooKeeper at {self._hosts}") as deadline:
                 self._await_connection(deadline)
-                results = deadline.answer(transaction.commit_async())
+                results = deadline.answer(self._multi(operations).commit_async())
         except CoordinatorUnavailable as error:
             return Unknown(str(error))
         return _outcome(results)
@@ -127,12 +126,18 @@ class ZooKeeperCoordinator:
 
     def close(self) -> None:
         """See ``Coordinator.close``."""
-        if not self._closed:
-            self._closed = True
-            # Raised when the connection thread hangs in a connect; it is a daemon and ends when that does.
-            with contextlib.suppress(WriterNotClosedException):
-                self._client.stop()
-                self._client.close()
+        with self._changing:
+            was_closed, self._closed = self._closed, True
+        if not was_closed:
+            _stop(self._client)
+
+    def _open(self) -> KazooClient:
+        retry = KazooRetry(max_tries=-1, delay=0.05, backoff=2, max_delay=RECONNECT_DELAY_MS_MAX / 1000)
+        client = KazooClient(hosts=self._hosts, timeout=self._session_timeout_ms / 1000, connection_retry=retry)
+        client.add_listener(self._on_state)
+        client.start_async()
+        self._opened_s = time.monotonic()
+        return client
 
     def _on_state(self, state: str) -> None:
         # Runs on kazoo's connection thread: must not block.
@@ -142,10 +147,28 @@ class ZooKeeperCoordinator:
             self._connected.clear()
 
     def _await_connection(self, deadline: _Deadline) -> None:
-        if self._closed:
-            raise CoordinatorUnavailable("this ZooKeeper session is closed")
+        with self._changing:
+            if self._closed:
+                raise CoordinatorUnavailable("this ZooKeeper session is closed")
+            if self._is_dead():
+                _stop(self._client)
+                self._client = self._open()
         if not self._connected.wait(deadline.remaining_s()):
             raise CoordinatorUnavailable(f"not connected to ZooKeeper at {self._hosts}")
+
+    def _is_dead(self) -> bool:
+        """Whether kazoo's connection thread gave up, as it does after an answer that it does not understand.
+
+        A client that was just opened is in the same state for a moment, hence the time to start.
+        """
+        closed = self._client.client_state in (KeeperState.CLOSED, KeeperState.AUTH_FAILED)
+        return closed and time.monotonic() > self._opened_s + START_MS_MAX / 1000
+
+    def _multi(self, operations: Sequence[Operation]) -> TransactionRequest:
+        transaction = self._client.transaction()
+        for operation in operations:
+            _add(transaction, operation)
+        return transaction
 
     def _read(self, path: str, deadline: _Deadline, watch: Callable[[object], None] | None) -> Node | None:
         for _ in range(READ_ROUNDS_MAX):
@@ -184,6 +207,13 @@ class _Deadline:
     def answer(self, result: Any) -> Any:
         """Wait for an asynchronous result of kazoo."""
         return result.get(timeout=self.remaining_s())
+
+
+def _stop(client: KazooClient) -> None:
+    # Raised when the connection thread hangs in a connect; it is a daemon and ends when that does.
+    with contextlib.suppress(WriterNotClosedException):
+        client.stop()
+        client.close()
 
 
 def _checked(hosts: str) -> str:

@@ -1,8 +1,9 @@
-"""The real services that integration tests share: one cluster a test run, brought up by the project's own devcluster."""
+"""The real services that integration tests share: one cluster a test run, started by the project's own devcluster."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -31,3 +32,34 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
         yield Services(zookeeper=cluster.zookeeper, thrift=cluster.thrift)
     finally:
         devcluster.down(directory, wipe=True)
+
+
+_real: Counter[str] = Counter()
+"""Integration tests that ran, by outcome, and the passed ones by the real services that they used."""
+
+WITH_SPARK, WITHOUT_SPARK = "Spark, HBase and ZooKeeper", "HBase and ZooKeeper"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Note on each integration test which real services its fixtures bring in."""
+    for item in items:
+        if item.get_closest_marker("integration"):
+            with_spark = "spark" in getattr(item, "fixturenames", ())
+            item.user_properties.append(("real services", WITH_SPARK if with_spark else WITHOUT_SPARK))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Count what really ran: a skipped test is not a passed one."""
+    for name, used in report.user_properties:
+        if name == "real services" and (report.when == "call" or report.outcome != "passed"):
+            _real[report.outcome] += 1
+            if report.passed:
+                _real[str(used)] += 1
+
+
+def pytest_unconfigure() -> None:
+    """The last lines of a run: how many tests ran on real services."""
+    if _real:
+        passed = " and ".join(f"{_real[used]} on real {used}" for used in (WITHOUT_SPARK, WITH_SPARK))
+        print(f"passed: {passed}; skipped: {_real['skipped']}")
+        print(f"integration: {_real['passed']} passed, {_real['failed']} failed")

@@ -155,15 +155,16 @@ class Connection(asyncio.Protocol):
         """Bytes came: every whole frame is a request."""
         if self._closing:
             return
-        frames = 0
+        completed = False
         try:
-            for frames, frame in enumerate(self._decoder.feed(data), start=1):
+            for frame in self._decoder.feed(data):
+                completed = True
                 self._request(frame.request_id, decode(frame))
         except ProtocolError as error:
             log.info("closing a connection: %s", error.reason)
             self._turn_away(BadRequest(error.reason), error.request_id)
             return
-        self._account(completed=frames > 0)
+        self._account(completed=completed)
 
     def send(self, message: Message, request_id: int) -> None:
         """Answer a request; nothing happens when the connection has gone."""

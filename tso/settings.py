@@ -5,9 +5,12 @@ Defaults suit a small machine (two cores, a few GiB). A combination that cannot 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 
 from commit_table.timestamps import TIMESTAMPS_PER_MILLISECOND
+from lease import InvalidLeaseSettings, LeaseSettings
+from lease.coordinator import DEFAULT_ROOT
 from wire import FRAME_BYTES_MAX, HEADER_BYTES
 
 
@@ -95,7 +98,7 @@ class Limits:
 
         self._check(
             HEADER_BYTES + 8 + 9 * self.transactions_in_flight_max <= FRAME_BYTES_MAX,
-            f"transactions_in_flight_max is too large: the answer to one commit request must fit {FRAME_BYTES_MAX} bytes",
+            f"transactions_in_flight_max is too large: the answer to one request must fit {FRAME_BYTES_MAX} bytes",
         )
 
     @staticmethod
@@ -107,3 +110,64 @@ class Limits:
     def commit_cells_max(self) -> int:
         """Cells in one commit's write set."""
         return int(self.conflict_map_cells_max * self.commit_share_max)
+
+    @classmethod
+    def parse(cls, texts: Iterable[str]) -> Limits:
+        """The defaults, changed by texts such as ``connections_max=50``. Raises ``InvalidSettings``."""
+        types = {limit.name: float if limit.type == "float" else int for limit in fields(cls)}
+        chosen: dict[str, float] = {}
+        for text in texts:
+            name, _, value = (part.strip() for part in text.partition("="))
+            if name not in types:
+                raise InvalidSettings(f"there is no limit {name!r}; there are: {', '.join(types)}")
+            try:
+                chosen[name] = types[name](value)
+            except ValueError:
+                raise InvalidSettings(f"limit {name} needs a number, not {value!r}: write {name}=…") from None
+        return cls(**chosen)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """One oracle process. Raises ``InvalidSettings``."""
+
+    name: str
+    """Of this process, unique in the installation: letters, digits, '.', '_' and '-'."""
+    zookeeper: str
+    """``host:port``, several with commas."""
+    thrift: str
+    """``host:port`` of HBase's Thrift gateway."""
+    listen_host: str = "127.0.0.1"
+    listen_port: int = 5480
+    """0: the system chooses."""
+    advertise: str | None = None
+    """``host:port`` that clients are told; ``None``: the address listened on."""
+    root: str = DEFAULT_ROOT
+    """The znode under which the installation's nodes lie; its tables are named after it."""
+    lease: LeaseSettings = field(default_factory=LeaseSettings)
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.listen_port <= 65_535:
+            raise InvalidSettings(f"a port lies in 0…65535, not {self.listen_port}")
+        if self.advertise is None and self.listen_host in ("", "0.0.0.0", "::"):
+            raise InvalidSettings(
+                f"listening on every interface ({self.listen_host}) says nothing about how clients reach this process: "
+                "name an address to advertise"
+            )
+
+
+def parse_listen(text: str) -> tuple[str, int]:
+    """Host and port of ``host:port``, ``[v6 address]:port`` included. Raises ``InvalidSettings``."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit():
+        raise InvalidSettings(f"an address to listen on is host:port, such as 127.0.0.1:5480, not {text!r}")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def lease_settings(lease_ms: int, renewals_per_lease: int) -> LeaseSettings:
+    """The lease's settings. Raises ``InvalidSettings`` with the lease room's reason."""
+    try:
+        return LeaseSettings(lease_ms=lease_ms, renewals_per_lease=renewals_per_lease)
+    except InvalidLeaseSettings as error:
+        raise InvalidSettings(str(error)) from error

@@ -7,6 +7,9 @@ in the manifest before they are written, and the commit *seals* the job there: i
 
 With the option ``transaction`` the job is sealed only, and the caller's own commit makes everything visible; it refuses
 while a job is unsealed. Without it the writer has a transaction of its own.
+
+Two rows of one write must not have one row key: which of them would win is not defined. Where they meet in one batch
+the write is refused; where they do not, nobody compares them.
 """
 
 from __future__ import annotations
@@ -80,15 +83,20 @@ class PythiaWriter(DataSourceArrowWriter):
             commit_or_settle(manager, self._handle)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Undo the job: its transaction is aborted for good, unless it turns out to have committed."""
-        if not self._owns_transaction:
+        """Make sure that nothing of the job ever becomes visible, unless it turns out to have committed.
+
+        A transaction that the caller gave is aborted as a whole: tasks of the failed job may still be writing into it.
+        """
+        manager, start_timestamp = manager_for(self._handle.settings), self._handle.start_timestamp
+        outcome = manager.resume(self._handle).rollback() if self._owns_transaction else manager.abort(start_timestamp)
+        if isinstance(outcome, Committed):
             _log.warning(
-                "a write to table %s in transaction %d failed: the transaction cannot commit any more, roll it back",
-                self._mapping.table,
-                self._handle.start_timestamp,
+                "transaction %d had committed although its commit reported an error: nothing was undone, its rows are "
+                "visible and the job must not be repeated",
+                start_timestamp,
             )
-            return
-        abort_unless_committed(manager_for(self._handle.settings), self._handle)
+        elif not self._owns_transaction:
+            _log.warning("a write into transaction %d failed: all of the transaction is aborted", start_timestamp)
 
 
 def write_batches(
@@ -120,13 +128,3 @@ def commit_or_settle(manager: TransactionManager, handle: TransactionHandle) -> 
             raise unknown from None
         if not isinstance(outcome, Committed):
             raise TransactionAborted(handle.start_timestamp, "the answer to its commit was lost") from unknown
-
-
-def abort_unless_committed(manager: TransactionManager, handle: TransactionHandle) -> None:
-    """Roll back; the oracle is asked first, since Spark also aborts a job whose commit only *seemed* to fail."""
-    if isinstance(manager.resume(handle).rollback(), Committed):
-        _log.warning(
-            "transaction %d had committed although its commit reported an error: nothing was undone, its rows are "
-            "visible and the job must not be repeated",
-            handle.start_timestamp,
-        )

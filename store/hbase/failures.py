@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 
-from thriftpy2.protocol.exc import TProtocolException
+from thriftpy2.protocol.cybin.cybin import ProtocolError
 from thriftpy2.thrift import TException
 from thriftpy2.transport import TTransportException
 
@@ -31,8 +31,17 @@ class ScannerLost(GatewayFailure):
 ANSWERS: tuple[type[BaseException], ...] = (GatewayIOError, IllegalArgument, AlreadyExists, ScannerLost)
 """Errors that are an answer: the connection they came over is sound."""
 
-BREAKDOWNS: tuple[type[BaseException], ...] = (TException, TProtocolException, OSError, EOFError, struct.error)
-"""Errors after which nothing is known of the connection, nor of the request."""
+BREAKDOWNS: tuple[type[BaseException], ...] = (
+    TException,
+    ProtocolError,
+    OSError,
+    EOFError,
+    MemoryError,
+    UnicodeDecodeError,
+    struct.error,
+)
+"""Errors after which nothing is known of the connection, nor of the request. The last four are how the decoder meets
+rubbish: an absurd length, a cut field."""
 
 _TEXT_CHARACTERS_MAX = 300
 

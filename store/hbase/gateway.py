@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_exponential_jitter
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_exponential, wait_random
 
 from store.errors import StoreUnavailable
 from store.hbase.connection import GatewayConnection
@@ -78,15 +78,11 @@ class Gateway:
             ) from failure
 
     def _retrying(self, repeated: type[GatewayFailure]) -> Retrying:
-        pauses = wait_exponential_jitter(
-            initial=_RETRY_WAIT_SECONDS_FIRST,
-            max=self._settings.retry_wait_ms_max / 1_000,
-            jitter=_RETRY_WAIT_SECONDS_FIRST,
-        )
+        growing = wait_exponential(multiplier=_RETRY_WAIT_SECONDS_FIRST, max=self._settings.retry_wait_ms_max / 1_000)
         return Retrying(
             retry=retry_if_exception_type(repeated),
             stop=stop_after_delay(self._settings.unavailable_after_ms / 1_000),
-            wait=pauses,
+            wait=growing + wait_random(0, _RETRY_WAIT_SECONDS_FIRST),
             reraise=True,
         )
 

@@ -62,8 +62,7 @@ class Scanner:
             self._abandon()
 
     def _next_batch(self) -> list[Any]:
-        with collector_paused():
-            results = self._gateway.repeat(self._fetch, prefer=self._open.connection if self._open else None)
+        results = self._gateway.repeat(self._fetch, prefer=self._open.connection if self._open else None)
         self._finished = len(results) < self._request.batch_rows
         wanted = [result for result in results if self._is_wanted(result.row)]
         if results:
@@ -77,7 +76,8 @@ class Scanner:
         if scanner is None or scanner.connection is not connection:
             scanner = _Open(connection, self._open_on(connection))
         try:
-            results: list[Any] = connection.client.scannerGetList(scanner.number, self._request.batch_rows)
+            with collector_paused():
+                results: list[Any] = connection.client.scannerGetList(scanner.number, self._request.batch_rows)
             if len(results) < self._request.batch_rows:
                 connection.client.scannerClose(scanner.number)
             else:

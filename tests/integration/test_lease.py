@@ -42,7 +42,7 @@ TIMEOUT_MS = 5000
 
 
 class Proxy:
-    """A TCP proxy in front of ZooKeeper. ``answers``: cleared, what ZooKeeper says is swallowed; ``cut``: all is closed."""
+    """A TCP proxy in front of ZooKeeper. While not ``answering`` it swallows what ZooKeeper says."""
 
     def __init__(self, target: str) -> None:
         host, port = target.split(":")
@@ -59,8 +59,9 @@ class Proxy:
         return f"127.0.0.1:{self._listener.getsockname()[1]}"
 
     def cut(self) -> None:
-        """Close every connection, and every new one at once."""
+        """Close every connection, and every new one at once, until mended."""
         self.open = False
+        self.answering = True
         with self._lock:
             sockets, self._sockets = self._sockets, []
         for one in sockets:
@@ -68,7 +69,6 @@ class Proxy:
 
     def mend(self) -> None:
         self.open = True
-        self.answering = True
 
     def close(self) -> None:
         self.cut()
@@ -213,6 +213,7 @@ def test_a_holder_that_is_cut_off_stops_before_the_standby_starts(site: Site, si
     second = serve(standby)
     assert not first.is_held()
     assert lost.wait(LIMIT_S)
+    proxy.cut()
     proxy.mend()
     until(lambda: isinstance(outcome := holder.attempt(), Tenure) or outcome.problem is None)
     assert not first.renew()
@@ -248,6 +249,28 @@ def test_what_is_asked_while_cut_off_is_not_sent_later(site: Site) -> None:
         behind.read(site.root, timeout_ms=200)
     proxy.mend()
     assert behind.read(f"{site.root}/n", timeout_ms=1000 * LIMIT_S, synced=True) is None
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_session_survives_answers_that_kazoo_does_not(site: Site) -> None:
+    """An answer out of order ends kazoo's connection thread for good; the coordinator then opens a client anew."""
+    proxy = site.proxy()
+    behind = site.connect(proxy.address)
+    session_id = behind.session_id()
+    proxy.answering = False
+    with pytest.raises(CoordinatorUnavailable, match="no answer in time"):
+        behind.read("/", timeout_ms=200)
+    proxy.answering = True
+    with pytest.raises(CoordinatorUnavailable):
+        behind.read("/", timeout_ms=1000 * LIMIT_S)
+    until(lambda: can_read(behind))
+    assert behind.session_id() not in (None, session_id)
+
+
+def can_read(coordinator: ZooKeeperCoordinator) -> bool:
+    with contextlib.suppress(CoordinatorUnavailable):
+        return coordinator.read("/", timeout_ms=200) is not None
+    return False
 
 
 def test_members_outlive_an_expired_session(site: Site) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as spark_types
 
 from client import Transaction, TransactionManager
 from client.spark import KeyColumn, TableMapping, ValueColumn, create_table, row_key, table_mapping

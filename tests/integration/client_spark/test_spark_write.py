@@ -205,6 +205,19 @@ def test_a_commit_that_only_seemed_to_fail_is_not_undone(spark: SparkSession, co
     assert load(spark, counts) == {key: key for key in range(ROWS)}
 
 
+def test_a_failed_job_that_wrote_nothing_dooms_its_transaction_too(
+    spark: SparkSession, manager: TransactionManager, counts: str, others: str
+) -> None:
+    transaction = manager.transaction()
+    option = shared(transaction.handle())
+    save(frame(spark, 0, 10), others, **option)
+    with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
+        save(frame(spark, 0, 3, "1 DIV (id - id)"), counts, **option)
+    with pytest.raises(TransactionAborted):
+        transaction.commit()
+    assert load(spark, others) == {}
+
+
 # --- what a job can get wrong -----------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import logging
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -81,6 +80,10 @@ class FakeManager:
     def seal(self, start_timestamp: int, job: str, winners: Sequence[tuple[int, int]]) -> None:
         assert (start_timestamp, bool(job)) == (30, True)
         self.calls.append(f"seal {winners}")
+
+    def abort(self, start_timestamp: int) -> Committed | Aborted:
+        self.calls.append(f"abort {start_timestamp}")
+        return Aborted()
 
 
 Using = Callable[..., FakeManager]
@@ -160,12 +163,11 @@ def test_abort_after_a_commit_that_took_effect_undoes_nothing_and_says_so(
     assert "transaction 30 had committed" in caplog.text
 
 
-def test_abort_leaves_a_given_transaction_to_its_owner(using: Using, caplog: pytest.LogCaptureFixture) -> None:
+def test_abort_dooms_a_given_transaction(using: Using, caplog: pytest.LogCaptureFixture) -> None:
     manager = using()
-    with caplog.at_level(logging.WARNING):
-        a_writer(shared=True).abort([None])
-    assert manager.calls == []
-    assert "cannot commit any more" in caplog.text
+    a_writer(shared=True).abort([None])
+    assert manager.calls == ["abort 30"]
+    assert "all of the transaction is aborted" in caplog.text
 
 
 def test_write_is_for_tasks_only(using: Using) -> None:

@@ -1,19 +1,38 @@
-"""A pipeline with everything around it fake: a lease and a commit table that do as the test says."""
+"""What this room's tests run on.
+
+``run``: a pipeline with everything around it fake, a lease and a commit table that do as the test says.
+``house``: whole oracle processes in this process, over real loopback sockets, on the twins of ZooKeeper and HBase.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
 from commit_table import Aborted, Committed, Outcome, Undecided
+from lease import LeaseSettings
+from lease.memory import MemoryCoordinator, MemoryTree
+from store.faults import FaultyCellStore
 from tso.oracle import Moment
 from tso.pipeline import Arrival, Pipeline
-from tso.settings import Limits
-from wire import BeginReply, BeginRequest, CommitReply, CommitRequest, Message, Reason
+from tso.process import OracleProcess
+from tso.settings import Limits, ServeSettings
+from wire import (
+    BeginReply,
+    BeginRequest,
+    CommitReply,
+    CommitRequest,
+    FrameDecoder,
+    Message,
+    Reason,
+    decode,
+    encode,
+)
 
 EPOCH = 1000
 WAIT_S = 20.0
@@ -192,6 +211,124 @@ def run() -> RunPipeline:
                     await scenario(rig)
             finally:
                 rig.pipeline.end()
+
+        asyncio.run(limited())
+
+    return run_scenario
+
+
+class Caller:
+    """A client that can also send what no client should."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._decoder = FrameDecoder()
+        self._waiting: list[tuple[int, Message]] = []
+        self.writer = writer
+        self.requests = 0
+
+    @classmethod
+    async def connect(cls, address: str) -> Caller:
+        host, _, port = address.rpartition(":")
+        return cls(*await asyncio.open_connection(host, int(port)))
+
+    def send(self, message: Message) -> int:
+        self.requests += 1
+        self.writer.write(encode(message, self.requests))
+        return self.requests
+
+    async def receive(self) -> tuple[int, Message] | None:
+        """The next answer with its request id; ``None``: the connection was closed."""
+        while not self._waiting:
+            try:
+                data = await self._reader.read(65_536)
+            except ConnectionError:
+                return None
+            if not data:
+                return None
+            self._waiting += [(frame.request_id, decode(frame)) for frame in self._decoder.feed(data)]
+        return self._waiting.pop(0)
+
+    async def ask(self, message: Message) -> Message:
+        request_id = self.send(message)
+        received = await self.receive()
+        assert received is not None, "the connection was closed"
+        assert received[0] == request_id
+        return received[1]
+
+    async def close(self) -> None:
+        self.writer.close()
+        with contextlib.suppress(ConnectionError):
+            await self.writer.wait_closed()
+
+
+class House:
+    """One installation in memory: any number of oracle processes over one tree of nodes and one store."""
+
+    def __init__(self) -> None:
+        self.tree = MemoryTree()
+        self.store = FaultyCellStore()
+        self.lines: dict[str, list[str]] = {}
+        self.coordinators: dict[str, MemoryCoordinator] = {}
+        self.processes: dict[str, OracleProcess] = {}
+        self.running: dict[str, asyncio.Task[int]] = {}
+        self.callers: list[Caller] = []
+        self.until = Rig.until
+
+    async def start(self, name: str, *, lease_ms: int = 1000, **limits: Any) -> OracleProcess:
+        """Start a process; it is listening when this returns, and standby or primary."""
+        settings = ServeSettings(
+            name, "unused:1", "unused:1", listen_port=0, lease=LeaseSettings(lease_ms=lease_ms), limits=Limits(**limits)
+        )
+        coordinator = self.coordinators[name] = MemoryCoordinator(self.tree)
+        lines = self.lines[name] = []
+        process = self.processes[name] = OracleProcess(settings, coordinator, self.store, announce=lines.append)
+        self.running[name] = asyncio.create_task(process.run())
+        await Rig.until(lambda: bool(lines))
+        return process
+
+    async def start_primary(self, name: str, **settings: Any) -> OracleProcess:
+        process = await self.start(name, **settings)
+        await self.until_primary(name)
+        return process
+
+    async def until_primary(self, name: str) -> int:
+        """Wait until that process serves; returns its epoch."""
+        server = self.processes[name].server
+        await Rig.until(lambda: server.pipeline is not None)
+        assert server.pipeline is not None
+        return server.pipeline.oracle.epoch
+
+    async def call(self, name: str) -> Caller:
+        caller = await Caller.connect(self.processes[name].server.address)
+        self.callers.append(caller)
+        return caller
+
+    async def stop(self, name: str) -> int:
+        """Ask a process to stop; returns its exit code."""
+        self.processes[name].stop()
+        return await self.running[name]
+
+    async def stop_all(self) -> None:
+        for caller in self.callers:
+            await caller.close()
+        for name in self.processes:
+            await self.stop(name)
+
+
+RunHouse = Callable[[Callable[[House], Awaitable[None]]], None]
+
+
+@pytest.fixture
+def run_house() -> RunHouse:
+    def run_scenario(scenario: Callable[[House], Awaitable[None]]) -> None:
+        async def limited() -> None:
+            house = House()
+            try:
+                async with asyncio.timeout(2 * WAIT_S):
+                    await scenario(house)
+            finally:
+                await house.stop_all()
 
         asyncio.run(limited())
 

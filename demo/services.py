@@ -1,0 +1,103 @@
+"""The services that the demo runs on: ZooKeeper and HBase of its own or given ones, and two oracles.
+
+Invariant: what was started here is ended here, whatever happens, unless it is to be kept.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kazoo.client import KazooClient
+
+import devcluster
+from client import ClientSettings
+from demo.children import Process
+from demo.tables import TableNames
+from store.hbase import HBaseCellStore
+
+ORACLE_START_SECONDS_MAX: Final = 60.0
+CONNECT_SECONDS_MAX: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Where the demo's transactions live."""
+
+    settings: ClientSettings
+    names: TableNames
+
+
+@contextmanager
+def own_cluster(directory: Path, *, keep: bool, progress: devcluster.Progress) -> Iterator[Installation]:
+    """A new, empty ZooKeeper and HBase in ``directory``. Raises ``DevClusterError``."""
+    devcluster.down(directory, wipe=True, progress=progress)
+    wipe = False  # after an error the cluster's logs are of use
+    try:
+        cluster = devcluster.up(devcluster.ClusterSettings(directory), progress)
+        yield Installation(ClientSettings(cluster.zookeeper, cluster.thrift), TableNames())
+        wipe = True
+    finally:
+        if not keep:
+            devcluster.down(directory, wipe=wipe, progress=progress)
+
+
+@contextmanager
+def given_cluster(zookeeper: str, thrift: str, *, keep: bool) -> Iterator[Installation]:
+    """A given ZooKeeper and HBase, on which the demo has tables and a znode of names that nobody else uses."""
+    name = f"demo_{secrets.token_hex(4)}"
+    installation = Installation(ClientSettings(zookeeper, thrift, root=f"/{name}"), TableNames(f"{name}_"))
+    try:
+        yield installation
+    finally:
+        if not keep:
+            _remove(installation)
+
+
+def _remove(installation: Installation) -> None:
+    """Drop the demo's tables, the installation's own ones included, and its znodes."""
+    settings = installation.settings
+    store = HBaseCellStore(settings.thrift)
+    try:
+        for table in store.table_names():
+            if table.startswith(installation.names.prefix):
+                store.drop_table(table)
+    finally:
+        store.close()
+    zookeeper = KazooClient(settings.zookeeper)
+    try:
+        zookeeper.start(CONNECT_SECONDS_MAX)
+        zookeeper.delete(settings.root, recursive=True)
+    finally:
+        zookeeper.stop()
+        zookeeper.close()
+
+
+@contextmanager
+def oracles(settings: ClientSettings, logs: Path, *, keep: bool) -> Iterator[list[Process]]:
+    """A primary and a standby. Raises ``ProcessFailed``."""
+    with ExitStack() as stack:
+        started = []
+        for number, role in enumerate(("primary", "standby"), start=1):
+            oracle = Process(f"oracle {number}", _serve(settings, f"oracle-{number}"), logs / f"oracle-{number}.log")
+            stack.callback(oracle.stop)
+            oracle.wait_for_output("serving on " if role == "standby" else "primary", ORACLE_START_SECONDS_MAX)
+            started.append(oracle)
+        if keep:
+            stack.pop_all()
+        yield started
+
+
+def _serve(settings: ClientSettings, name: str) -> list[str]:
+    options = {
+        "--name": name,
+        "--zookeeper": settings.zookeeper,
+        "--thrift": settings.thrift,
+        "--root": settings.root,
+        "--listen": "127.0.0.1:0",
+    }
+    return ["tso", "serve", *(word for option in options.items() for word in option)]

@@ -1,0 +1,118 @@
+"""A whole installation in one process: the real oracle on a real socket, over twins of HBase and ZooKeeper."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from client import ClientSettings, CommitObserver, TransactionManager
+from lease.memory import MemoryCoordinator, MemoryTree
+from store.faults import FaultyCellStore
+from tso.process import OracleProcess
+from tso.settings import Limits, ServeSettings
+
+SETTINGS = ClientSettings(
+    zookeeper="127.0.0.1:1", thrift="127.0.0.1:1", deadline_ms=5_000, request_timeout_ms=2_000, oracle_connections_max=8
+)
+STARTS_SECONDS_MAX = 20
+
+
+class RunningOracle:
+    """One oracle process's work, on an event loop in a thread of the test's own process."""
+
+    def __init__(self, store: FaultyCellStore, tree: MemoryTree, name: str, limits: Limits) -> None:
+        self._settings = ServeSettings(
+            name, zookeeper=SETTINGS.zookeeper, thrift=SETTINGS.thrift, listen_port=0, root=SETTINGS.root, limits=limits
+        )
+        self._store = store
+        self._tree = tree
+        self._primary = threading.Event()
+        self._started = threading.Event()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        assert self._started.wait(STARTS_SECONDS_MAX)
+
+    @property
+    def address(self) -> str:
+        return self._process.server.address
+
+    def await_primary(self) -> None:
+        assert self._primary.wait(STARTS_SECONDS_MAX)
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._process.stop)
+        self._thread.join(STARTS_SECONDS_MAX)
+        assert not self._thread.is_alive()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._process = OracleProcess(
+            self._settings, MemoryCoordinator(self._tree), self._store, announce=self._announced
+        )
+        try:
+            self._loop.run_until_complete(self._process.run())
+        finally:
+            self._loop.run_until_complete(self._loop.shutdown_default_executor())
+            self._loop.close()
+
+    def _announced(self, line: str) -> None:
+        self._started.set()
+        if line.startswith("primary"):
+            self._primary.set()
+
+
+@dataclass
+class Installation:
+    """What tests get: the store with its fault switches, and managers and oracles at will."""
+
+    store: FaultyCellStore = field(default_factory=FaultyCellStore)
+    tree: MemoryTree = field(default_factory=MemoryTree)
+    find_primary: Callable[[], str | None] = lambda: None
+    _managers: list[TransactionManager] = field(default_factory=list)
+    _oracles: list[RunningOracle] = field(default_factory=list)
+
+    def oracle(self, name: str = "a", limits: Limits | None = None) -> RunningOracle:
+        oracle = RunningOracle(self.store, self.tree, name, limits or Limits())
+        self._oracles.append(oracle)
+        return oracle
+
+    def manager(
+        self, *, settings: ClientSettings = SETTINGS, observe: CommitObserver | None = None
+    ) -> TransactionManager:
+        manager = TransactionManager(settings, self.store, lambda: self.find_primary(), observe=observe)
+        self._managers.append(manager)
+        return manager
+
+    def close(self) -> None:
+        for manager in self._managers:
+            manager.close()
+        for oracle in self._oracles:
+            oracle.stop()
+
+
+@pytest.fixture
+def empty_installation() -> Iterator[Installation]:
+    """No oracle yet."""
+    installation = Installation()
+    yield installation
+    installation.close()
+
+
+@pytest.fixture
+def installation(empty_installation: Installation) -> Installation:
+    """One primary oracle, and a table ``t`` with the families f and g."""
+    primary = empty_installation.oracle()
+    primary.await_primary()
+    empty_installation.find_primary = lambda: primary.address
+    empty_installation.manager().create_table("t", ["f", "g"])
+    return empty_installation
+
+
+@pytest.fixture
+def manager(installation: Installation) -> TransactionManager:
+    return installation.manager()

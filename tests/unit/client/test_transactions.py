@@ -1,0 +1,354 @@
+"""Transactions through the whole client and the real oracle, with the store failing where a test wants it to."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from client import (
+    Aborted,
+    ClientSettings,
+    CommitStep,
+    Committed,
+    Conflict,
+    InvalidRequest,
+    NoPrimary,
+    OutcomeUnknown,
+    SnapshotTooOld,
+    Transaction,
+    TransactionAborted,
+    TransactionManager,
+    TransactionStatus,
+    TransactionTooLarge,
+    Undecided,
+)
+from store.faults import Fault
+from tests.unit.client.conftest import SETTINGS, Installation
+from tso.settings import Limits
+
+A = b"f:a"
+
+
+def put(manager: TransactionManager, row: bytes, value: bytes) -> Committed:
+    with manager.transaction() as transaction:
+        transaction.put("t", row, {A: value})
+        return transaction.commit()
+
+
+def get(manager: TransactionManager, row: bytes) -> bytes | None:
+    return manager.snapshot().get("t", row).get(A)
+
+
+def test_a_transaction_reads_its_own_writes_and_nobody_else_does(manager: TransactionManager) -> None:
+    put(manager, b"r", b"old")
+    with manager.transaction() as transaction:
+        transaction.put("t", b"r", {A: b"new"})
+        transaction.put("t", b"s", {b"g:b": b"added"})
+        assert transaction.get("t", b"r") == {A: b"new"}
+        assert list(transaction.scan("t")) == [(b"r", {A: b"new"}), (b"s", {b"g:b": b"added"})]
+        assert list(manager.snapshot().scan("t")) == [(b"r", {A: b"old"})]
+    assert list(manager.snapshot().scan("t")) == [(b"r", {A: b"new"}), (b"s", {b"g:b": b"added"})]
+    assert transaction.status is TransactionStatus.COMMITTED
+
+
+def test_deletes_of_columns_and_rows(manager: TransactionManager) -> None:
+    with manager.transaction() as transaction:
+        transaction.put("t", b"r", {A: b"1", b"f:b": b"2", b"g:c": b"3"})
+    before = manager.snapshot()
+    with manager.transaction() as transaction:
+        transaction.delete("t", b"r", [A])
+        assert transaction.get("t", b"r") == {b"f:b": b"2", b"g:c": b"3"}
+    with manager.transaction() as transaction:
+        transaction.put("t", b"r", {b"f:d": b"4"})
+        transaction.delete("t", b"r")
+        assert transaction.get("t", b"r") == {}
+    assert list(manager.snapshot().scan("t")) == []
+    assert before.get("t", b"r") == {A: b"1", b"f:b": b"2", b"g:c": b"3"}
+
+
+@pytest.mark.parametrize("value", [b"", b"\xc1", b"\xc1\xc1", bytes(1_000)])
+def test_every_value_survives(manager: TransactionManager, value: bytes) -> None:
+    put(manager, b"r", value)
+    assert manager.snapshot().get("t", b"r") == {A: value}
+
+
+def test_a_failing_block_rolls_back_and_keeps_its_error(manager: TransactionManager) -> None:
+    transaction = manager.transaction()
+
+    def fail() -> None:
+        with transaction:
+            transaction.put("t", b"r", {A: b"1"})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert transaction.status is TransactionStatus.ABORTED
+    assert get(manager, b"r") is None
+
+
+def test_a_transaction_is_used_once(manager: TransactionManager) -> None:
+    transaction = manager.transaction()
+    transaction.commit()
+    used: list[Callable[[], object]] = [
+        transaction.commit,
+        transaction.rollback,
+        transaction.handle,
+        lambda: transaction.get("t", b"r"),
+        lambda: transaction.put("t", b"r", {A: b"1"}),
+    ]
+    for use in used:
+        with pytest.raises(InvalidRequest, match="committed"):
+            use()
+
+
+def test_a_transaction_that_only_reads_commits_without_the_oracle(
+    installation: Installation, manager: TransactionManager
+) -> None:
+    transaction = manager.transaction()
+    installation.find_primary = lambda: None
+    manager.oracle.close()
+    assert transaction.commit() == Committed(transaction.snapshot_timestamp)
+
+
+def test_a_read_only_transaction_does_not_write(manager: TransactionManager) -> None:
+    with manager.transaction(read_only=True) as transaction:
+        with pytest.raises(InvalidRequest, match="read-only"):
+            transaction.put("t", b"r", {A: b"1"})
+        with pytest.raises(InvalidRequest, match="read-only"):
+            transaction.delete("t", b"r")
+
+
+@pytest.mark.parametrize(
+    ("table", "row", "values", "message"),
+    [
+        ("t", b"", {A: b"1"}, "row key"),
+        ("t", bytes(40_000), {A: b"1"}, "row key"),
+        ("t", b"r", {b"f:\x00": b"1"}, "reserved"),
+        ("t", b"r", {b"f:\x00row": b"1"}, "reserved"),
+        ("t", b"r", {b"f": b"1"}, "family:qualifier"),
+        ("t", b"r", {b"h:a": b"1"}, "no family"),
+        ("t", b"r", {A: "text"}, "value is bytes"),
+        ("t", b"r", {}, "at least one"),
+        ("nowhere", b"r", {A: b"1"}, "no table"),
+        ("pythia_commits", b"r", {A: b"1"}, "Pythia's own"),
+        ("pythia_catalog", b"r", {A: b"1"}, "Pythia's own"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused_and_leaves_the_transaction_usable(
+    manager: TransactionManager, table: str, row: bytes, values: dict[bytes, bytes], message: str
+) -> None:
+    with manager.transaction() as transaction:
+        with pytest.raises(InvalidRequest, match=message):
+            transaction.put(table, row, values)
+        transaction.put("t", b"good", {A: b"1"})
+    assert list(manager.snapshot().scan("t")) == [(b"good", {A: b"1"})]
+
+
+@pytest.mark.parametrize("columns", [[b"f:\x00"], [b""], ["f:a"], [b":a"]])
+def test_a_choice_of_columns_that_cannot_be_read_is_refused(manager: TransactionManager, columns: list[bytes]) -> None:
+    with pytest.raises(InvalidRequest, match="column"):
+        manager.snapshot().get("t", b"r", columns)
+
+
+def test_a_conflict_leaves_nothing_and_names_its_reason(
+    installation: Installation, manager: TransactionManager
+) -> None:
+    loser = manager.transaction()
+    loser.put("t", b"r", {A: b"lost"})
+    put(manager, b"r", b"won")
+    with pytest.raises(Conflict, match="another transaction committed") as caught:
+        loser.commit()
+    assert caught.value.start_timestamp == loser.start_timestamp
+    assert loser.status is TransactionStatus.ABORTED
+    assert get(installation.manager(), b"r") == b"won"
+
+
+def test_a_store_that_fails_before_the_commit_aborts_it(
+    installation: Installation, manager: TransactionManager
+) -> None:
+    transaction = manager.transaction()
+    transaction.put("t", b"r", {A: b"1"})
+    installation.store.plan("put", Fault.DONE)
+    with pytest.raises(TransactionAborted, match="never taken up"):
+        transaction.commit()
+    assert get(manager, b"r") is None
+
+
+def test_shadow_cells_that_fail_are_left_to_readers(installation: Installation, manager: TransactionManager) -> None:
+    def lose_shadow_cells(step: CommitStep, start_timestamp: int) -> None:
+        if step is CommitStep.ANSWERED:
+            installation.store.plan("put", Fault.LOST)
+
+    put(installation.manager(observe=lose_shadow_cells), b"r", b"1")
+    assert installation.store.versions("t", b"r", b"f:\x00", limit=1) == []
+    assert get(manager, b"r") == b"1"
+    assert installation.store.versions("t", b"r", b"f:\x00", limit=1) != []
+
+
+def test_no_primary_is_said_after_the_deadline(empty_installation: Installation) -> None:
+    impatient = ClientSettings(zookeeper="127.0.0.1:1", thrift="127.0.0.1:1", deadline_ms=50)
+    with pytest.raises(NoPrimary, match="no oracle is primary") as caught:
+        empty_installation.manager(settings=impatient).transaction()
+    assert caught.value.waited_ms >= 0
+    empty_installation.find_primary = lambda: "127.0.0.1:1"
+    with pytest.raises(NoPrimary, match="no connection"):
+        empty_installation.manager(settings=impatient).transaction()
+
+
+def test_a_standby_sends_the_client_on_to_the_primary(installation: Installation) -> None:
+    primary = installation.find_primary()
+    standby = installation.oracle("b")
+    installation.find_primary = lambda: standby.address
+    manager = installation.manager()
+    put(manager, b"r", b"1")
+    assert get(manager, b"r") == b"1"
+    assert primary != standby.address
+
+
+def test_a_transaction_of_an_older_epoch_is_told_so_and_run_again(installation: Installation) -> None:
+    manager = installation.manager()
+    old = manager.transaction()
+    old.put("t", b"r", {A: b"1"})
+    standby = installation.oracle("b")
+    installation._oracles.pop(0).stop()
+    standby.await_primary()
+    installation.find_primary = lambda: standby.address
+    with pytest.raises(SnapshotTooOld):
+        old.commit()
+    assert manager.run(lambda transaction: transaction.put("t", b"r", {A: b"2"})) is None
+    assert get(manager, b"r") == b"2"
+
+
+def test_run_gives_up_after_its_attempts_and_never_on_other_errors(manager: TransactionManager) -> None:
+    calls: list[int] = []
+
+    def always_conflicts(transaction: Transaction) -> None:
+        calls.append(transaction.start_timestamp)
+        put(manager, b"r", b"rival")
+        transaction.put("t", b"r", {A: b"mine"})
+
+    with pytest.raises(Conflict):
+        manager.run(always_conflicts, attempts_max=3)
+    assert len(calls) == len(set(calls)) == 3
+    with pytest.raises(ZeroDivisionError):
+        manager.run(lambda transaction: 1 // 0)
+    with pytest.raises(InvalidRequest, match="attempts_max"):
+        manager.run(always_conflicts, attempts_max=0)
+
+
+def test_a_write_set_beyond_the_oracles_limit_is_refused(empty_installation: Installation) -> None:
+    oracle = empty_installation.oracle(limits=Limits(conflict_map_cells_max=100))
+    oracle.await_primary()
+    empty_installation.find_primary = lambda: oracle.address
+    manager = empty_installation.manager()
+    manager.create_table("t", ["f"])
+    transaction = manager.transaction()
+    for number in range(51):
+        transaction.put("t", b"%d" % number, {A: b"1"})
+    with pytest.raises(TransactionTooLarge, match="split"):
+        transaction.commit()
+    put(manager, b"r", b"1")
+
+
+def test_somebody_elses_abort_is_for_good(manager: TransactionManager) -> None:
+    transaction = manager.transaction()
+    transaction.put("t", b"r", {A: b"1"})
+    assert manager.outcome(transaction.start_timestamp) == Undecided()
+    assert manager.abort(transaction.start_timestamp) == Aborted()
+    with pytest.raises(TransactionAborted, match="aborted through the oracle"):
+        transaction.commit()
+    assert manager.outcome(transaction.start_timestamp) == Aborted()
+    committed = put(manager, b"r", b"2")
+    assert manager.abort(committed_start(manager)) == committed
+
+
+def committed_start(manager: TransactionManager) -> int:
+    return manager.store.versions("t", b"r", A, limit=1)[0].timestamp
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2**63, "1"])
+def test_what_is_no_transaction_id_is_refused(manager: TransactionManager, wrong: int) -> None:
+    for ask in (manager.outcome, manager.abort):
+        with pytest.raises(InvalidRequest, match="start timestamp"):
+            ask(wrong)
+
+
+class CutAfterSending:
+    """A door before the primary that passes requests on and, once armed, closes instead of answering a commit."""
+
+    def __init__(self, primary: str) -> None:
+        host, _, port = primary.rpartition(":")
+        self._primary = (host, int(port))
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self.armed = False
+        self.deliver = True
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                inside, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(inside,), daemon=True).start()
+
+    def _serve(self, inside: socket.socket) -> None:
+        with inside, socket.create_connection(self._primary) as outside:
+            while request := inside.recv(2**16):
+                if self.armed and not self.deliver:
+                    return
+                outside.sendall(request)
+                answer = outside.recv(2**16)
+                if self.armed:
+                    return
+                inside.sendall(answer)
+
+
+@pytest.mark.parametrize("delivered", [True, False])
+def test_a_lost_answer_to_a_commit_ends_in_the_truth(installation: Installation, delivered: bool) -> None:
+    primary = installation.find_primary()
+    assert primary is not None
+    door = CutAfterSending(primary)
+    door.deliver = delivered
+    installation.find_primary = lambda: primary if door.armed else door.address
+    manager = installation.manager()
+    transaction = manager.transaction()
+    transaction.put("t", b"r", {A: b"1"})
+    door.armed = True
+    if delivered:
+        transaction.commit()
+        assert get(manager, b"r") == b"1"
+    else:
+        with pytest.raises(TransactionAborted, match="answer was lost"):
+            transaction.commit()
+        assert get(manager, b"r") is None
+    door.close()
+
+
+def test_an_outcome_that_stays_unknown_is_said_at_the_deadline_and_settled_later(installation: Installation) -> None:
+    primary = installation.find_primary()
+    assert primary is not None
+    door = CutAfterSending(primary)
+    installation.find_primary = lambda: door.address
+    impatient = ClientSettings(zookeeper=SETTINGS.zookeeper, thrift=SETTINGS.thrift, deadline_ms=300)
+    manager = installation.manager(settings=impatient)
+    transaction = manager.transaction()
+    transaction.put("t", b"r", {A: b"1"})
+    door.armed = True
+    with pytest.raises(OutcomeUnknown) as caught:
+        transaction.commit()
+    with pytest.raises(OutcomeUnknown):
+        transaction.get("t", b"r")
+    assert isinstance(manager.outcome(caught.value.start_timestamp), Committed)
+    installation.find_primary = lambda: primary
+    assert isinstance(transaction.rollback(), Committed)
+    assert transaction.status is TransactionStatus.COMMITTED
+    assert get(manager, b"r") == b"1"
+    door.close()

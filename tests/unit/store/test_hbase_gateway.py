@@ -1,0 +1,413 @@
+"""What is repeated and what is not, and what each error becomes: on a gateway of our own that speaks real Thrift.
+
+It can be told, request by request, to hang up before it acts or after, to fall silent, to talk rubbish, or to raise one
+of the gateway's errors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from Hbase_thrift import Hbase, TCell, TRowResult
+from thriftpy2.protocol import TBinaryProtocol
+from thriftpy2.thrift import TProcessor
+from thriftpy2.transport import TBufferedTransport, TSocket, TTransportException
+
+from store import (
+    Applied,
+    Cell,
+    Family,
+    KeyRange,
+    RowPut,
+    StoreError,
+    StoreUnavailable,
+    TableExists,
+    TableMissing,
+    Unknown,
+)
+from store.hbase import HBaseCellStore, PoolSettings
+from store.hbase.thrift_types import AlreadyExists, GatewayIOError, IllegalArgument, TScan
+
+HANG_UP, HANG_UP_AFTER, SILENCE, RUBBISH = "hang up", "hang up after", "silence", "rubbish"
+Fate = str | Exception | None
+
+_socket: Any = TSocket
+_transport: Any = TBufferedTransport
+_protocol: Any = TBinaryProtocol
+
+
+class Methods:
+    """The gateway's methods; ``asked`` is what reached them."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.tables: dict[bytes, list[bytes]] = {}
+        self._scanners: dict[int, Iterator[bytes]] = {}
+        self._numbers = itertools.count()
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def method(*_: object) -> object:
+            self.asked.append(name)
+            return {"checkAndPut": True}.get(name, [])
+
+        return method
+
+    def getRowWithColumnsTs(self, *_: object) -> list[TRowResult]:  # noqa: N802
+        self.asked.append("get")
+        return [TRowResult(row=b"r", columns={b"f:a": TCell(value=b"1", timestamp=5)})]
+
+    def scannerOpenWithScan(self, table: bytes, scan: TScan, *_: object) -> int:  # noqa: N802
+        number = next(self._numbers)
+        self._scanners[number] = iter([row for row in self.tables[table] if row >= scan.startRow])
+        return number
+
+    def scannerGetList(self, number: int, count: int) -> list[TRowResult]:  # noqa: N802
+        if number not in self._scanners:
+            raise IllegalArgument(message=b"scanner ID is invalid")
+        rows = itertools.islice(self._scanners[number], count)
+        return [TRowResult(row=row, columns={b"f:a": TCell(value=row, timestamp=5)}) for row in rows]
+
+    def scannerClose(self, number: int) -> None:  # noqa: N802
+        del self._scanners[number]
+
+    def forget_scanners(self) -> None:
+        self._scanners.clear()
+
+    def open_scanners(self) -> int:
+        return len(self._scanners)
+
+
+class FakeGateway:
+    """Serves ``methods`` on a port of 127.0.0.1 until stopped; ``start`` serves the same port anew."""
+
+    def __init__(self) -> None:
+        self.methods = Methods()
+        self.fates: deque[Fate] = deque()
+        self.connections = 0
+        self.port = 0
+        self._threads: list[threading.Thread] = []
+        self._sockets: list[socket.socket] = []
+        self.start()
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        self._stopped = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self.port = self._listener.getsockname()[1]
+        self._run(self._accept, self._listener)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        for each in (self._listener, *self._sockets):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+        for thread in self._threads:
+            thread.join(timeout=30)
+        self._threads.clear()
+        self._sockets.clear()
+
+    def restart(self) -> None:
+        """Stop and start with nothing remembered; scanners are numbered from 0 again."""
+        tables = self.methods.tables
+        self.stop()
+        self.methods = Methods()
+        self.methods.tables = tables
+        self.start()
+
+    def _run(self, work: Callable[[socket.socket], None], argument: socket.socket) -> None:
+        thread = threading.Thread(target=work, args=(argument,), daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self, listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                accepted, _ = listener.accept()
+                self.connections += 1
+                self._sockets.append(accepted)
+                self._run(self._serve, accepted)
+
+    def _serve(self, accepted: socket.socket) -> None:
+        protocol = _protocol(_transport(_socket(sock=accepted)), decode_response=False)
+        processor = TProcessor(Hbase, self.methods)
+        with contextlib.suppress(OSError, TTransportException):
+            while self._answer(processor, protocol, accepted):
+                pass
+        accepted.close()
+
+    def _answer(self, processor: TProcessor, protocol: Any, accepted: socket.socket) -> bool:
+        name, number, result, call = processor.process_in(protocol)
+        fate = self.fates.popleft() if self.fates else None
+        if fate == HANG_UP or call is None:
+            return False
+        if fate == SILENCE:
+            self._stopped.wait(timeout=60)
+            return False
+        if fate == RUBBISH:
+            accepted.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            return False
+        try:
+            if isinstance(fate, Exception):
+                self.methods.asked.append(name)
+                raise fate
+            result.success = call()
+        except Exception as error:
+            processor.handle_exception(error, result)
+        if fate == HANG_UP_AFTER:
+            return False
+        processor.send_result(protocol, name, result, number)
+        return True
+
+
+@pytest.fixture
+def gateway() -> Iterator[FakeGateway]:
+    fake = FakeGateway()
+    yield fake
+    fake.stop()
+
+
+@pytest.fixture
+def store(gateway: FakeGateway) -> Iterator[HBaseCellStore]:
+    opened = connected(gateway)
+    yield opened
+    opened.close()
+
+
+def connected(gateway: FakeGateway, unavailable_after_ms: int = 10_000) -> HBaseCellStore:
+    settings = PoolSettings(
+        connections_max=2,
+        connect_timeout_ms=1_000,
+        request_timeout_ms=300,
+        unavailable_after_ms=unavailable_after_ms,
+        retry_wait_ms_max=20,
+    )
+    return HBaseCellStore(gateway.address, settings)
+
+
+def get(store: HBaseCellStore) -> object:
+    return store.get("t", b"r", [b"f:a"])
+
+
+def compare_and_set(store: HBaseCellStore) -> object:
+    return store.compare_and_set("t", b"r", check=b"f:a", expected=None, put=b"f:a", value=b"1")
+
+
+CELLS = {b"f:a": Cell(b"1", 5)}
+
+
+@pytest.mark.parametrize("fate", [HANG_UP, HANG_UP_AFTER, SILENCE, RUBBISH])
+def test_a_read_is_repeated_on_a_fresh_connection(gateway: FakeGateway, store: HBaseCellStore, fate: str) -> None:
+    get(store)
+    gateway.fates.append(fate)
+    assert get(store) == CELLS
+    assert gateway.connections == 2
+
+
+@pytest.mark.parametrize("fate", [HANG_UP, HANG_UP_AFTER])
+def test_a_put_is_repeated_on_a_fresh_connection(gateway: FakeGateway, store: HBaseCellStore, fate: str) -> None:
+    get(store)
+    gateway.fates.append(fate)
+    store.put("t", [RowPut(b"r", {b"f:a": b"1"})], 5)
+    assert gateway.methods.asked.count("mutateRowsTs") == (2 if fate == HANG_UP_AFTER else 1)
+    assert gateway.connections == 2
+
+
+def test_it_goes_on_trying_within_its_limit(gateway: FakeGateway, store: HBaseCellStore) -> None:
+    gateway.fates.extend([HANG_UP] * 6)
+    assert get(store) == CELLS
+
+
+@pytest.mark.parametrize(
+    ("fate", "asked"), [(HANG_UP, 0), (HANG_UP_AFTER, 1), (SILENCE, 0), (RUBBISH, 0), (GatewayIOError(message=b"?"), 1)]
+)
+def test_a_compare_and_set_is_never_sent_twice(
+    gateway: FakeGateway, store: HBaseCellStore, fate: Fate, asked: int
+) -> None:
+    get(store)
+    gateway.fates.append(fate)
+    assert isinstance(compare_and_set(store), Unknown)
+    assert gateway.methods.asked.count("checkAndPut") == asked
+    assert not gateway.fates
+    assert compare_and_set(store) == Applied()
+
+
+def test_a_compare_and_set_meets_no_connection_that_was_hung_up_while_idle(
+    gateway: FakeGateway, store: HBaseCellStore
+) -> None:
+    get(store)
+    gateway.restart()
+    assert compare_and_set(store) == Applied()
+
+
+def test_a_compare_and_set_waits_for_a_gateway_that_cannot_be_reached(
+    gateway: FakeGateway, store: HBaseCellStore
+) -> None:
+    gateway.stop()
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(compare_and_set, store)
+        with pytest.raises(TimeoutError):
+            waiting.result(timeout=0.1)
+        gateway.start()
+        assert waiting.result(timeout=30) == Applied()
+
+
+def test_a_compare_and_set_that_was_not_sent_is_not_unknown(gateway: FakeGateway) -> None:
+    gateway.stop()
+    with pytest.raises(StoreUnavailable, match="no connection to the HBase gateway"):
+        compare_and_set(connected(gateway, unavailable_after_ms=50))
+
+
+def test_a_restart_of_the_gateway_is_survived(gateway: FakeGateway, store: HBaseCellStore) -> None:
+    get(store)
+    gateway.stop()
+    with ThreadPoolExecutor(3) as threads:
+        waiting = [threads.submit(get, store) for _ in range(3)]
+        gateway.start()
+        assert [each.result(timeout=30) for each in waiting] == [CELLS] * 3
+
+
+def test_no_gateway_is_unavailable_and_says_where_and_how_long(gateway: FakeGateway) -> None:
+    gateway.stop()
+    with pytest.raises(
+        StoreUnavailable, match=rf"127.0.0.1:{gateway.port} has not served the call for 50 ms"
+    ) as caught:
+        get(connected(gateway, unavailable_after_ms=50))
+    assert caught.value.retriable
+
+
+def java(first_line: str) -> bytes:
+    return f"{first_line}\n\tat org.apache.hadoop.hbase.Some.method(Some.java:1)\n\tat java.lang.Thread.run".encode()
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (GatewayIOError(message=java("org.apache.hadoop.hbase.TableNotFoundException: t")), TableMissing),
+        (GatewayIOError(message=java("…regionserver.NoSuchColumnFamilyException: Column family x")), TableMissing),
+        (GatewayIOError(message=java("org.apache.hadoop.hbase.DoNotRetryIOException: too big")), StoreError),
+        (GatewayIOError(message=java("…security.AccessDeniedException: not yours")), StoreError),
+    ],
+)
+def test_an_error_that_will_not_pass_is_given_at_once(
+    gateway: FakeGateway, store: HBaseCellStore, error: Exception, expected: type[StoreError]
+) -> None:
+    gateway.fates.append(error)
+    with pytest.raises(StoreError) as caught:
+        get(store)
+    assert type(caught.value) is expected
+    assert "Some.java" not in str(caught.value)
+    assert not caught.value.retriable
+    assert len(gateway.methods.asked) == 1
+    get(store)
+    assert gateway.connections == 1, "an answer leaves the connection sound"
+
+
+@pytest.mark.parametrize(
+    "first_line", ["NotServingRegionException: r", "PleaseHoldException: starting", "what is this"]
+)
+def test_an_error_that_may_pass_is_repeated(gateway: FakeGateway, store: HBaseCellStore, first_line: str) -> None:
+    gateway.fates.extend([GatewayIOError(message=java(first_line))] * 3)
+    assert get(store) == CELLS
+    gateway.fates.extend([GatewayIOError(message=java(first_line))] * 1_000)
+    with pytest.raises(StoreUnavailable) as caught:
+        get(connected(gateway, unavailable_after_ms=50))
+    assert first_line in str(caught.value)
+    assert "Some.java" not in str(caught.value)
+
+
+def test_the_table_that_a_failed_write_does_not_name_is_looked_for(gateway: FakeGateway, store: HBaseCellStore) -> None:
+    gateway.fates.append(
+        GatewayIOError(message=java("RetriesExhaustedWithDetailsException: Failed 1 action: t: 1 time"))
+    )
+    gateway.fates.append(GatewayIOError(message=java("org.apache.hadoop.hbase.TableNotFoundException: t")))
+    with pytest.raises(TableMissing):
+        store.put("t", [RowPut(b"r", {b"f:a": b"1"})], 5)
+
+
+def test_a_table_that_exists_is_named_as_such(gateway: FakeGateway, store: HBaseCellStore) -> None:
+    gateway.fates.append(AlreadyExists(message=b"table name already in use"))
+    with pytest.raises(TableExists):
+        store.create_table("t", [Family("f")])
+
+
+class TestScans:
+    ROWS = tuple(b"%03d" % number for number in range(20))
+
+    @pytest.fixture(autouse=True)
+    def _rows(self, gateway: FakeGateway) -> None:
+        gateway.methods.tables = {
+            b"t": list(self.ROWS),
+            b"other": [b"%03d of another" % number for number in range(50)],
+        }
+
+    def scan(self, store: HBaseCellStore) -> Iterator[bytes]:
+        return (row for row, _ in store.scan("t", KeyRange(b"", b""), [b"f"], batch_rows=6))
+
+    def test_each_row_once_and_the_scanner_closed(self, gateway: FakeGateway, store: HBaseCellStore) -> None:
+        assert tuple(self.scan(store)) == self.ROWS
+        assert gateway.methods.open_scanners() == 0
+
+    @pytest.mark.parametrize("fate", [HANG_UP, HANG_UP_AFTER, SILENCE, GatewayIOError(message=b"?")])
+    @pytest.mark.parametrize("request_number", range(6))
+    def test_going_on_after_the_last_row_whichever_request_fails(
+        self, gateway: FakeGateway, store: HBaseCellStore, request_number: int, fate: Fate
+    ) -> None:
+        gateway.fates.extend([*[None] * request_number, fate])
+        assert tuple(self.scan(store)) == self.ROWS
+
+    def test_a_scanner_the_gateway_dropped_is_opened_again(self, gateway: FakeGateway, store: HBaseCellStore) -> None:
+        scan = self.scan(store)
+        first = [next(scan) for _ in range(6)]
+        gateway.methods.forget_scanners()
+        assert (*first, *scan) == self.ROWS
+
+    def test_after_a_restart_another_scan_of_the_same_number_is_left_alone(
+        self, gateway: FakeGateway, store: HBaseCellStore
+    ) -> None:
+        scan = self.scan(store)
+        first = [next(scan) for _ in range(6)]
+        gateway.restart()
+        others = store.scan("other", KeyRange(b"", b""), [b"f"], batch_rows=6)
+        next(others)
+        assert (*first, *scan) == self.ROWS
+        assert sum(1 for _ in others) == 49
+
+    def test_between_batches_the_connection_serves_other_calls(
+        self, gateway: FakeGateway, store: HBaseCellStore
+    ) -> None:
+        scans = [self.scan(store) for _ in range(4)]
+        assert list(zip(*scans, strict=True)) == [(row,) * 4 for row in self.ROWS]
+        assert gateway.connections == 1
+
+    def test_an_abandoned_scan_closes_its_scanner(self, gateway: FakeGateway, store: HBaseCellStore) -> None:
+        scan = store.scan("t", KeyRange(b"", b""), [b"f"], batch_rows=6)
+        next(scan)
+        assert gateway.methods.open_scanners() == 1
+        del scan
+        assert gateway.methods.open_scanners() == 0
+
+    def test_abandoned_when_the_gateway_is_gone_it_closes_quietly(
+        self, gateway: FakeGateway, store: HBaseCellStore
+    ) -> None:
+        scan = store.scan("t", KeyRange(b"", b""), [b"f"], batch_rows=6)
+        next(scan)
+        gateway.stop()
+        del scan
+
+
+def test_a_wrong_address_is_refused_before_anything_is_connected() -> None:
+    for address in ("", "localhost", "localhost:", ":9090", "localhost:0", "localhost:99999", "localhost:port"):
+        with pytest.raises(ValueError, match="host:port"):
+            HBaseCellStore(address)

@@ -1,0 +1,213 @@
+"""The pool's rules, on connections that are made of nothing, and a clock that stands still unless told."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from store import StoreUnavailable
+from store.hbase import PoolSettings
+from store.hbase.pool import ConnectionPool
+
+
+class Answer(Exception):
+    """Stands for an error after which the connection is sound."""
+
+
+class FakeConnection:
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.is_open = True
+        self.hung_up = False
+
+    def is_usable(self) -> bool:
+        return not self.hung_up
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+class Setting:
+    """A pool, its clock, and every connection it ever made."""
+
+    def __init__(self, connections_max: int = 3, lease_wait_ms: int = 20) -> None:
+        self.now = 1_000.0
+        self.made: list[FakeConnection] = []
+        self.refuse = False
+        settings = PoolSettings(connections_max=connections_max, lease_wait_ms=lease_wait_ms, idle_ms_max=45_000)
+        self.pool = ConnectionPool(self._connect, settings, answers=(Answer,), monotonic=lambda: self.now)
+
+    def _connect(self) -> FakeConnection:
+        if self.refuse:
+            raise ConnectionRefusedError("nobody there")
+        self.made.append(FakeConnection(len(self.made)))
+        return self.made[-1]
+
+    def use(self) -> int:
+        with self.pool.lease() as connection:
+            assert connection.is_open
+            return connection.number
+
+    def fill(self, count: int) -> None:
+        """Leave ``count`` connections idle."""
+        if count:
+            with self.pool.lease():
+                self.fill(count - 1)
+
+
+def test_a_connection_is_used_again() -> None:
+    setting = Setting()
+    assert [setting.use() for _ in range(3)] == [0, 0, 0]
+
+
+def test_one_older_than_the_limit_is_closed_and_never_handed_out() -> None:
+    setting = Setting()
+    setting.fill(2)
+    setting.now += 44.9
+    assert setting.use() == 0
+    setting.now += 0.1
+    assert setting.use() == 0
+    assert [connection.is_open for connection in setting.made] == [True, False]
+    setting.now += 45
+    assert setting.use() == 2
+    assert [connection.is_open for connection in setting.made] == [False, False, True]
+
+
+def test_one_that_was_hung_up_is_closed_and_never_handed_out() -> None:
+    setting = Setting()
+    setting.fill(2)
+    setting.made[0].hung_up = True
+    assert setting.use() == 1
+    assert not setting.made[0].is_open
+
+
+def test_after_an_answer_it_is_kept_and_after_anything_else_closed() -> None:
+    setting = Setting()
+    with pytest.raises(Answer), setting.pool.lease():
+        raise Answer
+    assert setting.use() == 0
+    for error in (OSError, ValueError, KeyboardInterrupt, GeneratorExit):
+        before = len(setting.made)
+        with pytest.raises(error), setting.pool.lease():
+            raise error
+        assert not setting.made[before - 1].is_open
+        assert setting.use() == before
+
+
+def test_an_empty_pool_is_a_clear_and_bounded_error() -> None:
+    setting = Setting(connections_max=2)
+    with setting.pool.lease(), setting.pool.lease():
+        with pytest.raises(StoreUnavailable, match=r"all 2 connections .* raise connections_max"):
+            setting.use()
+        with pytest.raises(StoreUnavailable), setting.pool.lease(fresh=True):
+            pass
+    assert setting.use() in (0, 1)
+    assert len(setting.made) == 2
+
+
+def test_a_waiting_call_gets_the_connection_that_comes_back() -> None:
+    setting = Setting(connections_max=1, lease_wait_ms=30_000)
+    started = threading.Event()
+
+    def wait_for_it() -> int:
+        started.set()
+        return setting.use()
+
+    with ThreadPoolExecutor(1) as threads:
+        with setting.pool.lease():
+            waiting = threads.submit(wait_for_it)
+            assert started.wait(timeout=30)
+        assert waiting.result(timeout=30) == 0
+
+
+def test_fresh_takes_the_place_of_the_oldest_idle_one() -> None:
+    setting = Setting(connections_max=2)
+    setting.fill(2)
+    with setting.pool.lease(fresh=True) as connection:
+        assert connection.number == 2
+    assert [connection.is_open for connection in setting.made] == [True, False, True]
+
+
+def test_a_failed_connect_gives_its_place_back() -> None:
+    setting = Setting(connections_max=1)
+    setting.refuse = True
+    for _ in range(3):
+        with pytest.raises(ConnectionRefusedError):
+            setting.use()
+    setting.refuse = False
+    assert setting.use() == 0
+
+
+def test_the_preferred_one_is_waited_for_and_any_other_taken_when_it_is_gone() -> None:
+    setting = Setting(lease_wait_ms=30_000)
+    setting.fill(2)
+    wanted = setting.made[0]
+
+    def use_wanted() -> int:
+        with setting.pool.lease(prefer=wanted) as connection:
+            return connection.number
+
+    assert use_wanted() == 0
+    with ThreadPoolExecutor(1) as threads:
+        with setting.pool.lease(prefer=wanted) as leased:
+            assert leased is wanted
+            waiting = threads.submit(use_wanted)
+        assert waiting.result(timeout=30) == 0
+    wanted.hung_up = True
+    assert use_wanted() == 1
+    assert not wanted.is_open
+
+
+def test_lease_if_idle_never_waits() -> None:
+    setting = Setting()
+    setting.fill(1)
+    connection = setting.made[0]
+    with setting.pool.lease_if_idle(connection) as leased:
+        assert leased
+        with setting.pool.lease_if_idle(connection) as again:
+            assert not again
+    with pytest.raises(OSError, match="broken"), setting.pool.lease_if_idle(connection):
+        raise OSError("broken")
+    assert not connection.is_open
+
+
+def test_close_closes_idle_ones_now_and_leased_ones_when_they_come_back() -> None:
+    setting = Setting()
+    setting.fill(2)
+    with setting.pool.lease() as connection:
+        setting.pool.close()
+        assert [each for each in setting.made if each.is_open] == [connection]
+    assert not [each for each in setting.made if each.is_open]
+    with pytest.raises(StoreUnavailable, match="closed"):
+        setting.use()
+
+
+def test_never_more_than_the_limit_whatever_the_threads_do() -> None:
+    setting = Setting(connections_max=3, lease_wait_ms=30_000)
+    guard = threading.Lock()
+    in_use: set[int] = set()
+    most = 0
+
+    def work(turn: int) -> None:
+        nonlocal most
+        with setting.pool.lease(fresh=turn % 5 == 0) as connection:
+            with guard:
+                assert connection.number not in in_use
+                in_use.add(connection.number)
+                most = max(most, sum(each.is_open for each in setting.made))
+            with guard:
+                in_use.remove(connection.number)
+            if turn % 7 == 0:
+                raise OSError
+
+    def survive(turn: int) -> None:
+        try:
+            work(turn)
+        except OSError:
+            return
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(survive, range(400)))
+    assert most <= 3

@@ -1,0 +1,310 @@
+"""The front door, over real sockets: whatever one connection sends, it hurts only itself."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from commit_table import CommitTable, Committed, table_name
+from wire import (
+    AbortRequest,
+    BadRequest,
+    BeginReply,
+    BeginRequest,
+    CommitReply,
+    CommitRequest,
+    NotPrimary,
+    OutcomeReply,
+    OutcomeRequest,
+    OutcomeStatus,
+    Overloaded,
+    Reason,
+    Role,
+    StatusReply,
+    StatusRequest,
+    encode,
+)
+
+if TYPE_CHECKING:
+    from tests.unit.tso.conftest import Caller, House, RunHouse
+
+
+def ids(*timestamps: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.array(timestamps, "<i8")
+
+
+def commit_request(begun: BeginReply, cells: list[int]) -> CommitRequest:
+    offsets, flat = np.array([0, len(cells)], "<u4"), np.array(cells, "<u8")
+    return CommitRequest(ids(begun.first_start_timestamp), ids(begun.snapshot), offsets, flat)
+
+
+async def begin(caller: Caller) -> BeginReply:
+    begun = await caller.ask(BeginRequest(1))
+    assert isinstance(begun, BeginReply)
+    return begun
+
+
+async def transact(caller: Caller, cells: list[int]) -> tuple[int, int]:
+    """Begin and commit; returns start and commit timestamp."""
+    begun = await begin(caller)
+    reply = await caller.ask(commit_request(begun, cells))
+    assert isinstance(reply, CommitReply)
+    assert reply.reasons.tolist() == [Reason.COMMITTED]
+    return begun.first_start_timestamp, int(reply.commit_timestamps[0])
+
+
+def raw(kind: int, payload: bytes, *, version: int = 1, flags: int = 0, length: int | None = None) -> bytes:
+    return struct.pack("<IBBHQ", len(payload) if length is None else length, version, kind, flags, 9) + payload
+
+
+BEGIN, COMMIT, ABORT, COMMIT_REPLY = 1, 3, 5, 4
+COUNTS = struct.Struct("<II")
+
+HOSTILE = {
+    "not our protocol": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "version", 0),
+    "unknown version": (raw(BEGIN, b"", version=9), "version 9", 0),
+    "unknown kind": (raw(77, b""), "no frame of kind 77", 9),
+    "flags": (raw(BEGIN, bytes(4), flags=4), "flags", 9),
+    "absurd length": (raw(BEGIN, b"", length=2**32 - 1), "over the limit", 9),
+    "payload cut short": (raw(BEGIN, b"\1"), "too short", 9),
+    "payload too long": (raw(BEGIN, bytes(5)), "BEGIN_REQUEST", 9),
+    "begin of nothing": (raw(BEGIN, bytes(4)), "at least 1", 9),
+    "commit of nothing": (raw(COMMIT, bytes(12)), "empty", 9),
+    "absurd counts": (raw(COMMIT, COUNTS.pack(2**32 - 1, 2**32 - 1)), "too short", 9),
+    "offsets beyond": (raw(COMMIT, COUNTS.pack(1, 0) + struct.pack("<qqII", 5, 4, 0, 9)), "offsets", 9),
+    "offsets falling": (
+        raw(COMMIT, COUNTS.pack(2, 1) + struct.pack("<qqqqQIII", 5, 6, 4, 4, 1, 0, 2, 1)),
+        "not decrease",
+        9,
+    ),
+    "negative timestamps": (raw(COMMIT, COUNTS.pack(1, 0) + struct.pack("<qqII", -5, -6, 0, 0)), "negative", 9),
+    "abort of nothing": (raw(ABORT, bytes(8)), "empty", 9),
+    "an answer as a request": (raw(COMMIT_REPLY, COUNTS.pack(1, 0) + struct.pack("<qB", 0, 1)), "not a request", 9),
+}
+
+
+@pytest.mark.parametrize(("data", "reason", "request_id"), HOSTILE.values(), ids=HOSTILE)
+def test_hostile_bytes_get_their_reason_and_others_go_on(
+    run_house: RunHouse, data: bytes, reason: str, request_id: int
+) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        good, bad = await house.call("a"), await house.call("a")
+        before = await begin(good)
+        bad.writer.write(data)
+        received = await bad.receive()
+        assert received is not None
+        assert received[0] == request_id
+        assert isinstance(received[1], BadRequest)
+        assert reason in received[1].text
+        assert await bad.receive() is None, "the connection stays open after a broken frame"
+        assert isinstance(await good.ask(commit_request(before, [1])), CommitReply)
+        await transact(await house.call("a"), [2])
+
+    run_house(scenario)
+
+
+def test_requests_before_a_broken_frame_take_effect_and_those_after_it_do_not(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        process = await house.start_primary("a")
+        caller = await house.call("a")
+        caller.writer.write(encode(BeginRequest(2), 1) + raw(99, b"") + encode(BeginRequest(5), 2))
+        while await caller.receive() is not None:
+            pass
+        assert process.server.pipeline is not None
+        assert process.server.pipeline.oracle.counts.begins == 2
+
+    run_house(scenario)
+
+
+def test_a_frame_cut_short_by_a_closing_client_does_nothing(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        process = await house.start_primary("a")
+        bad, good = await house.call("a"), await house.call("a")
+        bad.writer.write(encode(BeginRequest(1), 1)[:-1])
+        await bad.writer.drain()
+        await bad.close()
+        await begin(good)
+        await house.until(lambda: len(process.server.connections) == 1)
+        assert process.server.receive_bytes == 0
+
+    run_house(scenario)
+
+
+@pytest.mark.parametrize("cells", [[0], [2**63], [2**64 - 1], [], [7] * 1000])
+def test_any_64_bit_cell_id_is_legal(run_house: RunHouse, cells: list[int]) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        caller = await house.call("a")
+        one, two = await begin(caller), await begin(caller)
+        first = await caller.ask(commit_request(one, cells))
+        second = await caller.ask(commit_request(two, cells))
+        assert isinstance(first, CommitReply)
+        assert isinstance(second, CommitReply)
+        assert first.reasons.tolist() == [Reason.COMMITTED]
+        assert second.reasons.tolist() == [Reason.CONFLICT if cells else Reason.COMMITTED]
+
+    run_house(scenario)
+
+
+def test_an_impossible_request_is_refused_and_its_connection_stays(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        caller = await house.call("a")
+        far = 2**63 - 1
+        for request in (
+            commit_request(BeginReply(far, 1, far - 1, 0), [1]),
+            AbortRequest(ids(far)),
+            BeginRequest(10**6),
+        ):
+            assert isinstance(await caller.ask(request), BadRequest)
+        await transact(caller, [1])
+
+    run_house(scenario)
+
+
+def test_commits_are_in_the_real_table_and_outcomes_come_back(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        caller = await house.call("a")
+        start, time = await transact(caller, [1, 2])
+        assert CommitTable(house.store, table_name("/pythia")).outcome(start) == Committed(time)
+        aborted = await begin(caller)
+        request = AbortRequest(ids(start, aborted.first_start_timestamp))
+        reply = await caller.ask(request)
+        assert reply == OutcomeReply(np.array([1, 2], "u1"), ids(time, 0))
+        refused = await caller.ask(commit_request(aborted, [5]))
+        assert isinstance(refused, CommitReply)
+        assert refused.reasons.tolist() == [Reason.ABORTED]
+        asked = await caller.ask(OutcomeRequest(request.start_timestamps))
+        assert isinstance(asked, OutcomeReply)
+        assert asked.statuses.tolist() == [OutcomeStatus.COMMITTED, OutcomeStatus.ABORTED]
+
+    run_house(scenario)
+
+
+def test_many_requests_on_one_connection_are_told_apart_by_their_ids(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        caller = await house.call("a")
+        sent = [caller.send(BeginRequest(1)) for _ in range(200)]
+        received = [await caller.receive() for _ in sent]
+        assert [answer[0] for answer in received if answer is not None] == sent
+        starts = [answer[1].first_start_timestamp for answer in received if answer is not None]  # type: ignore[attr-defined]
+        assert len(set(starts)) == 200
+
+    run_house(scenario)
+
+
+def test_a_standby_names_the_primary_at_once_and_tells_its_state(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        primary = await house.start_primary("a")
+        epoch = await house.until_primary("a")
+        standby = await house.start("b")
+        await house.until(lambda: standby.server.not_primary != NotPrimary())
+        caller = await house.call("b")
+        expected = NotPrimary(primary.server.address, epoch)
+        request = CommitRequest(ids(5), ids(4), np.array([0, 0], "<u4"), np.array([], "<u8"))
+        for message in (BeginRequest(1), request, AbortRequest(ids(5)), OutcomeRequest(ids(5))):
+            assert await caller.ask(message) == expected
+        status = await caller.ask(StatusRequest())
+        assert isinstance(status, StatusReply)
+        assert (status.role, status.holder, status.primary_address) == (Role.STANDBY, "b", primary.server.address)
+
+    run_house(scenario)
+
+
+def test_the_primary_tells_its_state(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        caller = await house.call("a")
+        _, time = await transact(caller, [1, 2])
+        status = await caller.ask(StatusRequest())
+        assert isinstance(status, StatusReply)
+        assert status.role is Role.PRIMARY
+        assert (status.begins, status.commits, status.conflict_map_cells, status.connections) == (1, 1, 2, 1)
+        assert status.epoch == status.low_watermark < time <= status.durable_watermark <= status.last_timestamp
+        assert status.last_timestamp < status.ceiling
+
+    run_house(scenario)
+
+
+def test_a_connection_over_the_limit_is_told_and_closed(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a", connections_max=1)
+        first = await house.call("a")
+        await begin(first)
+        second = await house.call("a")
+        assert await second.receive() == (0, Overloaded(20))
+        assert await second.receive() is None
+        await first.close()
+        await house.until(lambda: not house.processes["a"].server.connections)
+        await begin(await house.call("a"))
+
+    run_house(scenario)
+
+
+def test_a_connection_that_never_reads_is_dropped_and_others_go_on(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        process = await house.start_primary("a", connection_write_bytes_max=50_000)
+        good, deaf = await house.call("a"), await house.call("a")
+        await begin(good)
+        deaf_transport = deaf.writer.transport
+        assert isinstance(deaf_transport, asyncio.ReadTransport)
+        deaf_transport.pause_reading()
+        while len(process.server.connections) == 2 and not deaf.writer.is_closing():
+            deaf.writer.write(encode(StatusRequest(), 1) * 1000)
+            await begin(good)
+        await house.until(lambda: len(process.server.connections) == 1)
+        await transact(good, [1])
+        deaf_transport.resume_reading()
+        await deaf.close()
+
+    run_house(scenario)
+
+
+def test_too_many_unanswered_requests_of_one_connection_are_refused(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a", connection_requests_max=3)
+        caller = await house.call("a")
+        caller.writer.write(b"".join(encode(BeginRequest(1), number) for number in range(5)))
+        answers = dict([await caller.receive() or (0, BadRequest("closed")) for _ in range(5)])
+        assert [number for number, answer in answers.items() if isinstance(answer, Overloaded)] == [3, 4]
+        await begin(caller)
+
+    run_house(scenario)
+
+
+def test_frames_that_are_never_completed_are_bounded_in_bytes(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        process = await house.start_primary("a", frame_bytes_max=20_000, receive_bytes_max=20_000)
+        one, two, good = await house.call("a"), await house.call("a"), await house.call("a")
+        half = raw(COMMIT, bytes(12_000), length=15_000)
+        one.writer.write(half)
+        await house.until(lambda: process.server.receive_bytes == len(half))
+        two.writer.write(half)
+        assert await two.receive() == (0, Overloaded(20))
+        assert await two.receive() is None
+        await transact(good, [1])
+        await one.close()
+        await house.until(lambda: process.server.receive_bytes == 0)
+
+    run_house(scenario)
+
+
+def test_frames_that_are_never_completed_are_bounded_in_time(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a", partial_frame_ms_max=1)
+        slow, good = await house.call("a"), await house.call("a")
+        slow.writer.write(encode(BeginRequest(1), 1)[:-1])
+        received = await slow.receive()
+        assert received is not None
+        assert isinstance(received[1], BadRequest)
+        assert await slow.receive() is None
+        await transact(good, [1])
+
+    run_house(scenario)

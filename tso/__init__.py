@@ -1,0 +1,1 @@
+"""The oracle process: decisions, group-commit pipeline, roles, server, command line. Nobody imports this room."""

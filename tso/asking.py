@@ -1,0 +1,41 @@
+"""Asking one oracle process how it is: a blocking question over a connection of its own, for operators' tools."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+from wire import FrameDecoder, Message, ProtocolError, StatusReply, StatusRequest, decode, encode
+
+_CHUNK_BYTES = 65_536
+
+
+class NoAnswer(Exception):
+    """The process could not be asked; the text says why."""
+
+
+def ask_status(address: str, timeout_ms: float) -> StatusReply:
+    """The state of the process at ``host:port``. Raises ``NoAnswer`` when there is none within ``timeout_ms``."""
+    host, _, port = address.rpartition(":")
+    deadline_s = time.monotonic() + timeout_ms / 1000
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_ms / 1000) as connection:
+            connection.sendall(encode(StatusRequest(), 1))
+            reply = _receive(connection, deadline_s)
+    except (OSError, ProtocolError) as error:
+        raise NoAnswer(f"{address}: {error}") from error
+    if not isinstance(reply, StatusReply):
+        raise NoAnswer(f"{address} answered {reply}")
+    return reply
+
+
+def _receive(connection: socket.socket, deadline_s: float) -> Message:
+    decoder = FrameDecoder()
+    while (left_s := deadline_s - time.monotonic()) > 0:
+        connection.settimeout(left_s)
+        data = connection.recv(_CHUNK_BYTES)
+        if not data:
+            raise ProtocolError("the connection was closed without an answer")
+        for frame in decoder.feed(data):
+            return decode(frame)
+    raise TimeoutError("no answer in time")

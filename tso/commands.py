@@ -1,0 +1,222 @@
+"""`pythia tso …` and `pythia ts …`: run an oracle, see how the oracles are, read a timestamp.
+
+Each option can come from the environment variable that its help names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from commit_table.timestamps import counter_of, milliseconds_of, wall_time_of
+from lease import LeaseError, Member, members
+from lease.coordinator import DEFAULT_ROOT
+from lease.zookeeper import ZooKeeperCoordinator
+from store.hbase import HBaseCellStore, PoolSettings
+from tso.asking import NoAnswer, ask_status
+from tso.process import OracleProcess, run_with_signals
+from tso.settings import InvalidSettings, Limits, ServeSettings, lease_settings, parse_listen
+from wire import StatusReply
+
+_LOG_FORMAT = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
+_STORE_UNAVAILABLE_AFTER_MS = 1_000
+"""The store gives up soon: who repeats a write here has to look at the lease between two tries."""
+
+_zookeeper_option = click.option(
+    "--zookeeper",
+    required=True,
+    metavar="HOST:PORT[,…]",
+    envvar="PYTHIA_ZOOKEEPER",
+    show_envvar=True,
+    help="ZooKeeper, where lease and members are kept.",
+)
+_root_option = click.option(
+    "--root",
+    default=DEFAULT_ROOT,
+    show_default=True,
+    envvar="PYTHIA_ROOT",
+    show_envvar=True,
+    help="Znode of this installation; its tables in HBase are named after it.",
+)
+
+
+@click.group()
+def tso() -> None:
+    """The transaction status oracle: serve, status."""
+
+
+def _default_name() -> str:
+    host = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in socket.gethostname())
+    return f"{host[:80]}-{os.getpid()}"
+
+
+def _limits_help() -> str:
+    shown = ", ".join(f"{limit.name}={limit.default}" for limit in fields(Limits))
+    return f"A limit to change, may be given several times. Limits and defaults (units in the names): {shown}"
+
+
+@tso.command(context_settings={"show_default": True})
+@click.option("--name", default=_default_name, show_default="host and process id", envvar="PYTHIA_NAME",
+              show_envvar=True, help="This process, unique in the installation.")  # fmt: skip
+@_zookeeper_option
+@click.option("--thrift", required=True, metavar="HOST:PORT", envvar="PYTHIA_THRIFT", show_envvar=True,
+              help="HBase's Thrift gateway (binary protocol, buffered transport).")  # fmt: skip
+@click.option("--listen", default="127.0.0.1:5480", metavar="HOST:PORT", envvar="PYTHIA_LISTEN", show_envvar=True,
+              help="Where to listen; port 0 lets the system choose.")  # fmt: skip
+@click.option("--advertise", metavar="HOST:PORT", envvar="PYTHIA_ADVERTISE", show_envvar=True,
+              help="Where clients reach this process, if not where it listens.")  # fmt: skip
+@_root_option
+@click.option("--lease-ms", default=2000, type=int, envvar="PYTHIA_LEASE_MS", show_envvar=True,
+              help="Milliseconds after which a standby may take over from a primary that fell silent.")  # fmt: skip
+@click.option("--renewals-per-lease", default=4, type=int, envvar="PYTHIA_RENEWALS_PER_LEASE", show_envvar=True,
+              help="How often the primary renews its lease within that time.")  # fmt: skip
+@click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", envvar="PYTHIA_LIMITS", show_envvar=True,
+              help=_limits_help())  # fmt: skip
+@click.option("--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]),
+              envvar="PYTHIA_LOG_LEVEL", show_envvar=True, help="How much to log, to standard error.")  # fmt: skip
+def serve(thrift: str, zookeeper: str, log_level: str, **options: Any) -> None:
+    """Run one oracle process: a standby, which becomes primary when there is none.
+
+    Prints `serving on HOST:PORT as standby`, then a line at each change of role (`primary, epoch E`; `standby`).
+    SIGTERM releases the lease, so that a standby takes over at once, and ends with exit code 0.
+    """
+    logging.basicConfig(level=log_level.upper(), format=_LOG_FORMAT)
+    logging.getLogger("kazoo").setLevel(logging.WARNING)
+    with _explained():
+        settings = _serve_settings(zookeeper, thrift, **options)
+        pool = PoolSettings(
+            connections_max=settings.limits.commit_writers + settings.limits.lookup_threads + 1,
+            unavailable_after_ms=_STORE_UNAVAILABLE_AFTER_MS,
+        )
+        with (
+            contextlib.closing(HBaseCellStore(thrift, pool)) as store,
+            contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator,
+        ):
+            code = asyncio.run(_serve(settings, coordinator, store))
+    raise SystemExit(code)
+
+
+async def _serve(settings: ServeSettings, coordinator: ZooKeeperCoordinator, store: HBaseCellStore) -> int:
+    return await run_with_signals(OracleProcess(settings, coordinator, store, announce=_say))
+
+
+def _say(line: str) -> None:
+    click.echo(line)
+
+
+def _serve_settings(
+    zookeeper: str,
+    thrift: str,
+    *,
+    name: str,
+    listen: str,
+    advertise: str | None,
+    root: str,
+    lease_ms: int,
+    renewals_per_lease: int,
+    limits: tuple[str, ...],
+) -> ServeSettings:
+    host, port = parse_listen(listen)
+    return ServeSettings(
+        name=name,
+        zookeeper=zookeeper,
+        thrift=thrift,
+        listen_host=host,
+        listen_port=port,
+        advertise=advertise,
+        root=root,
+        lease=lease_settings(lease_ms, renewals_per_lease),
+        limits=Limits.parse(limits),
+    )
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    """What an operator can put right is told in one line, without a traceback."""
+    try:
+        yield
+    except (InvalidSettings, LeaseError, OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+@tso.command()
+@_zookeeper_option
+@_root_option
+@click.option(
+    "--timeout-ms", default=2000, show_default=True, type=click.IntRange(min=1), help="For each process asked."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with `members`.")
+def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool) -> None:
+    """Show every oracle process and its state. Exit code 1 when none of them is primary."""
+    with _explained(), contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
+        states = [_state(member, timeout_ms) for member in members(coordinator, root)]
+    if as_json:
+        click.echo(json.dumps({"members": states}, indent=2))
+    else:
+        _print_states(states)
+    if not any(state["role"] == "primary" for state in states):
+        raise SystemExit(1)
+
+
+def _state(member: Member, timeout_ms: float) -> dict[str, Any]:
+    try:
+        reply = ask_status(member.address, timeout_ms)
+    except NoAnswer as error:
+        return {"holder": member.holder, "address": member.address, "role": "silent", "problem": str(error)}
+    state: dict[str, Any] = {"holder": member.holder, "address": member.address, "role": reply.role.name.lower()}
+    return {**state, **{name: getattr(reply, name) for name in StatusReply.NUMBERS}}
+
+
+_COLUMNS = {
+    "holder": "process",
+    "address": "address",
+    "role": "role",
+    "epoch": "epoch",
+    "begins": "begun",
+    "commits": "committed",
+    "refused_commits": "refused",
+    "transactions_in_flight": "in flight",
+}
+
+
+def _print_states(states: list[dict[str, Any]]) -> None:
+    if not states:
+        click.echo("No oracle process is a member here. Start one: pythia tso serve --help")
+        return
+    table = Table()
+    for title in _COLUMNS.values():
+        table.add_column(title, overflow="fold")
+    for state in states:
+        table.add_row(*(str(state.get(name, "")) for name in _COLUMNS))
+    Console().print(table)
+    for state in states:
+        if "problem" in state:
+            click.echo(state["problem"], err=True)
+
+
+@click.group()
+def ts() -> None:
+    """Timestamps: decode."""
+
+
+@ts.command()
+@click.argument("timestamp", type=int)
+def decode(timestamp: int) -> None:
+    """Say when TIMESTAMP was taken: wall time (UTC), milliseconds since 1970, counter."""
+    try:
+        moment = wall_time_of(timestamp)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{moment.isoformat(timespec='milliseconds')}  "
+               f"milliseconds {milliseconds_of(timestamp)}  counter {counter_of(timestamp)}")  # fmt: skip

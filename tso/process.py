@@ -1,0 +1,171 @@
+"""One oracle process: an event loop that serves, a thread that keeps the role, and an orderly way out.
+
+Asked to stop (SIGTERM, SIGINT), a primary takes nothing new, finishes what is under way, releases the lease so that a
+standby takes over at once, and ends with exit code 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import logging
+import signal
+import uuid
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from commit_table import CommitTable, table_name
+from commit_table.timestamps import compose
+from lease import Candidate, Coordinator, LeaseRecord, PrimaryFinder, Tenure, monotonic_ms, wall_ms
+from store import CellStore
+from tso.oracle import Moment
+from tso.pipeline import Pipeline
+from tso.roles import RoleKeeper
+from tso.server import Server
+from tso.settings import ServeSettings
+from wire import NotPrimary
+
+log = logging.getLogger(__name__)
+
+Returned = TypeVar("Returned")
+
+
+class OracleProcess:
+    """Everything of one process but its signals and its adapters. ``announce`` gets a line at each change of role."""
+
+    def __init__(
+        self,
+        settings: ServeSettings,
+        coordinator: Coordinator,
+        store: CellStore,
+        *,
+        announce: Callable[[str], None],
+    ) -> None:
+        self._settings = settings
+        self._coordinator = coordinator
+        self._table = CommitTable(store, table_name(settings.root))
+        self._announce = announce
+        self._stop = asyncio.Event()
+        self.server = Server(settings.name, settings.limits)
+
+    def stop(self) -> None:
+        """On the event loop: begin the orderly way out."""
+        self._stop.set()
+
+    async def run(self) -> int:
+        """Serve until `stop`; returns the exit code. Raises ``OSError`` when the address cannot be listened on."""
+        settings = self._settings
+        address = await self.server.listen(settings.listen_host, settings.listen_port)
+        front = _LoopFront(self.server, self._table, settings, asyncio.get_running_loop(), self._announce)
+        keeper = self._keeper(settings.advertise or address, front)
+        self._announce(f"serving on {address} as standby")
+        thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="lease")
+        roles = asyncio.get_running_loop().run_in_executor(thread, keeper.run)
+        stop = asyncio.create_task(self._stop.wait())
+        either: list[asyncio.Future[Any]] = [roles, stop]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if self.server.pipeline is not None:
+            await self.server.pipeline.drain(settings.limits.drain_ms_max)
+        keeper.stop()
+        try:
+            await roles
+        except Exception:
+            log.exception("the lease's thread failed")
+            return 1
+        finally:
+            stop.cancel()
+            await self.server.close()
+        return 0
+
+    def _keeper(self, advertised: str, front: _LoopFront) -> RoleKeeper:
+        settings, coordinator = self._settings, self._coordinator
+        candidate = Candidate(
+            coordinator,
+            settings.lease,
+            settings.name,
+            [advertised],
+            monotonic_ms=monotonic_ms,
+            wall_ms=wall_ms,
+            timestamp_of_ms=compose,
+            new_nonce=lambda: uuid.uuid4().hex,
+            root=settings.root,
+        )
+        front.advertised = advertised
+        finder = PrimaryFinder(coordinator, settings.root, timeout_ms=settings.lease.request_timeout_ms)
+        return RoleKeeper(candidate, settings.lease, front, warm_up=self._table.create, find_primary=finder.current)
+
+
+async def run_with_signals(process: OracleProcess) -> int:
+    """`OracleProcess.run`, ended by SIGTERM or SIGINT."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, process.stop)
+    return await process.run()
+
+
+class _LoopFront:
+    """`tso.roles.Front`: carries each call from the lease's thread to the event loop, and waits until it is done."""
+
+    def __init__(
+        self,
+        server: Server,
+        table: CommitTable,
+        settings: ServeSettings,
+        loop: asyncio.AbstractEventLoop,
+        announce: Callable[[str], None],
+    ) -> None:
+        self._server = server
+        self._table = table
+        self._settings = settings
+        self._loop = loop
+        self._announce = announce
+        self.advertised = ""
+
+    def stand_by(self, primary: LeaseRecord | None) -> None:
+        """See ``Front``. Our own address is not passed on: we are not primary, whatever the record still says."""
+        answer = NotPrimary()
+        if primary is not None and self.advertised not in primary.addresses:
+            answer = NotPrimary(primary.addresses[0], primary.epoch)
+        self._on_loop(lambda: setattr(self._server, "not_primary", answer))
+
+    def serve(self, tenure: Tenure, ended: Callable[[], None]) -> None:
+        """See ``Front``."""
+        self._on_loop(lambda: self._serve(tenure, ended))
+        self._announce(f"primary, epoch {tenure.epoch}")
+
+    def stop_serving(self) -> None:
+        """See ``Front``."""
+        self._on_loop(self._stop_serving)
+        self._announce("standby")
+
+    def reached(self) -> int:
+        """See ``Front``."""
+        pipeline = self._server.pipeline
+        return 0 if pipeline is None else pipeline.oracle.range.last
+
+    def _serve(self, tenure: Tenure, ended: Callable[[], None]) -> None:
+        self._server.not_primary = NotPrimary()
+        self._server.pipeline = Pipeline(
+            tenure,
+            self._table,
+            self._settings.limits,
+            moment=lambda: Moment(wall_ms(), monotonic_ms()),
+            on_deposed=lambda _reason: ended(),
+        )
+
+    def _stop_serving(self) -> None:
+        pipeline, self._server.pipeline = self._server.pipeline, None
+        if pipeline is not None:
+            pipeline.end()
+
+    def _on_loop(self, call: Callable[[], Returned]) -> Returned:
+        done: concurrent.futures.Future[Returned] = concurrent.futures.Future()
+
+        def run() -> None:
+            try:
+                done.set_result(call())
+            except Exception as error:
+                done.set_exception(error)
+
+        self._loop.call_soon_threadsafe(run)
+        return done.result()

@@ -1,0 +1,130 @@
+"""The thread that stands by, takes the lease over, keeps it, and gives it back.
+
+It does all waiting on the coordinator, so that the event loop never does; the two meet only through `Front`. A process
+is primary for as long as three things hold: the lease is renewed, the pipeline has not stopped by itself, and nobody
+asked the process to stop. Then serving ends *first* and the lease is given back after it: a standby that takes over
+at once must find nobody serving. Each tenure gets a new front, with no memory of the one before.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from lease import Candidate, LeaseError, LeaseRecord, LeaseSettings, StandBy, Tenure
+from store import StoreError
+
+log = logging.getLogger(__name__)
+
+WARM_RETRY_MS = 1_000
+
+
+class Front(Protocol):
+    """What the roles do to the serving side. Called from the lease's thread; each call returns when it is done."""
+
+    def stand_by(self, primary: LeaseRecord | None) -> None:
+        """Tell clients where the primary is, as far as is known."""
+        ...
+
+    def serve(self, tenure: Tenure, ended: Callable[[], None]) -> None:
+        """Start serving as primary; call ``ended`` if that ends by itself."""
+        ...
+
+    def stop_serving(self) -> None:
+        """Answer nothing more as primary."""
+        ...
+
+    def reached(self) -> int:
+        """The largest timestamp handed out; 0 when not serving."""
+        ...
+
+
+class RoleKeeper:
+    """Runs the roles of one process; `run` is the body of its thread."""
+
+    def __init__(
+        self,
+        candidate: Candidate,
+        settings: LeaseSettings,
+        front: Front,
+        *,
+        warm_up: Callable[[], None],
+        find_primary: Callable[[], LeaseRecord | None],
+    ) -> None:
+        self._candidate = candidate
+        self._settings = settings
+        self._front = front
+        self._warm_up = warm_up
+        self._find_primary = find_primary
+        self._stopping = threading.Event()
+        self._tenure_ended = threading.Event()
+
+    def run(self) -> None:
+        """Stand by and serve in turn until `stop`. Raises what nobody expected, after serving has ended."""
+        self._candidate.join("standby")
+        warm = False
+        while not self._stopping.is_set():
+            warm = warm or self._is_warm()
+            if not warm:
+                self._candidate.wait(WARM_RETRY_MS)
+                continue
+            answer = self._attempt()
+            if isinstance(answer, Tenure):
+                self._hold(answer)
+                warm = False  # it may have ended because the store does not answer: look before trying again
+            else:
+                self._front.stand_by(answer.primary)
+                self._candidate.wait(answer.wait_ms)
+
+    def stop(self) -> None:
+        """From any thread: end serving, give the lease back, and return from `run`."""
+        self._stopping.set()
+        self._tenure_ended.set()
+        self._candidate.wake()
+
+    def _is_warm(self) -> bool:
+        """A process that cannot reach the commit table had better not become primary; it says who is."""
+        try:
+            self._front.stand_by(self._find_primary())
+        except LeaseError as error:
+            log.warning("the lease cannot be read: %s", error)
+        try:
+            self._warm_up()
+        except StoreError as error:
+            log.warning("stays standby while the commit table cannot be used: %s", error)
+            return False
+        return True
+
+    def _attempt(self) -> Tenure | StandBy:
+        try:
+            answer = self._candidate.attempt()
+        except LeaseError as error:
+            log.error("cannot try for the lease: %s", error)
+            return StandBy(None, self._settings.lease_ms)
+        if isinstance(answer, StandBy) and answer.problem is not None:
+            log.warning("the coordinator does not answer: %s", answer.problem)
+        return answer
+
+    def _hold(self, tenure: Tenure) -> None:
+        ended = threading.Event()
+        self._tenure_ended = ended
+        if self._stopping.is_set():
+            ended.set()
+        log.info("epoch %d: primary, timestamps up to %d", tenure.epoch, tenure.ceiling)
+        try:
+            self._front.serve(tenure, ended.set)
+            self._candidate.join("primary")
+            self._renew_until(ended, tenure)
+        finally:
+            self._front.stop_serving()
+            tenure.release()
+        log.info("epoch %d: no longer primary", tenure.epoch)
+        self._candidate.join("standby")
+
+    def _renew_until(self, ended: threading.Event, tenure: Tenure) -> None:
+        while not ended.wait(self._settings.renewal_interval_ms / 1000):
+            if not tenure.renew(reached=self._front.reached()):
+                log.error("epoch %d: the lease is lost", tenure.epoch)
+                return
