@@ -23,7 +23,7 @@ from devcluster.locks import file_lock
 from devcluster.ports import LOOPBACK, claim
 from devcluster.readiness import hbase_answers, zookeeper_answers
 from devcluster.settings import ClusterSettings, Progress, Step
-from devcluster.state import ClusterState, read_state
+from devcluster.state import ClusterState, read_state, write_state
 
 LOCK_NAME = "cluster.lock"
 LOCK_WAIT_SECONDS = 300.0

@@ -1,0 +1,197 @@
+"""Writing into one transaction from many processes: the record of it, retries, failed jobs, and who ends it."""
+
+from __future__ import annotations
+
+import pytest
+
+from client import (
+    Aborted,
+    Committed,
+    Conflict,
+    InvalidRequest,
+    TransactionAborted,
+    TransactionHandle,
+    TransactionManager,
+)
+from client.cells import ABORTED_SHADOW, decode_shadow, row_marker_column
+from client.manifest import ENTRY_ROW_BYTES_MAX, Manifest
+from store import MemoryCellStore, RowPut
+from tests.unit.client.conftest import Installation
+
+A = b"f:a"
+
+
+def puts(*rows: bytes, value: bytes = b"1") -> list[RowPut]:
+    return [RowPut(row, {A: value}) for row in rows]
+
+
+def write(
+    manager: TransactionManager, handle: TransactionHandle, job: str, *rows: bytes, partition: int = 0, attempt: int = 0
+) -> None:
+    manager.attempt_writer(handle, "t", job, partition=partition, attempt=attempt).write(puts(*rows))
+
+
+def rows_seen(manager: TransactionManager) -> list[bytes]:
+    return [row for row, _ in manager.snapshot().scan("t")]
+
+
+def shadow(manager: TransactionManager, row: bytes) -> int | None:
+    versions = manager.store.versions("t", row, b"f:\x00", limit=1)
+    return decode_shadow(versions[0].value) if versions else None
+
+
+def test_several_jobs_and_plain_writes_land_together(installation: Installation, manager: TransactionManager) -> None:
+    elsewhere = installation.manager()
+    with manager.transaction() as transaction:
+        handle = TransactionHandle.from_json(transaction.handle().to_json())
+        write(elsewhere, handle, "first", b"a", b"b")
+        elsewhere.manifest.seal(handle.start_timestamp, "first", [(0, 0)])
+        write(elsewhere, handle, "second", b"c")
+        elsewhere.manifest.seal(handle.start_timestamp, "second", [(0, 0)])
+        transaction.put("t", b"d", {A: b"1"})
+        assert rows_seen(elsewhere) == []
+        assert [row for row, _ in transaction.scan("t")] == [b"a", b"b", b"c", b"d"]
+        assert [row for row, _ in elsewhere.resume(handle).scan("t")] == [b"a", b"b", b"c"]
+    assert rows_seen(elsewhere) == [b"a", b"b", b"c", b"d"]
+    assert all(shadow(manager, row) for row in (b"a", b"b", b"c", b"d"))
+    assert manager.manifest.jobs(handle.start_timestamp) == {}
+
+
+def test_bulk_writes_conflict_like_any_other(installation: Installation, manager: TransactionManager) -> None:
+    transaction = manager.transaction()
+    write(manager, transaction.handle(), "job", b"a")
+    manager.manifest.seal(transaction.start_timestamp, "job", [(0, 0)])
+    with installation.manager().transaction() as rival:
+        rival.put("t", b"a", {A: b"rival"})
+    with pytest.raises(Conflict):
+        transaction.commit()
+    assert manager.snapshot().get("t", b"a") == {A: b"rival"}
+    marks = manager.store.versions("t", b"a", b"f:\x00", before=transaction.start_timestamp + 1, limit=1)
+    assert [decode_shadow(mark.value) for mark in marks] == [ABORTED_SHADOW]
+
+
+def test_a_job_that_did_not_end_keeps_its_transaction_from_committing(manager: TransactionManager) -> None:
+    transaction = manager.transaction()
+    write(manager, transaction.handle(), "broken", b"a")
+    transaction.put("t", b"b", {A: b"1"})
+    with pytest.raises(TransactionAborted, match="bulk write broken failed"):
+        transaction.commit()
+    assert rows_seen(manager) == []
+    assert shadow(manager, b"a") == ABORTED_SHADOW
+
+
+def test_a_repeated_task_changes_nothing(manager: TransactionManager) -> None:
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    write(manager, handle, "job", b"a", attempt=0)
+    write(manager, handle, "job", b"a", b"b", attempt=1)
+    manager.manifest.seal(transaction.start_timestamp, "job", [(0, 1)])
+    transaction.commit()
+    write(manager, handle, "job", b"a", attempt=0)  # a straggler, after all is over
+    assert rows_seen(manager) == [b"a", b"b"]
+
+
+def test_a_task_repeated_with_other_rows_is_found_out(manager: TransactionManager) -> None:
+    transaction = manager.transaction()
+    write(manager, transaction.handle(), "job", b"a", b"stray", attempt=0)
+    write(manager, transaction.handle(), "job", b"a", attempt=1)
+    manager.manifest.seal(transaction.start_timestamp, "job", [(0, 1)])
+    with pytest.raises(TransactionAborted, match=r"not deterministic.*persist") as caught:
+        transaction.commit()
+    assert "stray" in str(caught.value)
+    assert rows_seen(manager) == []
+
+
+def test_another_process_may_end_the_transaction(installation: Installation, manager: TransactionManager) -> None:
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    write(manager, handle, "job", b"a")
+    elsewhere = installation.manager()
+    elsewhere.manifest.seal(handle.start_timestamp, "job", [(0, 0)])
+    committed = elsewhere.resume(handle).commit()
+    assert rows_seen(manager) == [b"a"]
+    assert transaction.rollback() == committed
+    assert rows_seen(manager) == [b"a"]
+
+
+def test_a_shared_transaction_that_is_rolled_back_can_be_committed_by_nobody(
+    installation: Installation, manager: TransactionManager
+) -> None:
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    write(manager, handle, "job", b"a")
+    manager.manifest.seal(handle.start_timestamp, "job", [(0, 0)])
+    late = installation.manager().resume(handle)
+    late.put("t", b"b", {A: b"1"})
+    assert transaction.rollback() == Aborted()
+    with pytest.raises(TransactionAborted):
+        late.commit()
+    assert rows_seen(manager) == []
+
+
+def test_rows_of_an_older_transaction_stay_visible_under_an_aborted_one(manager: TransactionManager) -> None:
+    with manager.transaction() as first:
+        first.put("t", b"a", {A: b"old"})
+    second = manager.transaction()
+    write(manager, second.handle(), "job", b"a")
+    second.rollback()
+    assert manager.snapshot().get("t", b"a") == {A: b"old"}
+
+
+def test_a_marked_row_without_values_exists(manager: TransactionManager) -> None:
+    transaction = manager.transaction()
+    writer = manager.attempt_writer(transaction.handle(), "t", "job", partition=0, attempt=0)
+    writer.write([RowPut(b"a", {row_marker_column(b"f"): b"\x01"})])
+    manager.manifest.seal(transaction.start_timestamp, "job", [(0, 0)])
+    transaction.commit()
+    assert list(manager.snapshot().scan("t", columns=[A])) == [(b"a", {})]
+    with manager.transaction() as delete:
+        delete.delete("t", b"a")
+    assert rows_seen(manager) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [RowPut(b"", {A: b"1"}), RowPut(bytes(40_000), {A: b"1"}), RowPut(b"a", {}), RowPut(b"a", {b"f:\x00": b"1"})],
+)
+def test_rows_that_cannot_be_written_are_refused_before_anything_is(manager: TransactionManager, wrong: RowPut) -> None:
+    transaction = manager.transaction()
+    writer = manager.attempt_writer(transaction.handle(), "t", "job", partition=0, attempt=0)
+    with pytest.raises(InvalidRequest):
+        writer.write([*puts(b"good"), wrong])
+    assert manager.manifest.jobs(transaction.start_timestamp) == {}
+    with pytest.raises(InvalidRequest, match="no table"):
+        manager.attempt_writer(transaction.handle(), "nowhere", "job", partition=0, attempt=0)
+
+
+def test_the_record_holds_many_long_row_keys_and_tells_transactions_apart() -> None:
+    manifest = Manifest(MemoryCellStore(), "/pythia")
+    rows = [b"%06d" % number + bytes(10_000) for number in range(300)]
+    assert sum(map(len, rows)) > 2 * ENTRY_ROW_BYTES_MAX
+    sequence = manifest.record(100, "job", (3, 2**40), 0, "t", puts(*rows))
+    assert sequence > 2
+    manifest.record(100, "job", (3, 2**40), sequence, "t", [RowPut(rows[0], {b"g:b": b"1"})])
+    manifest.record(101, "job", (0, 0), 0, "t", puts(b"other"))
+    job = manifest.jobs(100)["job"]
+    assert job.winners is None
+    written = job.written[(3, 2**40)]["t"]
+    assert sorted(written) == rows
+    assert written[rows[0]] == {A, b"g:b"}
+    assert written[rows[1]] == {A}
+    manifest.forget(100)
+    assert manifest.jobs(100) == {}
+    assert list(manifest.jobs(101)) == ["job"]
+
+
+@pytest.mark.parametrize("name", ["", "a\0b"])
+def test_a_job_has_a_name_without_zero_bytes(name: str) -> None:
+    with pytest.raises(InvalidRequest, match="job's name"):
+        Manifest(MemoryCellStore(), "/pythia").seal(1, name, [])
+
+
+def test_a_commit_reports_when_it_took_place(manager: TransactionManager) -> None:
+    transaction = manager.transaction()
+    transaction.put("t", b"a", {A: b"1"})
+    committed = transaction.commit()
+    assert isinstance(committed, Committed)
+    assert committed.commit_timestamp > transaction.start_timestamp > transaction.snapshot_timestamp
