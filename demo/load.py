@@ -10,7 +10,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,13 +20,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from client import Snapshot, SnapshotHandle, Transaction, TransactionHandle, TransactionManager
-from client.spark import TableMapping, create_table, register, table_mapping
+from client.spark import create_table, register, table_mapping
 from demo.flights import read_reference
 from demo.summaries import MEASURES, SUMMARIES, Summary, Totals
 from demo.tables import (
     FLIGHTS,
     REFERENCE_KEYS,
     TableNames,
+    arrow_table,
     mapping_of_flights,
     mapping_of_frame,
     mapping_of_summary,
@@ -118,7 +118,8 @@ class Loader:
         with self._manager.transaction() as transaction:
             handle = transaction.handle()
             frame = self._data_frame(FLIGHTS, flights)
-            self._together(lambda: self._write(frame, FLIGHTS, handle), lambda: self._update_summaries(frame, handle))
+            self._write(frame, FLIGHTS, handle)
+            self._update_summaries(frame, handle)
             before_commit()
             commit_seconds = _commit(transaction)
         return MonthLoaded(month, len(flights), time.monotonic() - started, commit_seconds)
@@ -138,7 +139,9 @@ class Loader:
     def summaries(self, snapshot: Snapshot) -> dict[str, Totals]:
         """Every summary by name, read by Spark in one snapshot."""
         return {
-            summary.name: totals_of_frame(self._read(summary.name, "snapshot", snapshot.handle()).toPandas(), summary)
+            summary.name: totals_of_frame(
+                self._read(summary.name, "snapshot", snapshot.handle()).toArrow().to_pandas(), summary
+            )
             for summary in SUMMARIES
         }
 
@@ -154,16 +157,10 @@ class Loader:
             rows = add_to_summary(stored, aggregate(flights, summary), summary).localCheckpoint(eager=True)
             self._write(rows, summary.name, handle)
 
-    def _together(self, *jobs: Callable[[], None]) -> None:
-        with ThreadPoolExecutor(len(jobs)) as pool:
-            for future in [pool.submit(job) for job in jobs]:
-                future.result()
-
     def _data_frame(self, name: str, frame: pd.DataFrame) -> DataFrame:
-        return self._spark.createDataFrame(frame, self._mapping(name).to_struct())
-
-    def _mapping(self, name: str) -> TableMapping:
-        return table_mapping(self._manager, self._names.of(name))
+        """In Spark by way of Arrow: from pandas itself Spark 4 refuses some versions, and warns of others."""
+        mapping = table_mapping(self._manager, self._names.of(name))
+        return self._spark.createDataFrame(arrow_table(mapping, frame), mapping.to_struct())
 
     def _read(self, name: str, option: str, handle: TransactionHandle | SnapshotHandle) -> DataFrame:
         reader = self._spark.read.format("pythia").option("table", self._names.of(name)).option("min_partitions", "1")

@@ -113,6 +113,11 @@ def frame_of_totals(totals: Totals, summary: Summary) -> pd.DataFrame:
     return pd.DataFrame([(*key, *measures) for key, measures in totals.items()], columns=[*summary.keys, *MEASURES])
 
 
+def arrow_table(mapping: TableMapping, frame: pd.DataFrame) -> pa.Table:
+    """The columns of a table out of a DataFrame, in the table's types."""
+    return pa.Table.from_pandas(frame, schema=arrow_schema(mapping.to_struct()), preserve_index=False)
+
+
 def put_frame(transaction: Transaction, mapping: TableMapping, frame: pd.DataFrame) -> None:
     """Write each row of a DataFrame through the client library."""
     for row, columns in _encoded(mapping, frame):
@@ -120,8 +125,7 @@ def put_frame(transaction: Transaction, mapping: TableMapping, frame: pd.DataFra
 
 
 def _encoded(mapping: TableMapping, frame: pd.DataFrame) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
-    schema = arrow_schema(mapping.to_struct())
-    batch = pa.RecordBatch.from_pandas(frame, schema=schema, preserve_index=False)
+    (batch,) = arrow_table(mapping, frame).combine_chunks().to_batches()
     for row, stored in RowEncoder(mapping).encode(batch):
         decoded = {column: decode_value(value) for column, value in stored.items() if not is_reserved(column)}
         yield row, {column: value for column, value in decoded.items() if value is not None}

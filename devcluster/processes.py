@@ -93,21 +93,26 @@ def send(record: ProcessRecord, mark: str, number: signal.Signals) -> None:
             os.close(descriptor)
 
 
-def wait_gone(record: ProcessRecord, mark: str, timeout_seconds: float) -> bool:
-    """Wait until the process has ended; False when it has not within the limit."""
+def wait_gone(record: ProcessRecord, timeout_seconds: float) -> bool:
+    """Wait until the process has ended with all its threads; False when it has not within the limit.
+
+    The state in /proc is no ground for that: it already says zombie when only the first of many threads has ended.
+    """
     try:
         descriptor = os.pidfd_open(record.pid)
     except ProcessLookupError:
         return True
     try:
-        if is_alive(record, mark):
+        found = _state_and_start(record.pid)
+        if found is not None and found[1] == record.start_ticks:
             poller = select.poll()
             poller.register(descriptor, select.POLLIN)
-            poller.poll(timeout_seconds * 1_000)
+            if not poller.poll(timeout_seconds * 1_000):
+                return False
+            _reap(record.pid)
     finally:
         os.close(descriptor)
-    _reap(record.pid)
-    return not is_alive(record, mark)
+    return True
 
 
 def _reap(pid: int) -> None:

@@ -35,31 +35,35 @@ KILL_TIMEOUT_SECONDS = 10.0
 GATEWAY_STOP_SECONDS_MAX = 5.0
 POLL_SECONDS = 0.1
 TAIL_LINES = 15
+TAIL_LINE_CHARACTERS_MAX = 300
 TAIL_BYTES = 64 * 1_024
 TITLES: dict[Part, str] = {"hbase": "HBase (with ZooKeeper inside)", "gateway": "the Thrift gateway"}
 
 _PORT_TROUBLE = re.compile(r"Address already in use|Could not start ZK at requested port|BindException")
 _DISK_TROUBLE = re.compile(r"No space left on device|Disk quota exceeded")
 _LOG_SUFFIXES = (".log", ".out")
+_GIVEN_UP = "***** ABORTING master"
 
 
 def write_configuration(directory: Path, zookeeper_port: int) -> None:
-    """Lay out the directory and write what the servers read at their start; logs of an earlier start are dropped.
+    """Lay out the directory and write what the servers read at their start.
 
     Raises:
         OSError: the directory cannot be written.
     """
     for name in ("conf", "data", "logs", "tmp"):
         (directory / name).mkdir(exist_ok=True)
-    for old in (directory / "logs").iterdir():
-        old.unlink(missing_ok=True)
     (directory / "conf" / "hbase-site.xml").write_bytes(site_file(hbase_settings(directory, zookeeper_port)))
     logging = resources.files("devcluster").joinpath("log4j2.properties").read_bytes()
     (directory / "conf" / "log4j2.properties").write_bytes(logging)
 
 
 def start(directory: Path, state: ClusterState, part: Part) -> ClusterState:
-    """Start one part and record it; the state with it in."""
+    """Start one part and record it; the state with it in. Its last logs are kept under another name."""
+    for suffix in _LOG_SUFFIXES:
+        old = directory / "logs" / f"{part}{suffix}"
+        with suppress(FileNotFoundError):
+            old.replace(old.with_name(f"{old.name}.previous"))
     command = start_command(part, Path(state.java), directory, state.heap_mebibytes[part], state.thrift_port)
     record = spawn(command, _environment(directory, state), directory / "logs" / f"{part}.out")
     state = state.with_process(part, record)
@@ -109,11 +113,14 @@ def _check_alive(directory: Path, state: ClusterState) -> None:
     for part in PARTS:
         if not alive(directory, state, part):
             raise explain_death(directory, state, part)
+    # A master that gives up may leave its JVM behind, waiting for a ZooKeeper that went with it.
+    if _GIVEN_UP in _log_text(directory, "hbase"):
+        raise explain_death(directory, state, "hbase")
 
 
 def explain_death(directory: Path, state: ClusterState, part: Part) -> DevClusterError:
     """Why a part that was started is no more, with the tail of its log."""
-    text = "\n".join(read_tail(directory / "logs" / f"{part}{suffix}") for suffix in _LOG_SUFFIXES)
+    text = _log_text(directory, part)
     if _DISK_TROUBLE.search(text):
         return DiskFull(f"{TITLES[part]} found the disk that holds {directory} full; make room and try again")
     if _PORT_TROUBLE.search(text):
@@ -124,10 +131,15 @@ def explain_death(directory: Path, state: ClusterState, part: Part) -> DevCluste
     return StartFailed(f"{TITLES[part]} died while it was starting. {_tail_of(directory, part)}")
 
 
+def _log_text(directory: Path, part: Part) -> str:
+    return "\n".join(read_tail(directory / "logs" / f"{part}{suffix}") for suffix in _LOG_SUFFIXES)
+
+
 def _tail_of(directory: Path, part: Part) -> str:
-    texts = [read_tail(directory / "logs" / f"{part}{suffix}") for suffix in _LOG_SUFFIXES]
-    lines = [line[:300] for text in texts for line in text.splitlines()[-TAIL_LINES:]]
-    return "The end of its log:\n  " + "\n  ".join(lines or ["(empty)"])
+    before, given_up, after = _log_text(directory, part).partition(_GIVEN_UP)
+    lines = (given_up + after).splitlines()[:TAIL_LINES] or before.splitlines()[-TAIL_LINES:]
+    shown = [line[:TAIL_LINE_CHARACTERS_MAX] for line in lines if line.strip()]
+    return "From its log:\n  " + "\n  ".join(shown or ["(empty)"])
 
 
 def read_tail(path: Path) -> str:
@@ -157,10 +169,10 @@ def stop(directory: Path, state: ClusterState, part: Part, *, kill: bool) -> Non
 def _ask_to_stop(directory: Path, state: ClusterState, part: Part, record: ProcessRecord) -> None:
     deadline = time.monotonic() + state.stop_timeout_seconds
     if part == "hbase" and _ask_hbase(directory, state):
-        wait_gone(record, mark(directory), max(0.0, deadline - time.monotonic()))
+        wait_gone(record, max(0.0, deadline - time.monotonic()))
         return
     send(record, mark(directory), signal.SIGTERM)
-    wait_gone(record, mark(directory), min(GATEWAY_STOP_SECONDS_MAX, max(0.0, deadline - time.monotonic())))
+    wait_gone(record, min(GATEWAY_STOP_SECONDS_MAX, max(0.0, deadline - time.monotonic())))
 
 
 def _ask_hbase(directory: Path, state: ClusterState) -> bool:
@@ -190,7 +202,7 @@ def end(directory: Path, records: Sequence[ProcessRecord]) -> None:
     for record in records:
         send(record, mark(directory), signal.SIGKILL)
     for record in records:
-        if not wait_gone(record, mark(directory), KILL_TIMEOUT_SECONDS):
+        if not wait_gone(record, KILL_TIMEOUT_SECONDS):
             raise StopFailed(f"process {record.pid} of the cluster in {directory} does not end; end it by hand")
 
 

@@ -18,7 +18,7 @@ from store import StoreError
 
 log = logging.getLogger(__name__)
 
-WARM_RETRY_MS = 1_000
+WARM_RETRY_MS = 250
 
 
 class Front(Protocol):

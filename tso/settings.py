@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 
 from commit_table.timestamps import TIMESTAMPS_PER_MILLISECOND
-from lease import InvalidLeaseSettings, LeaseSettings
+from lease import InvalidLeaseSettings, LeaseSettings, ZnodePaths
 from lease.coordinator import DEFAULT_ROOT
+from lease.records import check_addresses, check_name
 from wire import FRAME_BYTES_MAX, HEADER_BYTES
 
 
@@ -150,6 +151,12 @@ class ServeSettings:
     def __post_init__(self) -> None:
         if not 0 <= self.listen_port <= 65_535:
             raise InvalidSettings(f"a port lies in 0…65535, not {self.listen_port}")
+        try:
+            check_name("name", self.name)
+            check_addresses((self.advertise or "host:1",))
+            ZnodePaths(self.root)
+        except ValueError as error:
+            raise InvalidSettings(str(error)) from error
         if self.advertise is None and self.listen_host in ("", "0.0.0.0", "::"):
             raise InvalidSettings(
                 f"listening on every interface ({self.listen_host}) says nothing about how clients reach this process: "

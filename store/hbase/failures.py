@@ -10,7 +10,6 @@ import struct
 
 from thriftpy2.protocol.cybin.cybin import ProtocolError
 from thriftpy2.thrift import TException
-from thriftpy2.transport import TTransportException
 
 from store.errors import InvalidCell, StoreError, StoreUnavailable, TableExists, TableMissing
 from store.hbase.thrift_types import AlreadyExists, GatewayIOError, IllegalArgument
@@ -54,8 +53,6 @@ def meaning_of(error: BaseException) -> StoreError:
     if isinstance(error, StoreError):
         return error
     text = _first_line(error)
-    if isinstance(error, TTransportException) and error.type == TTransportException.NOT_OPEN:
-        return NotSent(text)
     if isinstance(error, IllegalArgument):
         return InvalidCell(f"HBase refuses it: {text}")
     if isinstance(error, AlreadyExists):

@@ -51,7 +51,7 @@ class ConnectionPool(Generic[C]):
         self._settings = settings
         self._answers = answers
         self._monotonic = monotonic
-        self._changed = threading.Condition()
+        self._changed = threading.Condition(threading.Lock())
         self._idle: list[tuple[C, float]] = []
         self._leased: set[C] = set()
         self._opening = 0
@@ -79,9 +79,17 @@ class ConnectionPool(Generic[C]):
 
     @contextmanager
     def lease_if_idle(self, connection: C) -> Iterator[bool]:
-        """Exactly this connection, without waiting; the block gets whether it has it."""
-        with self._changed:
+        """Exactly this connection, without waiting; the block gets whether it has it.
+
+        Not even the pool's lock is waited for: the garbage collector may call this in a thread that holds it.
+        """
+        if not self._changed.acquire(blocking=False):
+            yield False
+            return
+        try:
             found = self._take(connection)
+        finally:
+            self._changed.release()
         if not found:
             yield False
             return

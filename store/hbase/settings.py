@@ -14,8 +14,9 @@ from typing import Literal
 class PoolSettings:
     """How connections to the gateway are made, kept, and replaced.
 
-    A call that can be repeated ends, one way or the other, ``unavailable_after_ms`` and two ``request_timeout_ms``
-    after it got a connection. ``ValueError`` when a limit is not positive.
+    A call that can be repeated is repeated until ``unavailable_after_ms`` after its first failure; the try that is
+    under way then may still take its own ``connect_timeout_ms`` and ``request_timeout_ms``. ``ValueError`` when a limit
+    is not positive.
     """
 
     connections_max: int = 8

@@ -3,58 +3,25 @@
 from __future__ import annotations
 
 import itertools
-import threading
-import uuid
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 
 import pytest
 
 from store import (
     ROW_KEY_BYTES_MAX,
     TIMESTAMP_MAX,
-    Applied,
     Cell,
     CellStore,
     Family,
     InvalidCell,
     KeyRange,
     MemoryCellStore,
-    Rejected,
     RowPut,
     StoreUnavailable,
     TableExists,
     TableMissing,
 )
-from store.hbase import HBaseCellStore, RequestLimits
-
-_numbers = itertools.count()
-
-
-@pytest.fixture(scope="module", params=["memory", pytest.param("hbase", marks=pytest.mark.integration)])
-def store(request: pytest.FixtureRequest) -> Iterator[CellStore]:
-    opened: CellStore
-    if request.param == "memory":
-        opened = MemoryCellStore()
-    else:
-        address = request.getfixturevalue("services").thrift
-        opened = HBaseCellStore(address, limits=RequestLimits(rows_max=7, request_bytes_max=2_000))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
-def table(store: CellStore) -> Iterator[str]:
-    name = f"contract_{uuid.uuid4().hex[:12]}"
-    store.create_table(name, [Family("f"), Family("g"), Family("latest", versions_max=1)])
-    yield name
-    store.drop_table(name)
-
-
-@pytest.fixture
-def row() -> bytes:
-    """A key below which no other test writes."""
-    return b"row-%08d" % next(_numbers)
+from store.hbase import HBaseCellStore
 
 
 def rows_under(row: bytes, count: int) -> list[bytes]:
@@ -308,74 +275,6 @@ class TestWrites:
     def test_nothing_to_write_is_nothing(self, store: CellStore, table: str) -> None:
         store.put(table, [], 5)
         store.delete(table, [], 5)
-
-
-class TestCompareAndSet:
-    def test_absent_is_none(self, store: CellStore, table: str, row: bytes) -> None:
-        def first_wins(value: bytes) -> object:
-            return store.compare_and_set(table, row, check=b"f:a", expected=None, put=b"f:a", value=value)
-
-        assert (first_wins(b"one"), first_wins(b"two")) == (Applied(), Rejected())
-        assert store.get(table, row, [b"f:a"])[b"f:a"].value == b"one"
-
-    def test_expected_value(self, store: CellStore, table: str, row: bytes) -> None:
-        store.put(table, [RowPut(row, {b"f:a": b"stored"})], 5)
-        for expected, end in ((b"other", Rejected()), (b"stored", Applied())):
-            assert store.compare_and_set(table, row, check=b"f:a", expected=expected, put=b"f:a", value=b"new") == end
-        assert store.get(table, row, [b"f:a"])[b"f:a"].value == b"new"
-
-    def test_expected_value_of_an_absent_cell(self, store: CellStore, table: str, row: bytes) -> None:
-        assert store.compare_and_set(table, row, check=b"f:a", expected=b"x", put=b"f:a", value=b"y") == Rejected()
-        assert store.get(table, row, [b"f"]) == {}
-
-    def test_one_column_checked_another_put(self, store: CellStore, table: str, row: bytes) -> None:
-        store.put(table, [RowPut(row, {b"f:a": b"stored"})], 5)
-        end = store.compare_and_set(table, row, check=b"f:a", expected=b"stored", put=b"g:b", value=b"new")
-        assert end == Applied()
-        assert store.get(table, row, [b"g:b"])[b"g:b"].value == b"new"
-        assert store.versions(table, row, b"f:a", limit=9) == [Cell(b"stored", 5)]
-
-    def test_newest_by_timestamp_is_what_counts(self, store: CellStore, table: str, row: bytes) -> None:
-        store.put(table, [RowPut(row, {b"f:a": b"newest"})], 20)
-        store.put(table, [RowPut(row, {b"f:a": b"written last"})], 10)
-        assert store.compare_and_set(table, row, check=b"f:a", expected=b"newest", put=b"f:b", value=b"1") == Applied()
-
-    def test_timestamp_is_the_stores_or_the_checked_cells(self, store: CellStore, table: str, row: bytes) -> None:
-        far_ahead = 4 * 10**17
-        store.put(table, [RowPut(row, {b"f:a": b"1"})], far_ahead)
-        store.compare_and_set(table, row, check=b"f:a", expected=b"1", put=b"f:a", value=b"2")
-        store.compare_and_set(table, row, check=b"f:b", expected=None, put=b"f:b", value=b"3")
-        assert store.versions(table, row, b"f:a", limit=9) == [Cell(b"2", far_ahead)]
-        assert 10**12 < store.get(table, row, [b"f:b"])[b"f:b"].timestamp < 10**14
-
-    def test_a_newer_cell_of_the_column_put_hides_it(self, store: CellStore, table: str, row: bytes) -> None:
-        store.put(table, [RowPut(row, {b"f:put": b"newer"})], 4 * 10**17)
-        end = store.compare_and_set(table, row, check=b"f:check", expected=None, put=b"f:put", value=b"hidden")
-        assert end == Applied()
-        assert store.get(table, row, [b"f:put"])[b"f:put"].value == b"newer"
-
-    def test_empty_cell_reads_as_absent(self, store: CellStore, table: str, row: bytes) -> None:
-        store.put(table, [RowPut(row, {b"f:a": b""})], 5)
-        assert store.compare_and_set(table, row, check=b"f:a", expected=None, put=b"f:b", value=b"1") == Applied()
-
-    def test_deleted_cell_is_absent(self, store: CellStore, table: str, row: bytes) -> None:
-        store.put(table, [RowPut(row, {b"f:a": b"1"})], 5)
-        store.delete(table, [row], 5)
-        assert store.compare_and_set(table, row, check=b"f:a", expected=None, put=b"f:a", value=b"2") == Applied()
-
-    def test_of_many_at_once_one_wins(self, store: CellStore, table: str, row: bytes) -> None:
-        together = threading.Barrier(6)
-
-        def compete(name: bytes) -> bool:
-            together.wait(timeout=30)
-            end = store.compare_and_set(table, row, check=b"f:a", expected=None, put=b"f:a", value=name)
-            return end == Applied()
-
-        names = [b"writer %d" % number for number in range(6)]
-        with ThreadPoolExecutor(6) as pool:
-            won = dict(zip(names, pool.map(compete, names), strict=True))
-        winner = store.get(table, row, [b"f:a"])[b"f:a"].value
-        assert [name for name, applied in won.items() if applied] == [winner]
 
 
 class TestBadArguments:

@@ -27,15 +27,26 @@ WITHOUT_INPUT_OR_OUTPUT = {
     "client": ["cells", "ranges", "visibility", "write_buffer"],
     "commit_table": ["layout", "outcomes", "rule", "timestamps"],
     "lease": ["records", "rules"],
+    "client/spark": ["codecs", "column_types", "mapping", "options", "splitting"],
     "tso": ["conflict_map", "oracle", "timestamp_range", "watermark"],
     "wire": ["columns", "frames", "message", "messages", "service"],
 }
 """The rules: values and time come in, decisions come out."""
 
 INPUT_OR_OUTPUT = {
-    "asyncio", "concurrent", "happybase", "kazoo", "os", "random", "select", "selectors", "socket", "subprocess", "threading",
+    "asyncio",
+    "concurrent",
+    "happybase",
+    "kazoo",
+    "os",
+    "random",
+    "select",
+    "selectors",
+    "socket",
+    "subprocess",
+    "threading",
     "time",
-}  # fmt: skip
+}
 
 
 def files(room: str) -> list[Path]:

@@ -16,7 +16,7 @@ from client.cells import TOMBSTONE
 from client.reading import SnapshotReader
 from client.resolver import OutcomeCache, Resolver, Site
 from client.visibility import NOT_COMMITTED, View
-from commit_table import CommitTable, Committed
+from commit_table import CommitTable, Committed, Outcome
 from store import Family, KeyRange, RowPut
 from store.faults import Fault, FaultyCellStore
 
@@ -186,3 +186,17 @@ def test_many_invisible_versions_on_top_of_a_visible_one(world: World) -> None:
     for start in range(2_200, 2_300):
         world.store.put(TABLE, [RowPut(b"r1", {b"f:a": b"never"})], start)
     assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"2100"}
+
+
+def test_a_commit_that_was_shadowed_and_vacuumed_between_the_questions_is_found(world: World) -> None:
+    """Recorded, shadowed and its record dropped, all after the reader had found nothing: the last look finds it."""
+    late = Writer(1_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=False, marked="all")
+    world.store.put(TABLE, [RowPut(b"r1", {b"f:a": late.value()})], late.start)
+    resolve = world.commits.resolve
+
+    def fence_too_late(start_timestamp: int, fence: int) -> Outcome:
+        world.resolver.write_shadows([Site(TABLE, b"r1", b"f")], late.start, late.start + 5)
+        return resolve(start_timestamp, fence)
+
+    world.commits.resolve = fence_too_late  # type: ignore[method-assign]
+    assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"1100"}

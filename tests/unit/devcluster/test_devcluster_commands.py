@@ -124,6 +124,15 @@ def test_a_server_that_dies_shows_its_log_and_leaves_nothing(programs: Program, 
 
 
 @pytest.mark.usefixtures("no_jars")
+def test_a_master_that_gives_up_in_a_living_jvm_is_not_waited_for(programs: Program, tmp_path: Path) -> None:
+    log = "[argument.partition('=')[2] for argument in sys.argv if argument.startswith('-Dpythia.log=')][0]"
+    text = "'***** ABORTING master m: the reason *****\\n' + 'much else\\n' * 50"
+    programs("java", JAVA + f"import time\npathlib.Path({log}).write_text({text})\ntime.sleep(600)")
+    with pytest.raises(StartFailed, match=r"ABORTING master m: the reason"):
+        cluster.up(ClusterSettings(tmp_path / "cluster"))
+
+
+@pytest.mark.usefixtures("no_jars")
 def test_a_server_that_finds_the_disk_full_says_so(programs: Program, tmp_path: Path) -> None:
     programs("java", JAVA + "print('java.io.IOException: No space left on device'); sys.exit(1)")
     with pytest.raises(DiskFull, match="make room"):

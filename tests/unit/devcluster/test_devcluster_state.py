@@ -141,12 +141,12 @@ def test_a_process_is_ended_only_while_it_is_ours(tmp_path: Path) -> None:
         for stranger, its_mark in strangers:
             assert not processes.is_alive(stranger, its_mark)
             processes.send(stranger, its_mark, signal.SIGKILL)
-            assert processes.wait_gone(stranger, its_mark, 0.0)
+        assert processes.wait_gone(ProcessRecord(record.pid, record.start_ticks + 1), 0.0)
         assert processes.is_alive(record, mark)
-        assert not processes.wait_gone(record, mark, 0.0)
+        assert not processes.wait_gone(record, 0.0)
     finally:
         processes.send(record, mark, signal.SIGKILL)
-        assert processes.wait_gone(record, mark, 30.0)
+        assert processes.wait_gone(record, 30.0)
     assert processes.find_marked(mark) == ()
     processes.send(record, mark, signal.SIGKILL)
-    assert processes.wait_gone(record, mark, 0.0)
+    assert processes.wait_gone(record, 0.0)

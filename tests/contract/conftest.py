@@ -1,0 +1,40 @@
+"""The stores of the contract: the twin and real HBase, each with one table that a module's tests share."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from store import CellStore, Family, MemoryCellStore
+from store.hbase import HBaseCellStore, RequestLimits
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module", params=["memory", pytest.param("hbase", marks=pytest.mark.integration)])
+def store(request: pytest.FixtureRequest) -> Iterator[CellStore]:
+    opened: CellStore
+    if request.param == "memory":
+        opened = MemoryCellStore()
+    else:
+        address = request.getfixturevalue("services").thrift
+        opened = HBaseCellStore(address, limits=RequestLimits(rows_max=7, request_bytes_max=2_000))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def table(store: CellStore) -> Iterator[str]:
+    name = f"contract_{uuid.uuid4().hex[:12]}"
+    store.create_table(name, [Family("f"), Family("g"), Family("latest", versions_max=1)])
+    yield name
+    store.drop_table(name)
+
+
+@pytest.fixture
+def row() -> bytes:
+    """A key below which no other test writes."""
+    return b"row-%08d" % next(_numbers)

@@ -1,0 +1,156 @@
+"""A gateway of our own that speaks real Thrift, and fails as told.
+
+Request by request it can hang up before it acts or after, fall silent, talk rubbish, or raise an error of the gateway's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import happybase  # noqa: F401 — loads the module Hbase_thrift
+from Hbase_thrift import Hbase, TCell, TRowResult
+from thriftpy2.protocol import TBinaryProtocol
+from thriftpy2.thrift import TProcessor
+from thriftpy2.transport import TBufferedTransport, TSocket, TTransportException
+
+from store.hbase.thrift_types import IllegalArgument, TScan
+
+HANG_UP, HANG_UP_AFTER, SILENCE, RUBBISH = "hang up", "hang up after", "silence", "rubbish"
+Fate = str | Exception | None
+
+_socket: Any = TSocket
+_transport: Any = TBufferedTransport
+_protocol: Any = TBinaryProtocol
+
+
+class Methods:
+    """The gateway's methods; ``asked`` is what reached them."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.tables: dict[bytes, list[bytes]] = {}
+        self._scanners: dict[int, Iterator[bytes]] = {}
+        self._numbers = itertools.count()
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def method(*_: object) -> object:
+            self.asked.append(name)
+            return {"checkAndPut": True}.get(name, [])
+
+        return method
+
+    def getRowWithColumnsTs(self, *_: object) -> list[TRowResult]:  # noqa: N802
+        self.asked.append("get")
+        return [TRowResult(row=b"r", columns={b"f:a": TCell(value=b"1", timestamp=5)})]
+
+    def scannerOpenWithScan(self, table: bytes, scan: TScan, *_: object) -> int:  # noqa: N802
+        number = next(self._numbers)
+        self._scanners[number] = iter([row for row in self.tables[table] if row >= scan.startRow])
+        return number
+
+    def scannerGetList(self, number: int, count: int) -> list[TRowResult]:  # noqa: N802
+        if number not in self._scanners:
+            raise IllegalArgument(message=b"scanner ID is invalid")
+        rows = itertools.islice(self._scanners[number], count)
+        return [TRowResult(row=row, columns={b"f:a": TCell(value=row, timestamp=5)}) for row in rows]
+
+    def scannerClose(self, number: int) -> None:  # noqa: N802
+        del self._scanners[number]
+
+    def forget_scanners(self) -> None:
+        self._scanners.clear()
+
+    def open_scanners(self) -> int:
+        return len(self._scanners)
+
+
+class FakeGateway:
+    """Serves ``methods`` on a port of 127.0.0.1 until stopped; ``start`` serves the same port anew."""
+
+    def __init__(self) -> None:
+        self.methods = Methods()
+        self.fates: deque[Fate] = deque()
+        self.connections = 0
+        self.port = 0
+        self._threads: list[threading.Thread] = []
+        self._sockets: list[socket.socket] = []
+        self.start()
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        self._stopped = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self.port = self._listener.getsockname()[1]
+        self._run(self._accept, self._listener)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        for each in (self._listener, *self._sockets):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+        for thread in self._threads:
+            thread.join(timeout=30)
+        self._threads.clear()
+        self._sockets.clear()
+
+    def restart(self) -> None:
+        """Stop and start with nothing remembered; scanners are numbered from 0 again."""
+        tables = self.methods.tables
+        self.stop()
+        self.methods = Methods()
+        self.methods.tables = tables
+        self.start()
+
+    def _run(self, work: Callable[[socket.socket], None], argument: socket.socket) -> None:
+        thread = threading.Thread(target=work, args=(argument,), daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self, listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                accepted, _ = listener.accept()
+                self.connections += 1
+                self._sockets.append(accepted)
+                self._run(self._serve, accepted)
+
+    def _serve(self, accepted: socket.socket) -> None:
+        protocol = _protocol(_transport(_socket(sock=accepted)), decode_response=False)
+        processor = TProcessor(Hbase, self.methods)
+        with contextlib.suppress(OSError, TTransportException):
+            while self._answer(processor, protocol, accepted):
+                pass
+        accepted.close()
+
+    def _answer(self, processor: TProcessor, protocol: Any, accepted: socket.socket) -> bool:
+        name, number, result, call = processor.process_in(protocol)
+        fate = self.fates.popleft() if self.fates else None
+        if fate == HANG_UP or call is None:
+            return False
+        if fate == SILENCE:
+            self._stopped.wait(timeout=60)
+            return False
+        if fate == RUBBISH:
+            accepted.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            return False
+        try:
+            if isinstance(fate, Exception):
+                self.methods.asked.append(name)
+                raise fate
+            result.success = call()
+        except Exception as error:
+            processor.handle_exception(error, result)
+        if fate == HANG_UP_AFTER:
+            return False
+        processor.send_result(protocol, name, result, number)
+        return True

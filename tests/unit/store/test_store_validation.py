@@ -1,0 +1,89 @@
+"""What no adapter ever sees."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store import ROW_KEY_BYTES_MAX, Family, InvalidCell, RowPut, validation
+
+families = st.sampled_from([b"f", b"g", b"h"])
+columns = st.builds(lambda family, qualifier: family + b":" + qualifier, families, st.binary(max_size=2))
+
+
+@pytest.mark.parametrize("name", ["t", "T_1", "a.b-c", "space:t", "0", "x" * 200])
+def test_table_names_that_hbase_takes(name: str) -> None:
+    validation.check_table(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".t", "-t", "a b", "a/b", "../t", "ns:", ":t", "a:b:c", "é", "t\n", "t\x00", "x" * 201, "ns.a:t"]
+)
+def test_table_names_that_it_does_not(name: str) -> None:
+    with pytest.raises(InvalidCell, match="a table name"):
+        validation.check_table(name)
+
+
+@pytest.mark.parametrize(
+    "given_families",
+    [[], [Family("")], [Family("a:b")], [Family(".f")], [Family("f"), Family("f", 3)], [Family("f", 0)], [Family("é")]],
+)
+def test_families_that_make_no_table(given_families: list[Family]) -> None:
+    with pytest.raises(InvalidCell):
+        validation.check_families(given_families)
+
+
+@given(st.binary(max_size=40))
+def test_a_column_is_one_that_names_a_family(column: bytes) -> None:
+    family, colon, _ = column.partition(b":")
+    if family and colon:
+        validation.check_column(column)
+    else:
+        with pytest.raises(InvalidCell, match="family:qualifier"):
+            validation.check_column(column)
+
+
+@given(st.lists(families | columns, min_size=1, max_size=8))
+def test_a_choice_means_the_same_without_doubles(choices: list[bytes]) -> None:
+    kept = validation.chosen(choices)
+    assert len(set(kept)) == len(kept)
+    assert set(kept) <= set(choices)
+    whole = {choice for choice in kept if b":" not in choice}
+    assert whole == {choice for choice in choices if b":" not in choice}
+    assert not any(b":" in choice and validation.family_of(choice) in whole for choice in kept)
+    assert all(choice in kept or validation.family_of(choice) in whole for choice in choices)
+
+
+@pytest.mark.parametrize("row", [b"", b"x" * (ROW_KEY_BYTES_MAX + 1), "text", None, 7, bytearray(b"r")])
+def test_rows_that_are_none(row: object) -> None:
+    with pytest.raises(InvalidCell, match="a row key is 1 to"):
+        validation.check_row(row)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("put", "text"),
+    [
+        (RowPut(b"r", {}), "no columns"),
+        (RowPut(b"r", {b"f": b"1"}), "family:qualifier"),
+        (RowPut(b"r", {b"f:" + b"q" * 32_000: b"1"}), "a column is at most"),
+        (RowPut(b"r", {b"f:a": b"x" * (validation.VALUE_BYTES_MAX + 1)}), "a value is at most"),
+        (RowPut(b"r", {b"f:a": "text"}), "a value is at most .* not a str"),  # type: ignore[dict-item]
+        (RowPut(b"r", {b"f:%d" % number: b"x" * validation.VALUE_BYTES_MAX for number in range(7)}), "in several"),
+    ],
+)
+def test_puts_that_cannot_be_held(put: RowPut, text: str) -> None:
+    with pytest.raises(InvalidCell, match=text):
+        validation.check_puts([RowPut(b"good", {b"f:a": b"1"}), put], 5)
+
+
+def test_the_largest_cell_fits_into_hbases_limit() -> None:
+    overhead = 64
+    largest = ROW_KEY_BYTES_MAX + validation.COLUMN_BYTES_MAX + validation.VALUE_BYTES_MAX + overhead
+    assert largest <= 10 * 2**20
+
+
+def test_an_error_shows_little_of_a_huge_argument() -> None:
+    with pytest.raises(InvalidCell) as caught:
+        validation.check_column(b"x" * 10**6)
+    assert len(str(caught.value)) < 300

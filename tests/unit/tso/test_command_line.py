@@ -1,0 +1,111 @@
+"""The command line: what a person sees, also when something is wrong."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from tso import command_line, commands
+
+
+def entry(name: str, value: str) -> EntryPoint:
+    return EntryPoint(name, value, command_line.GROUP)
+
+
+ENTRIES = [
+    entry("ts", "tso.commands:ts"),
+    entry("demo", "no_such_package.commands:demo"),
+    entry("odd", "tso.commands:json"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def entries(*, group: str, name: str | None = None) -> list[EntryPoint]:
+        assert group == command_line.GROUP
+        return [found for found in ENTRIES if name in (None, found.name)]
+
+    monkeypatch.setattr(command_line, "entry_points", entries)
+
+
+def invoke(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(command_line.main, arguments)
+    return result.exit_code, result.output
+
+
+def test_commands_of_the_rooms_are_found() -> None:
+    assert invoke("ts", "decode", str(1000 << 18 | 5)) == (
+        0,
+        "1970-01-01T00:00:01.000+00:00  milliseconds 1000  counter 5\n",
+    )
+
+
+def test_help_lists_all_commands_and_survives_a_broken_one() -> None:
+    code, output = invoke("--help")
+    assert code == 0
+    assert "decode" in output
+    assert "demo" in output
+    assert "not available" in output
+
+
+@pytest.mark.parametrize("arguments", [("demo",), ("demo", "run", "--fast"), ("demo", "--help")])
+def test_a_command_whose_packages_are_missing_says_so_when_it_is_used(arguments: tuple[str, ...]) -> None:
+    code, output = invoke(*arguments)
+    assert code == 1
+    assert "no_such_package" in output
+    assert "pip install 'pythia-tso[demo]'" in output
+
+
+def test_an_entry_point_that_is_no_command_is_told() -> None:
+    code, output = invoke("odd")
+    assert code == 1
+    assert "no command" in output
+
+
+def test_an_unknown_command_is_told() -> None:
+    code, output = invoke("nothing")
+    assert code == 2
+    assert "No such command" in output
+
+
+@pytest.mark.parametrize("timestamp", [str(2**63), "x", "1.5"])
+def test_a_timestamp_that_is_none_is_told(timestamp: str) -> None:
+    code, output = invoke("ts", "decode", timestamp)
+    assert code != 0
+    assert "Error" in output
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        (("--listen", "nowhere"), "host:port"),
+        (("--lease-ms", "1"), "lease_ms"),
+        (("--limit", "speed=9"), "there is no limit"),
+        (("--listen", "0.0.0.0:1"), "advertise"),
+    ],
+)
+def test_wrong_options_of_serve_are_told_in_one_line(option: tuple[str, str], reason: str) -> None:
+    result = CliRunner().invoke(commands.tso, ["serve", "--zookeeper", "z:1", "--thrift", "t:1", *option])
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: ")
+    assert reason in result.output
+
+
+def test_serve_names_its_environment_variables_and_limits() -> None:
+    output = CliRunner().invoke(commands.tso, ["serve", "--help"]).output
+    for text in ("PYTHIA_ZOOKEEPER", "PYTHIA_THRIFT", "PYTHIA_LEASE_MS", "2000", "conflict_map_cells_max=2000000"):
+        assert text in output
+
+
+def test_options_come_from_the_environment() -> None:
+    environment = {"PYTHIA_ZOOKEEPER": "z:1", "PYTHIA_THRIFT": "t:1", "PYTHIA_LIMITS": "speed=9"}
+    result = CliRunner().invoke(commands.tso, ["serve"], env=environment)
+    assert "there is no limit 'speed'" in result.output
+
+
+def test_the_groups_are_click_groups() -> None:
+    assert isinstance(commands.tso, click.Group)
+    assert sorted(commands.tso.commands) == ["serve", "status"]

@@ -1,0 +1,228 @@
+"""Whole processes: who is primary, how it changes hands, and that nothing remembered crosses an epoch."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from commit_table import CommitTable, Undecided, table_name
+from lease import ZnodePaths
+from lease.coordinator import SetData
+from lease.memory import MemoryCoordinator
+from store import StoreUnavailable
+from store.faults import Fault
+from tso import commands
+from wire import BeginReply, BeginRequest, CommitReply, CommitRequest, NotPrimary, Reason, StatusReply, StatusRequest
+
+if TYPE_CHECKING:
+    from tests.unit.tso.conftest import Caller, House, RunHouse
+
+
+def commit_request(begun: BeginReply, cell: int) -> CommitRequest:
+    starts, snapshots = np.array([begun.first_start_timestamp]), np.array([begun.snapshot])
+    return CommitRequest(starts, snapshots, np.array([0, 1]), np.array([cell], "<u8"))
+
+
+async def begin(caller: Caller) -> BeginReply:
+    begun = await caller.ask(BeginRequest(1))
+    assert isinstance(begun, BeginReply)
+    return begun
+
+
+async def commit(caller: Caller, begun: BeginReply, cell: int) -> Reason:
+    reply = await caller.ask(commit_request(begun, cell))
+    assert isinstance(reply, CommitReply)
+    return Reason(int(reply.reasons[0]))
+
+
+def test_a_process_that_is_stopped_hands_over_to_the_standby(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        epoch = await house.until_primary("a")
+        await house.start("b")
+        caller = await house.call("a")
+        begun = await begin(caller)
+        assert await commit(caller, begun, 1) is Reason.COMMITTED
+        assert await house.stop("a") == 0
+        assert await caller.receive() is None
+        later = await house.until_primary("b")
+        assert later > begun.first_start_timestamp > epoch
+        after = await begin(await house.call("b"))
+        assert after.snapshot >= later
+        assert house.lines["a"][1:] == [f"primary, epoch {epoch}", "standby"]
+        await house.until(lambda: house.lines["b"][1:] == [f"primary, epoch {later}"])
+
+    run_house(scenario)
+
+
+def test_nothing_remembered_crosses_an_epoch(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        first = await house.start_primary("a")
+        caller = await house.call("a")
+        old = await begin(caller)
+        first_pipeline = first.server.pipeline
+        assert first_pipeline is not None
+        await asyncio.to_thread(first_pipeline._on_deposed, "the test says so")
+        await house.until(lambda: first.server.pipeline not in (first_pipeline, None))
+        assert await house.until_primary("a") > old.epoch
+        assert await commit(caller, old, 1) is Reason.TOO_OLD
+        assert await commit(caller, await begin(caller), 1) is Reason.COMMITTED
+
+    run_house(scenario)
+
+
+def test_a_primary_cut_off_from_the_coordinator_stops_and_the_standby_takes_over(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a", lease_ms=200)
+        await house.start("b", lease_ms=200)
+        caller = await house.call("a")
+        begun = await begin(caller)
+        house.coordinators["a"].unreachable = True
+        assert await house.until_primary("b") > begun.epoch
+        await house.until(lambda: house.processes["a"].server.pipeline is None)
+        assert await caller.ask(commit_request(begun, 1)) == NotPrimary()
+        house.coordinators["a"].unreachable = False
+        server = house.processes["a"].server
+        await house.until(lambda: server.not_primary.primary_address == house.processes["b"].server.address)
+
+    run_house(scenario)
+
+
+def test_a_primary_that_cannot_write_gives_the_lease_up_unanswered(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a", persist_retry_ms_max=1)
+        caller = await house.call("a")
+        begun = await begin(caller)
+        house.store.plan("put", *[Fault.LOST] * 50)
+        caller.send(commit_request(begun, 1))
+        assert await caller.receive() is None, "an answer was given for a commit that is not in the table"
+        assert CommitTable(house.store, table_name("/pythia")).outcome(begun.first_start_timestamp) == Undecided()
+        await house.until(lambda: house.lines["a"].count("standby") == 1)
+        assert await house.until_primary("a") > begun.epoch, "the store works again, so may it serve again"
+
+    run_house(scenario)
+
+
+def test_a_process_without_its_store_stays_standby_and_names_the_primary(
+    run_house: RunHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        tries = 0
+
+        def unavailable() -> list[str]:
+            nonlocal tries
+            tries += 1
+            raise StoreUnavailable("the gateway is gone")
+
+        monkeypatch.setattr(house.store, "table_names", unavailable)
+        standby = await house.start("b", lease_ms=100)
+        expected = house.processes["a"].server.address
+        await house.until(lambda: standby.server.not_primary.primary_address == expected)
+        await house.stop("a")
+        seen = tries
+        await house.until(lambda: tries > seen + 1)
+        assert standby.server.pipeline is None, "it took the lease although it could not serve"
+        monkeypatch.undo()
+        await house.until_primary("b")
+
+    run_house(scenario)
+
+
+def test_stopping_finishes_what_is_under_way(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        caller = await house.call("a")
+        begun = await begin(caller)
+        caller.send(commit_request(begun, 1))
+        await caller.writer.drain()
+        await house.until(lambda: house.processes["a"].server.status().commits == 1)
+        assert await house.stop("a") == 0
+        received = await caller.receive()
+        assert received is not None
+        assert isinstance(received[1], CommitReply)
+        assert await caller.receive() is None
+
+    run_house(scenario)
+
+
+def test_a_lease_record_that_cannot_be_read_is_never_taken_over(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        await house.stop("a")
+        operator = MemoryCoordinator(house.tree)
+        operator.commit([SetData(ZnodePaths().lease, b"rubbish", None)], timeout_ms=1)
+        await house.start("b", lease_ms=100)
+        caller = await house.call("b")
+        for _ in range(3):
+            assert await caller.ask(BeginRequest(1)) == NotPrimary()
+        assert house.lines["b"] == [f"serving on {house.processes['b'].server.address} as standby"]
+
+    run_house(scenario)
+
+
+def test_an_unexpected_failure_of_the_lease_thread_ends_the_process(
+    run_house: RunHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(house: House) -> None:
+        await house.start("a")
+
+        def defect(*_: object, **__: object) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(house.coordinators["a"], "read", defect)
+        monkeypatch.setattr(house.coordinators["a"], "commit", defect)
+        assert await house.running["a"] == 1
+
+    run_house(scenario)
+
+
+def test_status_shows_every_member_and_fails_without_a_primary(
+    run_house: RunHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(house: House) -> None:
+        monkeypatch.setattr(commands, "ZooKeeperCoordinator", lambda _: MemoryCoordinator(house.tree))
+        arguments = ["status", "--zookeeper", "unused:1"]
+        empty = await asyncio.to_thread(CliRunner().invoke, commands.tso, arguments)
+        assert empty.exit_code == 1
+        assert "No oracle process" in empty.output
+        await house.start_primary("a")
+        await house.start("b")
+        await house.until(lambda: house.processes["b"].server.not_primary != NotPrimary())
+        table = await asyncio.to_thread(CliRunner().invoke, commands.tso, arguments)
+        assert table.exit_code == 0, table.output
+        assert "primary" in table.output
+        result = await asyncio.to_thread(CliRunner().invoke, commands.tso, [*arguments, "--json"])
+        members = json.loads(result.output)["members"]
+        assert [(member["holder"], member["role"]) for member in members] == [("a", "primary"), ("b", "standby")]
+        assert members[0]["epoch"] == await house.until_primary("a")
+
+    run_house(scenario)
+
+
+def test_status_names_a_member_that_does_not_answer(run_house: RunHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        await house.processes["a"].server.close()
+        monkeypatch.setattr(commands, "ZooKeeperCoordinator", lambda _: MemoryCoordinator(house.tree))
+        result = await asyncio.to_thread(CliRunner().invoke, commands.tso, ["status", "--zookeeper", "unused:1"])
+        assert result.exit_code == 1
+        assert "silent" in result.output
+
+    run_house(scenario)
+
+
+def test_status_is_answered_while_the_process_is_standby(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        await house.start("b")
+        status = await (await house.call("b")).ask(StatusRequest())
+        assert isinstance(status, StatusReply)
+        assert status.epoch == 0
+
+    run_house(scenario)
