@@ -21,6 +21,9 @@ from demo.tables import FLIGHTS, TableNames, read_summary, scan_frame
 QUICK_CHECKS: Final = 5
 """After each full check."""
 
+PAUSE_SECONDS: Final = 0.2
+"""Before each quick check: on small tables the reader would else take the processor from those it watches."""
+
 
 class Reader:
     """Checks one snapshot after the other."""
@@ -37,6 +40,7 @@ class Reader:
             if not self.full_check() or last:
                 return
             for _ in range(QUICK_CHECKS):
+                finish.wait(PAUSE_SECONDS)
                 if not self.quick_check():
                     return
 

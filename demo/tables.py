@@ -5,21 +5,20 @@ The mappings are made here once and kept in the catalog; every process afterward
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, Protocol
 
 import pandas as pd
 import pyarrow as pa
 
-from client import Snapshot, Transaction
 from client.cells import decode_value, is_reserved
 from client.spark import KeyColumn, TableMapping, ValueColumn
 from client.spark.codecs import RowDecoder, RowEncoder
 from client.spark.reader import arrow_schema
 from demo.flights import KEY
-from demo.summaries import MEASURES, SUMMARIES, Measures, Summary, Totals
+from demo.summaries import MEASURES, Measures, Summary, Totals
 
 FLIGHTS: Final = "flights"
 REFERENCE_KEYS: Final = {
@@ -43,6 +42,22 @@ _TYPES: Final = {
 }
 
 
+class Readable(Protocol):
+    """A snapshot or a transaction."""
+
+    def scan(self, table: str, *, columns: Sequence[bytes] | None) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+        """See ``client.Snapshot``."""
+        ...
+
+
+class Writable(Protocol):
+    """A transaction."""
+
+    def put(self, table: str, row: bytes, values: Mapping[bytes, bytes]) -> None:
+        """See ``client.Transaction``."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class TableNames:
     """Where the tables are: ``prefix`` keeps two demos on one cluster apart."""
@@ -52,10 +67,6 @@ class TableNames:
     def of(self, name: str) -> str:
         """The table's name in HBase."""
         return f"{self.prefix}{name}"
-
-    def all(self) -> list[str]:
-        """Every table of the demo."""
-        return [self.of(name) for name in (FLIGHTS, *(summary.name for summary in SUMMARIES), *REFERENCE_KEYS)]
 
 
 def mapping_of_frame(table: str, frame: pd.DataFrame, key: Sequence[str]) -> TableMapping:
@@ -83,7 +94,7 @@ def _spark_type(dtype: object) -> str:
     return "timestamp" if name.startswith("datetime64") else _TYPES[name]
 
 
-def scan_frame(view: Snapshot | Transaction, mapping: TableMapping, names: Sequence[str]) -> pd.DataFrame:
+def scan_frame(view: Readable, mapping: TableMapping, names: Sequence[str]) -> pd.DataFrame:
     """These columns of every row that a snapshot or transaction sees."""
     schema = arrow_schema(mapping.to_struct(names))
     decoder = RowDecoder(mapping, schema)
@@ -96,7 +107,7 @@ def scan_frame(view: Snapshot | Transaction, mapping: TableMapping, names: Seque
     return frame
 
 
-def read_summary(view: Snapshot | Transaction, mapping: TableMapping, summary: Summary) -> Totals:
+def read_summary(view: Readable, mapping: TableMapping, summary: Summary) -> Totals:
     """A summary as a snapshot or transaction sees it."""
     return totals_of_frame(scan_frame(view, mapping, (*summary.keys, *MEASURES)), summary)
 
@@ -118,14 +129,14 @@ def arrow_table(mapping: TableMapping, frame: pd.DataFrame) -> pa.Table:
     return pa.Table.from_pandas(frame, schema=arrow_schema(mapping.to_struct()), preserve_index=False)
 
 
-def put_frame(transaction: Transaction, mapping: TableMapping, frame: pd.DataFrame) -> None:
+def put_frame(transaction: Writable, mapping: TableMapping, frame: pd.DataFrame) -> None:
     """Write each row of a DataFrame through the client library."""
     for row, columns in _encoded(mapping, frame):
         transaction.put(mapping.table, row, columns)
 
 
 def _encoded(mapping: TableMapping, frame: pd.DataFrame) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
-    (batch,) = arrow_table(mapping, frame).combine_chunks().to_batches()
-    for row, stored in RowEncoder(mapping).encode(batch):
-        decoded = {column: decode_value(value) for column, value in stored.items() if not is_reserved(column)}
-        yield row, {column: value for column, value in decoded.items() if value is not None}
+    for batch in arrow_table(mapping, frame).to_batches():
+        for row, stored in RowEncoder(mapping).encode(batch):
+            decoded = {column: decode_value(value) for column, value in stored.items() if not is_reserved(column)}
+            yield row, {column: value for column, value in decoded.items() if value is not None}

@@ -64,9 +64,7 @@ class Tenure:
     def is_held(self) -> bool:
         """Whether this process may serve, by its monotonic clock alone: no I/O. False is final."""
         with self._state:
-            if not self._ended and self._registry.monotonic_ms() >= self._valid_until_ms:
-                self._ended = True
-            return not self._ended
+            return not self._ended and self._registry.monotonic_ms() < self._valid_until_ms
 
     def renew(self, *, reached: int = 0) -> bool:
         """Re-assert the lease, and move the ceiling up when less than half of ``ceiling_ahead_ms`` is left.
@@ -151,6 +149,7 @@ class Tenure:
 
     def _confirm(self, sent_ms: float, lease_version: int, epoch: StoredEpoch) -> None:
         with self._state:
+            # Nobody may have been told "not held" before the deadline moves: the clock is read under the same lock.
             if self._registry.monotonic_ms() >= self._valid_until_ms:
                 self._ended = True
             self._valid_until_ms = max(self._valid_until_ms, valid_until_ms(sent_ms, self._registry.settings))

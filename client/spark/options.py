@@ -18,6 +18,8 @@ from client.spark.errors import InvalidOption
 CONNECTION_OPTIONS: Final = ("zookeeper", "thrift", "root")
 _JOB_OPTIONS: Final = ("table", "transaction", "snapshot", "columns", "min_partitions", "batch_rows")
 KNOWN_OPTIONS: Final = (*_JOB_OPTIONS, *CONNECTION_OPTIONS)
+_SPARKS_OWN: Final = "path"
+"""``CREATE TABLE ... USING`` adds the warehouse directory of the catalog table, which means nothing here."""
 
 MIN_PARTITIONS: Final = 4
 BATCH_ROWS: Final = 2_000
@@ -47,14 +49,14 @@ def parse(options: Mapping[str, str], connection: Mapping[str, str]) -> SourceOp
 
     Raises ``InvalidOption``, or ``InvalidRequest`` for a handle that cannot be read.
     """
-    given = {name.lower(): value for name, value in options.items()}
+    given = {name.lower(): value for name, value in options.items() if name.lower() != _SPARKS_OWN}
     unknown = sorted(set(given) - set(KNOWN_OPTIONS))
     if unknown:
         raise InvalidOption(f"unknown option {', '.join(unknown)}; the options are {', '.join(KNOWN_OPTIONS)}")
     if not given.get("table"):
         raise InvalidOption(
-            "the option 'table' is missing. Spark does not pass the options of a catalog table on: use "
-            ".option('table', ...), a temporary view with OPTIONS, or SELECT ... FROM t WITH (table = '...')"
+            "the option 'table' is missing: use .option('table', ...), a temporary view with OPTIONS, or, since Spark "
+            "does not pass the options of a catalog table on, SELECT ... FROM t WITH (table = '...')"
         )
     if "transaction" in given and "snapshot" in given:
         raise InvalidOption("give either 'transaction' or 'snapshot': a transaction has a snapshot of its own")

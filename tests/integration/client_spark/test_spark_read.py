@@ -192,10 +192,19 @@ def test_an_empty_table_is_an_empty_dataframe(spark: SparkSession, counts: str) 
     assert data.collect() == []
 
 
-def test_a_temporary_view_reads_the_table(spark: SparkSession, counts: str) -> None:
-    save(spark.range(4).selectExpr("id AS k", "id * 2 AS v"), counts)
+def test_sql_reads_and_inserts_through_a_temporary_view(spark: SparkSession, counts: str) -> None:
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW view_of_counts USING pythia OPTIONS (table '{counts}')")
+    spark.sql("INSERT INTO view_of_counts SELECT id, id * 2 FROM range(4)")
     assert spark.sql("SELECT SUM(v) FROM view_of_counts WHERE k > 1").collect() == [(10,)]
+
+
+def test_sql_names_the_table_of_a_catalog_table_in_each_statement(spark: SparkSession, counts: str) -> None:
+    spark.sql(f"CREATE TABLE catalog_counts USING pythia OPTIONS (table '{counts}')")
+    spark.sql(f"INSERT INTO catalog_counts WITH (table = '{counts}') VALUES (1, 2)")
+    assert spark.sql(f"SELECT * FROM catalog_counts WITH (table = '{counts}')").collect() == [(1, 2)]
+    with pytest.raises(PySparkException, match="the option 'table' is missing"):
+        spark.sql("SELECT * FROM catalog_counts").collect()
+    spark.sql("DROP TABLE catalog_counts")
 
 
 def test_foreign_bytes_are_named(spark: SparkSession, manager: TransactionManager, counts: str) -> None:

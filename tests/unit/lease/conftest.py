@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -17,12 +18,19 @@ ROOT = "/team/pythia"
 
 
 class Client(MemoryCoordinator):
-    """The twin with hooks right before a write takes place, and before its answer comes back."""
+    """The twin with hooks right before a request takes place, and before a write's answer comes back."""
 
     def __init__(self, tree: MemoryTree) -> None:
         super().__init__(tree)
+        self.before_read: Callable[[], None] = lambda: None
         self.before_write: Callable[[], None] = lambda: None
         self.after_write: Callable[[], None] = lambda: None
+
+    def read(
+        self, path: str, *, timeout_ms: float, synced: bool = False, changed: threading.Event | None = None
+    ) -> Node | None:
+        self.before_read()
+        return super().read(path, timeout_ms=timeout_ms, synced=synced, changed=changed)
 
     def commit(self, operations: Sequence[Operation], *, timeout_ms: float) -> CompareAndSet:
         self.before_write()

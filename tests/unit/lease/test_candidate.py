@@ -64,6 +64,20 @@ def test_a_standby_takes_over_after_a_full_lease_and_not_before(site: Installati
     assert not first.renew()
 
 
+def test_the_wait_counts_from_after_the_write_was_seen(site: Installation) -> None:
+    """The read is sent, then held up; the lease is renewed, and only then read."""
+    (one, _), (other, client) = site.candidate("a"), site.candidate("b")
+    tenure = site.held(one)
+
+    def slow_read() -> None:
+        client.before_read = lambda: None
+        site.advance(500)
+        assert tenure.renew()
+
+    client.before_read = slow_read
+    assert site.waiting(other).wait_ms == 1000
+
+
 def test_a_renewal_starts_the_standbys_wait_again(site: Installation) -> None:
     (one, _), (other, _) = site.candidate("a"), site.candidate("b")
     tenure = site.held(one)

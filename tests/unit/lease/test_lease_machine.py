@@ -65,6 +65,7 @@ class Process:
     def restart(self) -> None:
         """Forget everything, as after a crash; what is on its way stays on its way."""
         self.tenure: Tenure | None = None
+        self._wait_ms = 0.0
         self.client = InterruptedCoordinator(self._world.tree, self._world.interrupt)
         self.clients.append(self.client)
         self._candidate = Candidate(
@@ -87,6 +88,14 @@ class Process:
             if isinstance(outcome, Tenure):
                 self.tenure = outcome
                 self._world.tenures.append(outcome)
+            else:
+                self._wait_ms = outcome.wait_ms
+
+    def wait_and_attempt(self) -> None:
+        """Try again at the very first moment at which it may succeed."""
+        if not self.is_held():
+            self._world.true_ms += self._wait_ms / self._rate
+            self.attempt()
 
     def renew(self, share: float) -> None:
         if self.tenure is not None:
@@ -107,6 +116,7 @@ SHORT_MS = st.sampled_from([1, 100, 250, 490, 875, 999, 1000, 1001])
 STEPS = st.one_of(
     st.tuples(st.just("advance"), SHORT_MS),
     st.tuples(st.just("attempt"), WHO),
+    st.tuples(st.just("wait"), WHO),
     st.tuples(st.just("renew"), WHO),
     st.tuples(st.just("release"), WHO),
     st.tuples(st.just("deliver"), WHO),
@@ -143,6 +153,17 @@ class LeaseMachine(RuleBasedStateMachine):
     @rule(who=WHO, due=INTERRUPTIONS, faults=FAULTS)
     def attempt(self, who: int, due: list[tuple[str, int]], faults: list[WriteFault]) -> None:
         self.interrupted(who, due, faults, self.processes[who].attempt)
+
+    @rule(who=WHO, due=INTERRUPTIONS, faults=FAULTS)
+    def wait_and_attempt(self, who: int, due: list[tuple[str, int]], faults: list[WriteFault]) -> None:
+        self.interrupted(who, due, faults, self.processes[who].wait_and_attempt)
+
+    @rule(who=WHO, watcher=WHO, due=INTERRUPTIONS)
+    def watch_and_take_over(self, who: int, watcher: int, due: list[tuple[str, int]]) -> None:
+        """The usual failover: a process is seen to serve, says nothing more, and its lease runs out."""
+        self.interrupted(who, due, [], self.processes[who].attempt)
+        self.interrupted(watcher, [], [], self.processes[watcher].attempt)
+        self.interrupted(watcher, [], [], self.processes[watcher].wait_and_attempt)
 
     @rule(who=WHO, due=INTERRUPTIONS, faults=FAULTS, share=st.sampled_from([0.0, 0.6, 1.0]))
     def renew(self, who: int, due: list[tuple[str, int]], faults: list[WriteFault], share: float) -> None:
@@ -182,6 +203,7 @@ class LeaseMachine(RuleBasedStateMachine):
                 process = self.processes[number]
                 steps: dict[str, Any] = {
                     "attempt": process.attempt,
+                    "wait": process.wait_and_attempt,
                     "renew": lambda: process.renew(0.0),
                     "release": process.release,
                     "deliver": process.deliver,

@@ -49,9 +49,20 @@ def test_release_gives_up_quietly_when_nobody_answers(site: Installation) -> Non
     assert not site.lease().released
 
 
-def test_validity_counts_from_before_the_write_was_sent(site: Installation) -> None:
+def test_validity_counts_from_before_the_takeover_was_sent(site: Installation) -> None:
+    site.serve_once()
     candidate, client = site.candidate("a")
-    client.before_write = lambda: site.advance(100)
+    client.before_write = lambda: site.advance(300)
+    client.after_write = lambda: site.advance(200)
+    tenure = site.held(candidate)
+    site.advance(site.settings.validity_ms - 500 - 1)
+    assert tenure.is_held()
+    site.advance(1)
+    assert not tenure.is_held()
+
+
+def test_validity_counts_from_before_the_renewal_was_sent(site: Installation) -> None:
+    candidate, client = site.candidate("a")
     tenure = site.held(candidate)
     client.before_write = lambda: site.advance(400)
     assert tenure.renew()

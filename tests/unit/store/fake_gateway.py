@@ -1,6 +1,6 @@
 """A gateway of our own that speaks real Thrift, and fails as told.
 
-Request by request it can hang up before it acts or after, fall silent, talk rubbish, or raise an error of the gateway's.
+Request by request it can hang up before it acts or after, fall silent, talk rubbish, or raise a gateway error.
 """
 
 from __future__ import annotations
