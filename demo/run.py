@@ -25,7 +25,7 @@ from demo.flights import LATE_CARRIER, LATE_DAY, is_late, read_flights
 from demo.load import Loader, MonthLoaded, spark_session
 from demo.report import flights_tables, phases_table
 from demo.services import Installation
-from demo.summaries import SUMMARIES, Totals, differences, shown, summarise
+from demo.summaries import SUMMARIES, Totals, counted, differences, shown, summarise
 from demo.tally import LateTally, ReaderTally
 from devcluster.java import find_java
 
@@ -244,11 +244,12 @@ class Demo:
     def _story(self) -> list[str]:
         late, months = self._late, self._plan.months
         return [
-            f"{1 + months + len(late.reported)} transactions committed: the small tables and {months} months by Spark, "
-            f"{len(late.reported)} late reports by a second writer.",
-            f"Reader, in a process of its own: {self._reader}. Its full checks met {len(self._reader.states)} "
-            "different states of the tables.",
-            f"Second writer: {late.flights:,} flights ({LATE_CARRIER}, each {LATE_DAY}th) during the months; "
-            f"{late.conflicts()} conflicts, each run again. January: {late.story(1)}.",
+            f"{1 + months + len(late.reported)} transactions committed: the small tables and "
+            f"{counted(months, 'month')} by Spark, {counted(len(late.reported), 'late report')} by a second writer.",
+            f"Reader, in a process of its own: {self._reader}. Its full checks met "
+            f"{counted(len(self._reader.states), 'state')} of the tables.",
+            f"Second writer: {counted(late.flights, 'flight')} ({LATE_CARRIER}, each {LATE_DAY}th), reported while "
+            f"their month was loaded: {counted(late.conflicts(), 'conflict')}, each run again.",
+            f"  Its report for January: {late.story(1)}.",
             f"Every row of {len(SUMMARIES)} summaries equals what pandas computes from the package.",
         ]

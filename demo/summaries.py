@@ -138,6 +138,11 @@ def shown(lines: Sequence[object], lines_max: int = 3) -> str:
     return "\n".join(f"  {line}" for line in [*lines[:lines_max], *more])
 
 
+def counted(count: int, thing: str) -> str:
+    """Such as ``1 conflict`` or ``2,000 rows``."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
 def _spelled(measures: Measures | None) -> str:
     counted = zip(MEASURES, measures or Measures(), strict=True)
     return ", ".join(f"{count:,} {_worded(measure)}" for measure, count in counted)

@@ -9,10 +9,14 @@ from __future__ import annotations
 import os
 import select
 import signal
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+ARGUMENTS_SECONDS_MAX = 10.0
+ARGUMENTS_POLL_SECONDS = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,18 @@ def spawn(command: Sequence[str], environment: Mapping[str, str], output: Path) 
     ]
     pid = os.posix_spawn(command[0], list(command), dict(environment), file_actions=actions, setsid=True)
     found = _state_and_start(pid)
+    _wait_for_arguments(pid)
     return ProcessRecord(pid, found[1] if found else 0)
+
+
+def _wait_for_arguments(pid: int) -> None:
+    """Wait for what the kernel shows a moment after it lets the parent go on: the arguments, with the mark in them."""
+    deadline = time.monotonic() + ARGUMENTS_SECONDS_MAX
+    while _arguments(pid) == [""] and time.monotonic() < deadline:
+        found = _state_and_start(pid)
+        if found is None or found[0] in "ZX":
+            return
+        time.sleep(ARGUMENTS_POLL_SECONDS)
 
 
 def _state_and_start(pid: int) -> tuple[str, int] | None:

@@ -1,7 +1,8 @@
 """The options of the data source: which there are, and where one comes from that a job does not give. Pure.
 
 Spark hands a source the options of ``.option(...)`` and of ``WITH (...)``, with names in lower case, but not those of a
-catalog table. So the connection has three places, the first one that has it wins: the option, the Spark configuration
+catalog table; and to ``CREATE TABLE`` without columns it hands names of its own, so give the columns there. Hence the
+connection has three places, of which the first one that names it wins: the option, the Spark configuration
 (``spark.pythia.zookeeper``, read when the source is registered), the environment (``PYTHIA_ZOOKEEPER``).
 """
 
@@ -18,8 +19,6 @@ from client.spark.errors import InvalidOption
 CONNECTION_OPTIONS: Final = ("zookeeper", "thrift", "root")
 _JOB_OPTIONS: Final = ("table", "transaction", "snapshot", "columns", "min_partitions", "batch_rows")
 KNOWN_OPTIONS: Final = (*_JOB_OPTIONS, *CONNECTION_OPTIONS)
-_SPARKS_OWN: Final = "path"
-"""``CREATE TABLE ... USING`` adds the warehouse directory of the catalog table, which means nothing here."""
 
 MIN_PARTITIONS: Final = 4
 BATCH_ROWS: Final = 2_000
@@ -49,7 +48,7 @@ def parse(options: Mapping[str, str], connection: Mapping[str, str]) -> SourceOp
 
     Raises ``InvalidOption``, or ``InvalidRequest`` for a handle that cannot be read.
     """
-    given = {name.lower(): value for name, value in options.items() if name.lower() != _SPARKS_OWN}
+    given = {name.lower(): value for name, value in options.items()}
     unknown = sorted(set(given) - set(KNOWN_OPTIONS))
     if unknown:
         raise InvalidOption(f"unknown option {', '.join(unknown)}; the options are {', '.join(KNOWN_OPTIONS)}")

@@ -199,7 +199,7 @@ def test_sql_reads_and_inserts_through_a_temporary_view(spark: SparkSession, cou
 
 
 def test_sql_names_the_table_of_a_catalog_table_in_each_statement(spark: SparkSession, counts: str) -> None:
-    spark.sql(f"CREATE TABLE catalog_counts USING pythia OPTIONS (table '{counts}')")
+    spark.sql("CREATE TABLE catalog_counts (k BIGINT, v BIGINT) USING pythia")
     spark.sql(f"INSERT INTO catalog_counts WITH (table = '{counts}') VALUES (1, 2)")
     assert spark.sql(f"SELECT * FROM catalog_counts WITH (table = '{counts}')").collect() == [(1, 2)]
     with pytest.raises(PySparkException, match="the option 'table' is missing"):

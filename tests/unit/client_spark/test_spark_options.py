@@ -30,10 +30,6 @@ def test_every_other_option() -> None:
     assert (job.columns, job.min_partitions, job.batch_rows) == (("a", "b"), 9, 10)
 
 
-def test_the_directory_that_spark_adds_for_catalog_tables_is_not_an_option() -> None:
-    assert parse({"table": "t", "path": "file:/warehouse/t"}, CONNECTION) == parse({"table": "t"}, CONNECTION)
-
-
 def test_a_handle_brings_its_connection() -> None:
     assert parse({"table": "t", "transaction": TRANSACTION.to_json()}, {}).settings == SETTINGS
     job = parse({"table": "t", "snapshot": SNAPSHOT.to_json(), "root": "/here"}, {})

@@ -1,0 +1,46 @@
+"""The demo as a person runs it, on real services, with one month."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+pytestmark = pytest.mark.integration
+
+DEMO_SECONDS_MAX = 240
+
+
+class Services(Protocol):
+    @property
+    def zookeeper(self) -> str: ...
+
+    @property
+    def thrift(self) -> str: ...
+
+
+def run_demo(services: Services, directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-c", "from demo.commands import demo; demo()"]
+    place = ["--zookeeper", services.zookeeper, "--thrift", services.thrift, "--directory", str(directory)]
+    return subprocess.run(
+        [*program, "--months", "1", *place, *options], capture_output=True, text=True, timeout=DEMO_SECONDS_MAX
+    )
+
+
+def test_a_month_is_loaded_watched_and_compared(services: Services, tmp_path: Path) -> None:
+    ended = run_demo(services, tmp_path)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "3 transactions committed" in ended.stdout
+    assert "no difference" in ended.stdout
+    assert "1 conflict, each run again" in ended.stdout
+    assert "Every row of 3 summaries equals" in ended.stdout
+
+
+def test_the_reader_catches_tables_that_are_written_in_two_transactions(services: Services, tmp_path: Path) -> None:
+    ended = run_demo(services, tmp_path, "--split-transactions")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "CAUGHT" in ended.stdout
+    assert "the row is missing" in ended.stdout
