@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -97,7 +96,7 @@ class Process:
             self._world.true_ms += self._wait_ms / self._rate
             self.attempt()
 
-    def renew(self, share: float) -> None:
+    def renew(self, share: float = 0.0) -> None:
         if self.tenure is not None:
             epoch, ceiling = self.tenure.epoch, self.tenure.ceiling
             self.tenure.renew(reached=epoch + int(share * (ceiling - 1 - epoch)))
@@ -116,13 +115,15 @@ SHORT_MS = st.sampled_from([1, 100, 250, 490, 875, 999, 1000, 1001])
 STEPS = st.one_of(
     st.tuples(st.just("advance"), SHORT_MS),
     st.tuples(st.just("attempt"), WHO),
-    st.tuples(st.just("wait"), WHO),
+    st.tuples(st.just("wait_and_attempt"), WHO),
     st.tuples(st.just("renew"), WHO),
     st.tuples(st.just("release"), WHO),
     st.tuples(st.just("deliver"), WHO),
-    st.just(("nothing", 0)),
 )
-INTERRUPTIONS = st.lists(STEPS, max_size=8)
+Step = tuple[str, int]
+Interruptions = dict[int, list[Step]]
+INTERRUPTIONS = st.dictionaries(st.integers(0, 8), st.lists(STEPS, min_size=1, max_size=3), max_size=2)
+"""Before or after which request, counted from 0, what happens meanwhile."""
 FAULTS = st.lists(st.sampled_from(WriteFault), max_size=3)
 
 
@@ -135,7 +136,8 @@ class LeaseMachine(RuleBasedStateMachine):
         self.true_ms = 0.0
         self.nonces = itertools.count()
         self.tenures: list[Tenure] = []
-        self.due: list[tuple[str, int]] = []
+        self.due: Interruptions = {}
+        self.moments = itertools.count()
 
     @initialize(rates=st.lists(st.sampled_from([0.95, 1.0, 1.05]), min_size=PROCESSES, max_size=PROCESSES))
     def start(self, rates: list[float]) -> None:
@@ -151,26 +153,29 @@ class LeaseMachine(RuleBasedStateMachine):
         self.processes[who].wall_ms = max(0, self.processes[who].wall_ms + step_ms)
 
     @rule(who=WHO, due=INTERRUPTIONS, faults=FAULTS)
-    def attempt(self, who: int, due: list[tuple[str, int]], faults: list[WriteFault]) -> None:
+    def attempt(self, who: int, due: Interruptions, faults: list[WriteFault]) -> None:
         self.interrupted(who, due, faults, self.processes[who].attempt)
 
     @rule(who=WHO, due=INTERRUPTIONS, faults=FAULTS)
-    def wait_and_attempt(self, who: int, due: list[tuple[str, int]], faults: list[WriteFault]) -> None:
+    def wait_and_attempt(self, who: int, due: Interruptions, faults: list[WriteFault]) -> None:
         self.interrupted(who, due, faults, self.processes[who].wait_and_attempt)
 
-    @rule(who=WHO, watcher=WHO, due=INTERRUPTIONS)
-    def watch_and_take_over(self, who: int, watcher: int, due: list[tuple[str, int]]) -> None:
-        """The usual failover: a process is seen to serve, says nothing more, and its lease runs out."""
-        self.interrupted(who, due, [], self.processes[who].attempt)
-        self.interrupted(watcher, [], [], self.processes[watcher].attempt)
-        self.interrupted(watcher, [], [], self.processes[watcher].wait_and_attempt)
+    @rule(who=WHO, watcher=WHO, last=st.sampled_from(["attempt", "renew"]), due=INTERRUPTIONS, faults=FAULTS)
+    def fail_over(self, who: int, watcher: int, last: str, due: Interruptions, faults: list[WriteFault]) -> None:
+        """The usual way: a process is seen to serve, says something once more, and then its lease runs out."""
+        if last == "renew":
+            self.interrupted(who, {}, [], self.processes[who].attempt)
+            self.interrupted(watcher, {}, [], self.processes[watcher].attempt)
+        self.interrupted(who, due, faults, getattr(self.processes[who], last))
+        self.interrupted(watcher, {}, [], self.processes[watcher].attempt)
+        self.interrupted(watcher, {}, [], self.processes[watcher].wait_and_attempt)
 
     @rule(who=WHO, due=INTERRUPTIONS, faults=FAULTS, share=st.sampled_from([0.0, 0.6, 1.0]))
-    def renew(self, who: int, due: list[tuple[str, int]], faults: list[WriteFault], share: float) -> None:
+    def renew(self, who: int, due: Interruptions, faults: list[WriteFault], share: float) -> None:
         self.interrupted(who, due, faults, lambda: self.processes[who].renew(share))
 
     @rule(who=WHO, due=INTERRUPTIONS, faults=FAULTS)
-    def release(self, who: int, due: list[tuple[str, int]], faults: list[WriteFault]) -> None:
+    def release(self, who: int, due: Interruptions, faults: list[WriteFault]) -> None:
         self.interrupted(who, due, faults, self.processes[who].release)
 
     @rule(who=WHO)
@@ -185,30 +190,21 @@ class LeaseMachine(RuleBasedStateMachine):
     def crash(self, who: int) -> None:
         self.processes[who].restart()
 
-    def interrupted(self, who: int, due: list[tuple[str, int]], faults: list[WriteFault], step: Interruption) -> None:
-        self.due = list(due)
+    def interrupted(self, who: int, due: Interruptions, faults: list[WriteFault], step: Interruption) -> None:
+        self.due, self.moments = dict(due), itertools.count()
         self.processes[who].client.write_faults = list(faults)
         self.act(who, step)
-        self.due = []
+        self.due = {}
         self.processes[who].client.write_faults = []
         self.check()
 
     def interrupt(self) -> None:
         """Called before and after every request of anybody."""
-        if self.due:
-            kind, number = self.due.pop(0)
+        for kind, number in self.due.pop(next(self.moments), []):
             if kind == "advance":
                 self.true_ms += number
-            elif kind != "nothing":
-                process = self.processes[number]
-                steps: dict[str, Any] = {
-                    "attempt": process.attempt,
-                    "wait": process.wait_and_attempt,
-                    "renew": lambda: process.renew(0.0),
-                    "release": process.release,
-                    "deliver": process.deliver,
-                }
-                self.act(number, steps[kind])
+            else:
+                self.act(number, getattr(self.processes[number], kind))
             self.check()
 
     def act(self, who: int, step: Interruption) -> None:
