@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import xxhash
 
@@ -31,10 +32,14 @@ TOMBSTONE = b"\xc1"
 ABORTED_SHADOW = 0
 """What a shadow cell holds in place of a commit timestamp when the transaction aborted."""
 
+COLUMNS_REMEMBERED_MAX = 2**16
+"""Columns whose parts are kept taken apart: a scan asks for those of each cell, and a table has few different ones."""
+
 _TIMESTAMP = struct.Struct(">q")
 _LENGTH = struct.Struct(">I")
 
 
+@lru_cache(COLUMNS_REMEMBERED_MAX)
 def family_of(column: bytes) -> bytes:
     """The family's name in ``b"family:qualifier"``."""
     return column.partition(b":")[0]
@@ -50,11 +55,13 @@ def row_marker_column(family: bytes) -> bytes:
     return family + b":" + ROW_MARKER_QUALIFIER
 
 
+@lru_cache(COLUMNS_REMEMBERED_MAX)
 def is_shadow(column: bytes) -> bool:
     """Whether a column holds shadow cells."""
     return column.partition(b":")[2] == SHADOW_QUALIFIER
 
 
+@lru_cache(COLUMNS_REMEMBERED_MAX)
 def is_reserved(column: bytes) -> bool:
     """Whether a column belongs to Pythia: its qualifier begins with a zero byte."""
     return column.partition(b":")[2].startswith(RESERVED_PREFIX)

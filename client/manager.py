@@ -69,9 +69,7 @@ class TransactionManager:
     @classmethod
     def connect(cls, settings: ClientSettings, *, observe: CommitObserver | None = None) -> TransactionManager:
         """A manager on the real services. Connections are opened when they are first needed."""
-        pool = PoolSettings(
-            connections_max=settings.store_connections_max, unavailable_after_ms=settings.deadline_ms
-        )
+        pool = PoolSettings(connections_max=settings.store_connections_max, unavailable_after_ms=settings.deadline_ms)
         store = HBaseCellStore(settings.thrift, pool)
         primary = PrimaryAddress(settings)
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from client.cells import decode_value, family_of, is_reserved, is_shadow
+from client.cells import TOMBSTONE, decode_value, family_of, is_reserved, is_shadow
 from client.resolver import Resolver, Site
 from client.visibility import Settled, View, settle, with_bookkeeping
 from store import CellStore, KeyRange, Row, StoreUnavailable
@@ -125,5 +125,11 @@ def _only(cells: Row, columns: set[bytes]) -> Row:
 
 
 def _values(stored: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-    decoded = ((column, decode_value(value)) for column, value in stored.items())
-    return {column: value for column, value in decoded if value is not None}
+    """Decoded, without what is deleted. Few values begin like a tombstone, and only those are taken apart."""
+    values = {column: value for column, value in stored.items() if not value.startswith(TOMBSTONE)}
+    if len(values) < len(stored):
+        for column in stored.keys() - values.keys():
+            value = decode_value(stored[column])
+            if value is not None:
+                values[column] = value
+    return values

@@ -9,8 +9,9 @@ In this room's inner loops an outcome is one integer: the commit timestamp, ``NO
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from client.cells import decode_shadow, family_of, is_shadow, row_marker_column, shadow_column
 from store import Row
@@ -60,31 +61,40 @@ class Settled:
 
 
 def settle(row: Row, view: View, outcome_of: Callable[[int], int]) -> Settled:
-    """Choose among the newest candidates of a row, by its shadow cells and by ``outcome_of`` a writer."""
+    """Choose among the newest candidates of a row, by its shadow cells and by ``outcome_of`` a writer.
+
+    An outcome is a writer's, not a cell's: it is found once for each writer that the row shows, by whichever shadow
+    cell of the row is its own, and the shadow cells of a row are written together.
+    """
     settled = Settled()
-    shadows = {family_of(column): cell for column, cell in row.items() if is_shadow(column)}
+    outcomes = {cell.timestamp: decode_shadow(cell.value) for column, cell in row.items() if is_shadow(column)}
+    shadowed = len(outcomes)
     for column, (value, writer) in row.items():
+        outcome = outcomes.get(writer)
+        if outcome is None:
+            asked = writer <= view.snapshot and writer != view.own
+            outcome = outcomes[writer] = outcome_of(writer) if asked else NOT_COMMITTED
         if is_shadow(column):
             continue
-        family = family_of(column)
-        shadow = shadows.get(family)
-        if writer == view.own:
+        if NOT_COMMITTED < outcome <= view.snapshot or writer == view.own:
             settled.visible[column] = value
-            continue
-        if writer > view.snapshot:
-            settled.hidden[column] = writer
-            continue
-        shadowed = shadow is not None and shadow.timestamp == writer
-        outcome = decode_shadow(shadow.value) if shadow is not None and shadowed else outcome_of(writer)
-        if outcome == OPEN:
+        elif outcome == OPEN:
             settled.open[column] = writer
-        elif NOT_COMMITTED < outcome <= view.snapshot:
-            settled.visible[column] = value
         else:
             settled.hidden[column] = writer
-        if outcome > NOT_COMMITTED and (shadow is None or shadow.timestamp < writer):
-            settled.unshadowed[family] = (writer, outcome)
+    for writer, outcome in islice(outcomes.items(), shadowed, None):
+        if outcome > NOT_COMMITTED:
+            settled.unshadowed.update(_without_shadow(row, writer, outcome))
     return settled
+
+
+def _without_shadow(row: Row, writer: int, outcome: int) -> Iterator[tuple[bytes, tuple[int, int]]]:
+    """The families in which the writer's shadow cell is missing for certain: the newest one there is older."""
+    for column, cell in row.items():
+        if cell.timestamp == writer:
+            newest = row.get(shadow_column(family_of(column)))
+            if newest is None or newest.timestamp < writer:
+                yield family_of(column), (writer, outcome)
 
 
 def with_bookkeeping(columns: Iterable[bytes]) -> list[bytes]:

@@ -19,13 +19,13 @@ from pyspark.sql.types import StructType
 from client.handles import SnapshotHandle, TransactionHandle
 from client.manager import TransactionManager
 from client.spark.codecs import RowDecoder, ScannedRow
-from client.spark.collection import cycle_collection_paused
 from client.spark.column_types import arrow_type, normalise
 from client.spark.connections import manager_for
 from client.spark.mapping import TableMapping
 from client.spark.options import SourceOptions
 from client.spark.splitting import pieces_for_each_region, split
 from store import KeyRange
+from store.garbage import collector_paused
 
 BATCH_BYTES_MAX: Final = 16 * 2**20
 """A record batch is closed once its keys and values reach this size, however few its rows are."""
@@ -107,7 +107,7 @@ def batches(rows: Iterable[ScannedRow], rows_max: int, bytes_max: int) -> Iterat
     """Rows in lists that end at ``rows_max`` rows or once they hold ``bytes_max`` bytes, whichever comes first."""
     remaining = iter(rows)
     while True:
-        with cycle_collection_paused():
+        with collector_paused():
             batch = _take(remaining, rows_max, bytes_max)
         if not batch:
             return

@@ -28,11 +28,11 @@ from client.errors import NoPrimary, OutcomeUnknown, PythiaError, TransactionAbo
 from client.handles import TransactionHandle
 from client.manager import TransactionManager
 from client.spark.codecs import RowEncoder
-from client.spark.collection import cycle_collection_paused
 from client.spark.connections import manager_for
 from client.spark.mapping import TableMapping
 from client.spark.options import SourceOptions
 from commit_table import Committed
+from store.garbage import collector_paused
 
 _log = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ def write_batches(
     rows = 0
     for batch in batches:
         for start in range(0, batch.num_rows, batch_rows):
-            with cycle_collection_paused():
+            with collector_paused():
                 attempt_writer.write(encoder.encode(batch.slice(start, batch_rows)))
         rows += batch.num_rows
     return rows

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from store.hbase.garbage import collector_paused
+from store.garbage import collector_paused
 from store.hbase.settings import RequestLimits
 from store.hbase.thrift_types import BatchMutation, Mutation
 from store.protocol import Cell, RowPut

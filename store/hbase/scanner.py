@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from store.garbage import collector_paused
 from store.hbase.connection import GatewayConnection
 from store.hbase.failures import ScannerLost
-from store.hbase.garbage import collector_paused
 from store.hbase.gateway import Gateway
 from store.hbase.requests import cells_of
 from store.hbase.thrift_types import IllegalArgument, TScan

@@ -39,9 +39,9 @@ def test_another_writers_shadow_cell_settles_nothing() -> None:
     assert settle(row, VIEW, nobody_knows).open == {COLUMN: 90}
 
 
-def test_another_familys_shadow_cell_settles_nothing() -> None:
+def test_a_writers_shadow_cell_settles_all_its_families() -> None:
     row = {COLUMN: Cell(b"v", 90), shadow_column(b"g"): Cell(encode_shadow(91), 90)}
-    assert settle(row, VIEW, nobody_knows).open == {COLUMN: 90}
+    assert settle(row, VIEW, nobody_knows).visible == {COLUMN: b"v"}
 
 
 def test_own_versions_are_visible_without_any_outcome() -> None:

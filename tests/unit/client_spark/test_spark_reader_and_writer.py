@@ -25,11 +25,11 @@ from client import (
 )
 from client.bulk import AttemptWriter
 from client.spark import codecs, connections, reader, writer
-from client.spark.collection import cycle_collection_paused
 from client.spark.errors import InvalidMapping
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.options import SourceOptions
 from store import KeyRange, RowPut
+from store.garbage import collector_paused
 
 SETTINGS = ClientSettings("127.0.0.1:1", "127.0.0.1:2")
 HANDLE = TransactionHandle(30, 20, 10, SETTINGS)
@@ -236,9 +236,9 @@ def test_regions_are_cut_further_only_where_they_have_rows() -> None:
 
 def test_collection_is_paused_within_the_block_only() -> None:
     assert gc.isenabled()
-    with cycle_collection_paused():
+    with collector_paused():
         assert not gc.isenabled()
-        with cycle_collection_paused():
+        with collector_paused():
             pass
         assert not gc.isenabled()
     assert gc.isenabled()

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store import RowPut
+from store.garbage import collector_paused
 from store.hbase import PoolSettings, RequestLimits
-from store.hbase.garbage import collector_paused
 from store.hbase.requests import pieces, put_requests
 
 row_puts = st.builds(
