@@ -246,7 +246,7 @@ class Demo:
         return [
             f"{1 + months + len(late.reported)} transactions committed: the small tables and "
             f"{counted(months, 'month')} by Spark, {counted(len(late.reported), 'late report')} by a second writer.",
-            f"Reader, in a process of its own: {self._reader}. Its full checks met "
+            f"Reader, in a process of its own: {self._reader}. It met "
             f"{counted(len(self._reader.states), 'state')} of the tables.",
             f"Second writer: {counted(late.flights, 'flight')} ({LATE_CARRIER}, each {LATE_DAY}th), reported while "
             f"their month was loaded: {counted(late.conflicts(), 'conflict')}, each run again.",

@@ -45,7 +45,9 @@ _TYPES: Final = {
 class Readable(Protocol):
     """A snapshot or a transaction."""
 
-    def scan(self, table: str, *, columns: Sequence[bytes] | None) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+    def scan(
+        self, table: str, *, start: bytes = b"", columns: Sequence[bytes] | None = None
+    ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
         """See ``client.Snapshot``."""
         ...
 
@@ -94,12 +96,12 @@ def _spark_type(dtype: object) -> str:
     return "timestamp" if name.startswith("datetime64") else _TYPES[name]
 
 
-def scan_frame(view: Readable, mapping: TableMapping, names: Sequence[str]) -> pd.DataFrame:
-    """These columns of every row that a snapshot or transaction sees."""
+def scan_frame(view: Readable, mapping: TableMapping, names: Sequence[str], *, start: bytes = b"") -> pd.DataFrame:
+    """These columns of every row that a snapshot or transaction sees, from the row key ``start`` on."""
     schema = arrow_schema(mapping.to_struct(names))
     decoder = RowDecoder(mapping, schema)
     cells = [column.cell for column in mapping.choose(names) if isinstance(column, ValueColumn)]
-    rows = view.scan(mapping.table, columns=cells)
+    rows = view.scan(mapping.table, start=start, columns=cells)
     batches = []
     while batch := list(islice(rows, DECODED_ROWS)):
         batches.append(decoder.decode(batch))

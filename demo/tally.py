@@ -19,7 +19,7 @@ class ReaderTally:
     full: int = 0
     quick: int = 0
     states: set[int] = field(default_factory=set)
-    """How many flights there were in the snapshots of the full checks: each month that was met adds one or two."""
+    """How many flights there were in the snapshots: each transaction that was met adds one."""
     snapshot: int = 0
     """The newest snapshot of a full check that is done."""
     flights: int = 0
@@ -39,13 +39,13 @@ class ReaderTally:
     def _take_check(self, message: Message) -> None:
         if message["differences"]:
             self.kind, self.differences = message["kind"], list(message["differences"])
+        self.states.add(message["flights"])
         if message["kind"] == "quick":
             self.quick += 1
             return
         self.full += 1
         self.flights = message["flights"]
         self.snapshot = message["snapshot"]
-        self.states.add(self.flights)
 
     def settled_at(self, timestamp: int) -> bool:
         """Whether a full check was done that saw what committed at ``timestamp``, or any found a difference."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 import pytest
 
+from client.spark import row_key
 from demo.flights import read_reference
 from demo.summaries import BY_DAY, BY_ROUTE, Measures, Summary, Totals
 from demo.tables import (
@@ -29,9 +30,12 @@ class Rows:
     def put(self, table: str, row: bytes, values: Mapping[bytes, bytes]) -> None:
         self.rows[row] = dict(values)
 
-    def scan(self, table: str, *, columns: Sequence[bytes] | None) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+    def scan(
+        self, table: str, *, start: bytes = b"", columns: Sequence[bytes] | None = None
+    ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
         for row, values in sorted(self.rows.items()):
-            yield row, {column: value for column, value in values.items() if columns is None or column in columns}
+            if row >= start:
+                yield row, {column: value for column, value in values.items() if columns is None or column in columns}
 
 
 @pytest.fixture
@@ -58,6 +62,12 @@ def test_rows_come_back_in_the_order_of_their_keys_with_their_types(flights: pd.
     assert found["carrier"].tolist() == ["AA", "UA"]
     assert found["distance"].tolist() == [2475, 1400]
     assert found["dep_delay"].isna().tolist() == [False, True]
+
+
+def test_a_scan_can_begin_at_a_key(flights: pd.DataFrame) -> None:
+    mapping, rows = mapping_of_flights("flights", flights), Rows()
+    put_frame(rows, mapping, flights)
+    assert scan_frame(rows, mapping, ["day"], start=row_key(mapping, 1, 2))["day"].tolist() == [2]
 
 
 def test_what_is_missing_has_no_cell(flights: pd.DataFrame) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from typing import TYPE_CHECKING
 
@@ -147,6 +148,24 @@ def test_a_holder_whose_record_was_overwritten_loses_the_lease(site: Installatio
     tenure = site.held(candidate)
     site.by_hand.commit([SetData(site.paths.lease, b"rubbish", None)], timeout_ms=1000)
     assert not tenure.renew()
+
+
+def test_a_holder_whose_record_now_names_another_loses_the_lease(site: Installation) -> None:
+    candidate, _ = site.candidate("a")
+    tenure = site.held(candidate)
+    other = dataclasses.replace(tenure.record, nonce="another").encode()
+    site.by_hand.commit([SetData(site.paths.lease, other, None)], timeout_ms=1000)
+    assert not tenure.renew()
+
+
+def test_a_lapsed_tenure_writes_no_renewal(site: Installation) -> None:
+    """It would only keep the standbys waiting."""
+    candidate, _ = site.candidate("a")
+    tenure = site.held(candidate)
+    before = site.node(site.paths.lease)
+    site.advance(site.settings.validity_ms)
+    assert not tenure.renew()
+    assert site.node(site.paths.lease) == before
 
 
 def test_a_holder_whose_epoch_was_meddled_with_loses_the_lease(site: Installation) -> None:

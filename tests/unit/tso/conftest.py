@@ -275,10 +275,18 @@ class House:
         self.callers: list[Caller] = []
         self.until = Rig.until
 
-    async def start(self, name: str, *, lease_ms: int = 1000, **limits: Any) -> OracleProcess:
+    async def start(
+        self, name: str, *, lease_ms: int = 1000, advertise: str | None = None, **limits: Any
+    ) -> OracleProcess:
         """Start a process; it is listening when this returns, and standby or primary."""
         settings = ServeSettings(
-            name, "unused:1", "unused:1", listen_port=0, lease=LeaseSettings(lease_ms=lease_ms), limits=Limits(**limits)
+            name,
+            "unused:1",
+            "unused:1",
+            listen_port=0,
+            advertise=advertise,
+            lease=LeaseSettings(lease_ms=lease_ms),
+            limits=Limits(**limits),
         )
         coordinator = self.coordinators[name] = MemoryCoordinator(self.tree)
         lines = self.lines[name] = []

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tso.conflict_map import ConflictMap
+
+PATIENT = settings(deadline=None, suppress_health_check=(HealthCheck.too_slow,))
+"""No test here is about time: a busy machine must not fail one."""
 
 
 def test_a_commit_above_the_snapshot_is_seen_and_one_at_the_snapshot_is_not() -> None:
@@ -41,6 +44,7 @@ def test_the_low_watermark_never_falls() -> None:
     assert conflicts.low_watermark == 9
 
 
+@PATIENT
 @given(
     st.integers(1, 40),
     st.lists(st.lists(st.integers(0, 12), max_size=5), max_size=60),

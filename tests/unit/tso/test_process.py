@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from commit_table import CommitTable, Undecided, table_name
-from lease import ZnodePaths
-from lease.coordinator import SetData
+from commit_table import CommitTable, Committed, Undecided, table_name
+from lease import Create, EpochRecord, LeaseRecord, Node, SetData, ZnodePaths
+from lease.coordinator import create_root
 from lease.memory import MemoryCoordinator
 from store import StoreUnavailable
 from store.faults import Fault
@@ -21,6 +22,9 @@ from wire import BeginReply, BeginRequest, CommitReply, CommitRequest, NotPrimar
 
 if TYPE_CHECKING:
     from tests.unit.tso.conftest import Caller, House, RunHouse
+
+
+WAIT_S = 20.0
 
 
 def commit_request(begun: BeginReply, cell: int) -> CommitRequest:
@@ -89,6 +93,65 @@ def test_a_primary_cut_off_from_the_coordinator_stops_and_the_standby_takes_over
         house.coordinators["a"].unreachable = False
         server = house.processes["a"].server
         await house.until(lambda: server.not_primary.primary_address == house.processes["b"].server.address)
+
+    run_house(scenario)
+
+
+def test_a_commit_under_way_when_the_lease_ends_is_never_answered(
+    run_house: RunHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a", lease_ms=200)
+        caller = await house.call("a")
+        begun = await begin(caller)
+        writing, go_on, put = threading.Event(), threading.Event(), house.store.put
+
+        def slow_put(*arguments: Any) -> None:
+            writing.set()
+            assert go_on.wait(WAIT_S)
+            put(*arguments)
+
+        monkeypatch.setattr(house.store, "put", slow_put)
+        caller.send(commit_request(begun, 1))
+        await house.until(writing.is_set)
+        house.coordinators["a"].unreachable = True
+        assert await caller.receive() is None, "the lease ended without the connection being closed"
+        go_on.set()
+        table = CommitTable(house.store, table_name("/pythia"))
+        await house.until(lambda: isinstance(table.outcome(begun.first_start_timestamp), Committed))
+        house.coordinators["a"].unreachable = False
+
+    run_house(scenario)
+
+
+@pytest.mark.parametrize(("address", "named"), [("elsewhere:5480", "elsewhere:5480"), ("oracle:5480", "")])
+def test_a_record_with_our_own_address_is_not_passed_on(run_house: RunHouse, address: str, named: str) -> None:
+    """A process that was killed and started again finds its own address in the lease."""
+
+    async def scenario(house: House) -> None:
+        operator, paths = MemoryCoordinator(house.tree), ZnodePaths()
+        create_root(operator, paths, 1)
+        record = LeaseRecord("other", "nonce", (address,), 5, False, 600_000)
+        nodes = [Create(paths.lease, record.encode()), Create(paths.epoch, EpochRecord(5, 6).encode())]
+        operator.commit(nodes, timeout_ms=1)
+        standby = await house.start("a", advertise="oracle:5480")
+        waits = house.coordinators["a"]
+        reads = 0
+
+        def counted(path: str, **options: Any) -> Node | None:
+            nonlocal reads
+            reads += path == paths.epoch
+            return operator.read(path, **options)
+
+        waits.read = counted  # type: ignore[method-assign]
+
+        def looked_twice() -> bool:
+            operator.commit([SetData(paths.lease, record.encode(), None)], timeout_ms=1)  # makes it look again
+            return reads >= 2
+
+        await house.until(looked_twice)
+        await house.until(lambda: standby.server.not_primary.primary_address == named)
+        assert await (await house.call("a")).ask(BeginRequest(1)) == NotPrimary(named, 5 if named else 0)
 
     run_house(scenario)
 

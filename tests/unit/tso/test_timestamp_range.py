@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commit_table.timestamps import COUNTER_BITS, compose
 from tso.timestamp_range import Exhausted, TimestampRange, TimestampRate
+
+PATIENT = settings(deadline=None, suppress_health_check=(HealthCheck.too_slow,))
+"""No test here is about time: a busy machine must not fail one."""
 
 EPOCH = compose(1000)
 
@@ -56,6 +59,7 @@ def test_a_lower_ceiling_is_stale_news() -> None:
     assert timestamps.ceiling == 20
 
 
+@PATIENT
 @given(st.lists(st.tuples(st.integers(1, 1000), st.integers(0, 60), st.integers(0, 2**13)), min_size=1, max_size=40))
 def test_no_timestamp_comes_twice_and_order_never_breaks(requests: list[tuple[int, int, int]]) -> None:
     timestamps, last = TimestampRange(5 << COUNTER_BITS, 6 << COUNTER_BITS), 5 << COUNTER_BITS
@@ -86,6 +90,7 @@ def test_a_rate_that_no_clock_can_hold_is_refused(per_ms_max: int) -> None:
         TimestampRate(per_ms_max, burst_ms=1)
 
 
+@PATIENT
 @given(st.lists(st.tuples(st.integers(1, 5000), st.floats(0, 50)), min_size=1, max_size=60))
 def test_however_batches_come_the_rate_holds_over_time(requests: list[tuple[int, float]]) -> None:
     rate, now_ms, granted = TimestampRate(per_ms_max=100, burst_ms=50), 0.0, 0

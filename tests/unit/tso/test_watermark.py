@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tso.watermark import DurableWatermark
+
+PATIENT = settings(deadline=None, suppress_health_check=(HealthCheck.too_slow,))
+"""No test here is about time: a busy machine must not fail one."""
 
 
 def test_with_nothing_under_way_the_watermark_is_the_last_timestamp() -> None:
@@ -38,6 +41,7 @@ def test_a_decision_without_commits_waits_only_for_those_before_it() -> None:
     assert len(watermark) == 0
 
 
+@PATIENT
 @given(st.lists(st.booleans(), min_size=1, max_size=12), st.randoms(use_true_random=False))
 def test_in_whatever_order_writes_end_decisions_are_released_in_theirs(commits: list[bool], order: Random) -> None:
     watermark, released = DurableWatermark(), list[int]()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wire import (
@@ -35,6 +35,9 @@ from wire import (
     decode,
     encode,
 )
+
+PATIENT = settings(deadline=None, suppress_health_check=(HealthCheck.too_slow,))
+"""No test here is about time: a busy machine must not fail one."""
 
 NUMBERS_OF_STATUS = "".join(f"{number:02x}00000000000000" for number in range(1, 12))
 
@@ -138,6 +141,7 @@ def test_each_kind_has_a_golden_vector() -> None:
     assert {message.KIND for message, _ in GOLDEN} == set(Kind)
 
 
+@PATIENT
 @given(messages, st.integers(min_value=0, max_value=2**64 - 1))
 def test_every_message_survives_the_journey(message: Message, request_id: int) -> None:
     [(received, received_id)] = decode_whole(encode(message, request_id))
@@ -146,6 +150,7 @@ def test_every_message_survives_the_journey(message: Message, request_id: int) -
     assert received_id == request_id
 
 
+@PATIENT
 @given(messages, st.data())
 def test_a_truncated_payload_gives_a_protocol_error(message: Message, data: st.DataObject) -> None:
     payload = message.payload()
@@ -157,6 +162,7 @@ def test_a_truncated_payload_gives_a_protocol_error(message: Message, data: st.D
         decode(Frame(message.KIND, 5, payload + b"\0"))
 
 
+@PATIENT
 @given(messages, st.data())
 def test_a_flipped_bit_gives_a_protocol_error_or_a_valid_message(message: Message, data: st.DataObject) -> None:
     whole = bytearray(encode(message, 5))
@@ -170,6 +176,7 @@ def test_a_flipped_bit_gives_a_protocol_error_or_a_valid_message(message: Messag
         assert encode(again, request_id) == bytes(whole)
 
 
+@PATIENT
 @given(st.sampled_from(Kind), st.binary(max_size=200))
 def test_any_payload_gives_a_protocol_error_or_a_valid_message(kind: Kind, payload: bytes) -> None:
     try:

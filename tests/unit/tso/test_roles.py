@@ -1,0 +1,160 @@
+"""The roles' thread: in which order it does things. The candidate and the serving side are fakes that keep a story."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import cast
+
+import pytest
+
+from lease import Candidate, LeaseRecord, LeaseSettings, RecordInvalid, StandBy, Tenure
+from tso.roles import RoleKeeper
+
+SETTINGS = LeaseSettings(lease_ms=100)
+WAIT_S = 20.0
+
+
+class FakeTenure(Tenure):
+    """Renews as often as it is told to."""
+
+    epoch = 1000
+    ceiling = 2000
+
+    def __init__(self, story: list[str], renewals: int) -> None:
+        self.story = story
+        self.renewals = renewals
+
+    def renew(self, *, reached: int = 0) -> bool:
+        self.story.append(f"renew, reached {reached}")
+        self.renewals -= 1
+        return self.renewals >= 0
+
+    def release(self) -> None:
+        self.story.append("release")
+
+
+class FakeCandidate:
+    """Gives the answers of a list, then stops the keeper."""
+
+    def __init__(self, story: list[str], *answers: Tenure | StandBy | Exception) -> None:
+        self.story = story
+        self.answers = list(answers)
+        self.when_done: Callable[[], None] = lambda: None
+
+    def join(self, role: str) -> None:
+        self.story.append(f"join {role}")
+
+    def attempt(self) -> Tenure | StandBy:
+        if not self.answers:
+            self.when_done()
+            return StandBy(None, 0)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def wait(self, wait_ms: float) -> None:
+        self.story.append(f"wait {wait_ms:.0f}")
+
+    def wake(self) -> None:
+        pass
+
+
+class FakeFront:
+    """Writes down what it is told; ends at once by itself if told so."""
+
+    def __init__(self, story: list[str], *, ends_at_once: bool = False, breaks: bool = False) -> None:
+        self.story = story
+        self.ends_at_once = ends_at_once
+        self.breaks = breaks
+
+    def stand_by(self, primary: LeaseRecord | None) -> None:
+        self.story.append(f"stand by, primary {None if primary is None else primary.holder}")
+
+    def serve(self, tenure: Tenure, ended: Callable[[], None]) -> None:
+        self.story.append(f"serve {tenure.epoch}")
+        if self.breaks:
+            raise ZeroDivisionError
+        if self.ends_at_once:
+            ended()
+
+    def stop_serving(self) -> None:
+        self.story.append("stop serving")
+
+    def reached(self) -> int:
+        return 1500
+
+
+def tell(story: list[str], front: FakeFront, *answers: Tenure | StandBy | Exception) -> list[str]:
+    """Run a keeper until its candidate has no more answers; returns the story."""
+    candidate = FakeCandidate(story, *answers)
+    keeper = RoleKeeper(
+        cast(Candidate, candidate), SETTINGS, front, warm_up=lambda: story.append("warm up"), find_primary=lambda: None
+    )
+    candidate.when_done = keeper.stop
+    thread = threading.Thread(target=keeper.run)
+    thread.start()
+    thread.join(WAIT_S)
+    assert not thread.is_alive()
+    return story
+
+
+def test_serving_ends_before_the_lease_is_released_when_it_is_lost() -> None:
+    story: list[str] = []
+    told = tell(story, FakeFront(story), FakeTenure(story, renewals=1))
+    assert told[:9] == [
+        "join standby",
+        "stand by, primary None",
+        "warm up",
+        "serve 1000",
+        "join primary",
+        "renew, reached 1500",
+        "renew, reached 1500",
+        "stop serving",
+        "release",
+    ]
+
+
+def test_a_pipeline_that_stops_by_itself_gives_the_lease_back_and_the_store_is_looked_at_again() -> None:
+    story: list[str] = []
+    told = tell(story, FakeFront(story, ends_at_once=True), FakeTenure(story, renewals=10**6))
+    assert told[4:9] == ["join primary", "stop serving", "release", "join standby", "stand by, primary None"]
+    assert told[9] == "warm up"
+    assert "renew, reached 1500" not in told
+
+
+def test_a_front_that_cannot_serve_gives_the_lease_back_and_ends_the_thread() -> None:
+    story: list[str] = []
+    candidate = FakeCandidate(story, FakeTenure(story, renewals=0))
+    keeper = RoleKeeper(
+        cast(Candidate, candidate),
+        SETTINGS,
+        FakeFront(story, breaks=True),
+        warm_up=lambda: None,
+        find_primary=lambda: None,
+    )
+    with pytest.raises(ZeroDivisionError):
+        keeper.run()
+    assert story[-2:] == ["stop serving", "release"]
+
+
+def test_a_standby_tells_who_is_primary_and_waits_as_long_as_the_rules_say() -> None:
+    story: list[str] = []
+    primary = LeaseRecord("other", "n", ("h:1",), 5, False, 1000)
+    told = tell(story, FakeFront(story), StandBy(primary, 70), RecordInvalid("rubbish"))
+    assert told[3:7] == ["stand by, primary other", "wait 70", "stand by, primary None", "wait 100"]
+
+
+def test_a_keeper_that_was_stopped_before_it_ran_serves_not_at_all() -> None:
+    story: list[str] = []
+    keeper = RoleKeeper(
+        cast(Candidate, FakeCandidate(story)),
+        SETTINGS,
+        FakeFront(story),
+        warm_up=lambda: None,
+        find_primary=lambda: None,
+    )
+    keeper.stop()
+    keeper.run()
+    assert story == ["join standby"]
