@@ -72,11 +72,7 @@ def main(zookeeper: str, thrift: str, root: str, rounds: int, seconds: float, as
         click.echo(json.dumps({"cases": [case.summary() for case in cases]}))
         return
     for case in cases:
-        summary = case.summary()
-        click.echo(
-            f"{case.name}: {summary['ours_per_second']:,} / {summary['beside_per_second']:,} a second, "
-            f"ratio {summary['ratio']} ({summary['ratio_min']}–{summary['ratio_max']})"
-        )
+        click.echo(case.line("calls"))
 
 
 if __name__ == "__main__":

@@ -38,6 +38,14 @@ class Case:
             "rounds": len(ratios),
         }
 
+    def line(self, what: str) -> str:
+        """The summary for a person; ``what`` is counted."""
+        summary = self.summary()
+        return (
+            f"{self.name}: {summary['ours_per_second']:,} / {summary['beside_per_second']:,} {what} a second, "
+            f"ratio {summary['ratio']} ({summary['ratio_min']}–{summary['ratio_max']}, {summary['rounds']} rounds)"
+        )
+
 
 def calls_per_second(call: Callable[[], object], *, threads: int, seconds: float) -> float:
     """How often ``threads`` threads together get ``call`` done in a second, closed loop. An error in one is raised."""

@@ -206,7 +206,8 @@ class Demo:
 
     def _read(self, message: Message, bar: Bar) -> None:
         self._reader.take(message)
-        bar.set(f"reader: {self._reader}")
+        full, quick = self._reader.full, self._reader.quick
+        bar.set(f"reader: {full:,} full and {quick:,} quick checks", full + quick)
 
     def _finish_reading(self, reader: Talker) -> None:
         with self._display.phase("the reader's last check"):

@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "tso": {"commit_table", "lease", "store", "wire"},
     "demo": {"client", "commit_table", "devcluster", "store"},
     "drills": {"client", "commit_table", "devcluster", "store"},
-    "benchmarks": {"client", "commit_table", "devcluster", "store"},
+    "benchmarks": {"client", "demo", "store"},
 }
 
 WITHOUT_INPUT_OR_OUTPUT = {
