@@ -4,8 +4,8 @@
 
 *Ours*: flights (19 columns) written by ``df.write.format("pythia")`` in one transaction, shadow cells included, and
 read back at one snapshot. *Beside*: the same DataFrame written row by row with HappyBase's ``batch.put`` in the same
-number of Spark tasks, values as text, without any transaction, and read back with HappyBase's ``scan``. Each round takes
-new tables. Rows a second of the whole job, so a ratio above 1 means that the transactional job is the faster one.
+number of Spark tasks, values as text, without any transaction, and read back with HappyBase's ``scan``. Each round
+takes new tables. Rows a second of the whole job: a ratio above 1 means that the transactional job is the faster one.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ one epoch and remembers nothing of another. The rules (after "A Critique of Snap
 * a transaction reads at its snapshot and conflicts when a cell of its write set has a commit above that snapshot;
 * a decision that could be wrong because something was forgotten is refused as TOO_OLD, never guessed: whoever gets
   TOO_OLD has to ask the commit table, since the transaction may even have committed;
-* the same commit asked twice gets the same answer, never a conflict with itself;
+* the same commit asked twice gets the same answer or TOO_OLD, never a conflict with itself, never a second commit;
 * an aborted transaction cannot commit any more, however the two requests overtake each other.
 """
 
@@ -24,9 +24,6 @@ from tso.settings import Limits
 from tso.timestamp_range import Exhausted, TimestampRange, TimestampRate
 from tso.watermark import DurableWatermark
 from wire import CommitReply, CommitRequest, Reason
-
-_REFUSED = 0
-"""Stands in for the commit timestamp of a transaction that was refused for a conflict."""
 
 
 class Moment(NamedTuple):
@@ -97,11 +94,12 @@ class Oracle:
         self.epoch = epoch
         self.counts = Counts()
         self.range = TimestampRange(epoch, ceiling)
-        self.conflicts = ConflictMap(limits.conflict_map_cells_max, low_watermark=epoch)
+        self.conflicts = ConflictMap(limits.conflict_map_entries_max, low_watermark=epoch)
         self._limits = limits
         self._rate = TimestampRate(limits.begins_per_ms_max, limits.begin_burst_ms)
         self._watermark = DurableWatermark()
-        self._decisions = _Decisions(limits.remembered_decisions_max)
+        self._undurable: dict[int, int] = {}
+        self._starts_of: dict[int, tuple[int, ...]] = {}
         self._aborts: dict[int, int] = {}
         self._abort_order: deque[int] = deque()
 
@@ -155,8 +153,8 @@ class Oracle:
             return self._not_issued("start timestamp", max(start_timestamps))
         committed, unknown = {}, []
         for start_timestamp in dict.fromkeys(start_timestamps):
-            commit_timestamp = self._decisions.get(start_timestamp)
-            if commit_timestamp:
+            commit_timestamp = self._decision_of(start_timestamp)
+            if commit_timestamp is not None and commit_timestamp > 0:
                 committed[start_timestamp] = commit_timestamp
             else:
                 unknown.append(start_timestamp)
@@ -169,7 +167,11 @@ class Oracle:
 
     def release(self) -> list[int]:
         """The decisions that may be told now, in the order in which they were made; each is given once."""
-        return self._watermark.release()
+        released = self._watermark.release()
+        for number in released:
+            for start_timestamp in self._starts_of.pop(number, ()):
+                del self._undurable[start_timestamp]
+        return released
 
     def _impossible_commit(self, request: CommitRequest) -> Impossible | None:
         newest = int(request.start_timestamps.max())
@@ -194,16 +196,15 @@ class Oracle:
         times, reasons, new = [], [], []
         for index, (start, snapshot) in enumerate(zip(starts, snapshots, strict=True)):
             write_set = cells[offsets[index] : offsets[index + 1]]
-            repeated = self._decisions.get(start)
-            reason = self._judge(start, snapshot, write_set) if repeated is None else _reason_of(repeated)
-            time = repeated or 0
-            if repeated is None and reason is Reason.COMMITTED:
-                time = first_timestamp + index
-                self.conflicts.enter(write_set, time)
-                new.append((start, time))
-            if repeated is None and reason in (Reason.COMMITTED, Reason.CONFLICT):
-                self._decisions.remember(start, time)
-            times.append(time)
+            decision = self._decision_of(start)
+            if decision is None:
+                reason = self._judge(start, snapshot, write_set)
+                decision = self._enter(start, write_set, reason, first_timestamp + index)
+                if reason is Reason.COMMITTED:
+                    new.append((start, decision))
+            else:
+                reason = Reason.COMMITTED if decision > 0 else Reason.CONFLICT
+            times.append(max(decision, 0))
             reasons.append(reason)
         self.counts.commits += len(new)
         self.counts.refused_commits += sum(reason is not Reason.COMMITTED for reason in reasons)
@@ -212,19 +213,33 @@ class Oracle:
     def _decided(self, new: list[tuple[int, int]], reply: CommitReply) -> Decided:
         number = self._watermark.decided(new[0][1] if new else None)
         starts, times = tuple(start for start, _ in new), tuple(time for _, time in new)
+        self._starts_of[number] = starts
         return Decided(number, starts, times, reply)
+
+    def _decision_of(self, start: int) -> int | None:
+        """How a transaction was decided, as in the conflict map. What is not durable is never forgotten: an abort
+        that took it for undecided would fence it while its commit is being written.
+        """
+        return self._undurable.get(start) or self.conflicts.decision_of(start)
 
     def _judge(self, start: int, snapshot: int, write_set: list[int]) -> Reason:
         if snapshot < self.conflicts.low_watermark:
             return Reason.TOO_OLD
+        if start in self._aborts:
+            return Reason.ABORTED
         if len(write_set) > self._limits.commit_cells_max:
             return Reason.TOO_LARGE
-        aborted, conflict = start in self._aborts, self.conflicts.written_after(write_set, snapshot)
-        if self._decisions.may_have_forgotten(start) and (aborted or conflict or not write_set):
-            return Reason.TOO_OLD  # it may have committed: a conflict may be with itself, an abort have come too late
-        if aborted:
-            return Reason.ABORTED
-        return Reason.CONFLICT if conflict else Reason.COMMITTED
+        return Reason.CONFLICT if self.conflicts.written_after(write_set, snapshot) else Reason.COMMITTED
+
+    def _enter(self, start: int, write_set: list[int], reason: Reason, timestamp: int) -> int:
+        """Remember a decision made at ``timestamp``; returns the commit timestamp, or 0."""
+        if reason is Reason.COMMITTED:
+            self.conflicts.enter(start, write_set, timestamp)
+            self._undurable[start] = timestamp
+            return timestamp
+        if reason is Reason.CONFLICT:
+            self.conflicts.enter_refusal(start, timestamp)
+        return 0
 
     def _remember_abort(self, start_timestamp: int) -> None:
         if start_timestamp in self._aborts:
@@ -234,34 +249,3 @@ class Oracle:
         if len(self._aborts) > self._limits.remembered_aborts_max:
             # A forgotten abort must not be overtaken by a commit: refuse every snapshot as old as it could have.
             self.conflicts.raise_low_watermark(self._aborts.pop(self._abort_order.popleft()))
-
-
-def _reason_of(commit_timestamp: int) -> Reason:
-    return Reason.CONFLICT if commit_timestamp == _REFUSED else Reason.COMMITTED
-
-
-class _Decisions:
-    """The latest decisions, so that a commit asked again gets the answer it got."""
-
-    def __init__(self, decisions_max: int) -> None:
-        self._max = decisions_max
-        self._commits: dict[int, int] = {}
-        self._order: deque[int] = deque()
-        self._newest_forgotten = 0
-
-    def get(self, start_timestamp: int) -> int | None:
-        """The commit timestamp, `_REFUSED`, or ``None``: not decided, or forgotten."""
-        return self._commits.get(start_timestamp)
-
-    def may_have_forgotten(self, start_timestamp: int) -> bool:
-        """Whether a commit of this transaction may have been decided and forgotten."""
-        return start_timestamp <= self._newest_forgotten
-
-    def remember(self, start_timestamp: int, commit_timestamp: int) -> None:
-        """Keep a first decision; the oldest one goes when there are too many."""
-        self._commits[start_timestamp] = commit_timestamp
-        self._order.append(start_timestamp)
-        if len(self._order) > self._max:
-            oldest = self._order.popleft()
-            if self._commits.pop(oldest) != _REFUSED:
-                self._newest_forgotten = max(self._newest_forgotten, oldest)

@@ -29,12 +29,11 @@ class Limits:
     """Rate of begins; half of the 2**18 timestamps of a millisecond, so that timestamps keep behind the clock."""
     begin_burst_ms: int = 20
     """Begins may run ahead of their rate by as much as this time would allow."""
-    conflict_map_cells_max: int = 2_000_000
-    """Cells remembered for conflict detection, about 130 bytes each: 260 MB when the map is full."""
+    conflict_map_entries_max: int = 2_000_000
+    """Cells remembered for conflict detection, and decided transactions, one entry each, so that a repeated commit
+    gets the same answer: about 130 bytes an entry, 260 MB when the map is full."""
     commit_share_max: float = 0.5
     """The share of the conflict map that one commit's write set may fill; a larger one is refused as TOO_LARGE."""
-    remembered_decisions_max: int = 200_000
-    """Decisions kept so that a repeated commit gets the same answer, about 170 bytes each."""
     remembered_aborts_max: int = 100_000
     """Aborted transactions kept so that a late commit of theirs is refused."""
     transactions_in_flight_max: int = 65_536
@@ -84,9 +83,8 @@ class Limits:
             "begin_count_max is more than begins_per_ms_max × begin_burst_ms: such a begin could never be granted",
         )
         self._check(
-            self.remembered_decisions_max >= self.transactions_in_flight_max,
-            "remembered_decisions_max must not be below transactions_in_flight_max: "
-            "a decision must not be forgotten before it is answered",
+            self.commit_cells_max >= 1,
+            "conflict_map_entries_max × commit_share_max leaves no room for one cell and its transaction: raise them",
         )
         self._check(
             self.lookup_ids_max <= self.lookups_pending_max,
@@ -109,8 +107,8 @@ class Limits:
 
     @property
     def commit_cells_max(self) -> int:
-        """Cells in one commit's write set."""
-        return int(self.conflict_map_cells_max * self.commit_share_max)
+        """Cells in one commit's write set; its own entry is counted."""
+        return int(self.conflict_map_entries_max * self.commit_share_max) - 1
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> Limits:

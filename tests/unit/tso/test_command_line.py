@@ -96,7 +96,7 @@ def test_wrong_options_of_serve_are_told_in_one_line(option: tuple[str, str], re
 
 def test_serve_names_its_environment_variables_and_limits() -> None:
     output = CliRunner().invoke(commands.tso, ["serve", "--help"]).output
-    for text in ("PYTHIA_ZOOKEEPER", "PYTHIA_THRIFT", "PYTHIA_LEASE_MS", "2000", "conflict_map_cells_max=2000000"):
+    for text in ("PYTHIA_ZOOKEEPER", "PYTHIA_THRIFT", "PYTHIA_LEASE_MS", "2000", "conflict_map_entries_max=2000000"):
         assert text in output
 
 

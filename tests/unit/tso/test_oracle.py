@@ -134,7 +134,7 @@ class TestConflicts:
 
 class TestLimits:
     def test_a_snapshot_below_the_low_watermark_is_too_old(self) -> None:
-        oracle = make(conflict_map_cells_max=4, commit_share_max=1)
+        oracle = make(conflict_map_entries_max=5, commit_share_max=1)
         old = begin(oracle)
         transact(oracle, [1, 2, 3, 4])
         transact(oracle, [5])
@@ -145,7 +145,7 @@ class TestLimits:
         assert commit_one(make(), EPOCH - 5, EPOCH - 6, [1]) is Reason.TOO_OLD
 
     def test_a_write_set_over_its_share_of_the_map_is_refused_and_forgets_nothing(self) -> None:
-        oracle = make(conflict_map_cells_max=10, commit_share_max=0.5)
+        oracle = make(conflict_map_entries_max=12, commit_share_max=0.5)
         begun = begin(oracle)
         assert commit_one(oracle, begun.first_start_timestamp, begun.snapshot, list(range(6))) is Reason.TOO_LARGE
         assert oracle.conflicts.low_watermark == EPOCH
@@ -190,20 +190,28 @@ class TestRepeatedCommits:
         assert commit_one(oracle, two.first_start_timestamp, two.snapshot, [7]) is Reason.CONFLICT
 
     @pytest.mark.parametrize("cells", [[1], []])
-    def test_a_forgotten_commit_is_never_called_a_conflict_nor_committed_again(self, cells: list[int]) -> None:
-        oracle = make(remembered_decisions_max=2, transactions_in_flight_max=2)
+    @pytest.mark.parametrize("again", [[1], [], [77]])
+    def test_a_forgotten_commit_is_never_called_a_conflict_nor_committed_again(
+        self, cells: list[int], again: list[int]
+    ) -> None:
+        oracle = make(conflict_map_entries_max=4, commit_share_max=1)
         begun = begin(oracle)
         commit_one(oracle, begun.first_start_timestamp, begun.snapshot, cells)
         transact(oracle, [2])
         transact(oracle, [3])
-        assert commit_one(oracle, begun.first_start_timestamp, begun.snapshot, cells) is Reason.TOO_OLD
+        assert commit_one(oracle, begun.first_start_timestamp, begun.snapshot, again) is Reason.TOO_OLD
 
-    def test_a_long_transaction_commits_although_decisions_since_were_forgotten(self) -> None:
-        oracle = make(remembered_decisions_max=2, transactions_in_flight_max=2)
-        long = begin(oracle)
-        for cell in range(10):
-            transact(oracle, [cell])
-        assert commit_one(oracle, long.first_start_timestamp, long.snapshot, [99]) is Reason.COMMITTED
+    def test_a_commit_on_its_way_is_known_even_when_the_map_has_forgotten_it(self) -> None:
+        oracle = make(conflict_map_entries_max=4, commit_share_max=1)
+        begun = begin(oracle, 3)
+        start = begun.first_start_timestamp
+        first = decide(oracle, (start, EPOCH, [1]))
+        decide(oracle, (start + 1, EPOCH, [2, 3, 4]))
+        assert oracle.conflicts.decision_of(start) is None
+        assert decide(oracle, (start, EPOCH, [1])).reply == first.reply
+        recalled = oracle.abort([start])
+        assert isinstance(recalled, Recalled)
+        assert recalled.committed == {start: first.commit_timestamps[0]}
 
 
 class TestAborts:
@@ -241,11 +249,11 @@ class TestAborts:
         assert transact(oracle, [1]) > 0, "new transactions are not touched"
 
     def test_an_abort_of_a_forgotten_commit_does_not_make_it_an_aborted_one(self) -> None:
-        oracle = make(remembered_decisions_max=1, transactions_in_flight_max=1)
+        oracle = make(conflict_map_entries_max=4, commit_share_max=1)
         begun = begin(oracle)
         start = begun.first_start_timestamp
         commit_one(oracle, start, begun.snapshot, [1])
-        transact(oracle, [2])
+        transact(oracle, [2, 3, 4])
         assert oracle.abort([start]) == Recalled(None, {}, (start,)), "the commit table knows"
         assert commit_one(oracle, start, begun.snapshot, [1]) is Reason.TOO_OLD
 

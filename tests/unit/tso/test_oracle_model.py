@@ -160,10 +160,8 @@ def test_with_little_memory_it_refuses_more_and_never_decides_wrongly(
     actions: list[tuple[str, int, list[int]]],
 ) -> None:
     small = {
-        "conflict_map_cells_max": 4,
+        "conflict_map_entries_max": 6,
         "commit_share_max": 1,
-        "remembered_decisions_max": 2,
-        "transactions_in_flight_max": 2,
         "remembered_aborts_max": 2,
     }
     run = Run(make(**small), forgets=True)
