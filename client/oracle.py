@@ -22,7 +22,7 @@ import tenacity
 
 from client.errors import InvalidRequest, NoPrimary, PythiaError
 from client.settings import ClientSettings
-from commit_table import Aborted, Committed, Outcome, Undecided
+from commit_table import Aborted, Committed
 from lease.errors import LeaseError
 from wire import (
     FRAME_BYTES_MAX,
@@ -37,7 +37,6 @@ from wire import (
     Message,
     NotPrimary,
     OutcomeReply,
-    OutcomeRequest,
     OutcomeStatus,
     Overloaded,
     ProtocolError,
@@ -96,16 +95,13 @@ class OracleClient:
         """One start timestamp and its snapshot. Raises ``NoPrimary``."""
         return self._repeat(lambda: self._ask(BeginRequest(1), BeginReply))
 
-    def outcome(self, start_timestamp: int) -> Outcome:
-        """What the oracle says of a transaction: it also knows of commits not yet recorded. Raises ``NoPrimary``."""
-        request = OutcomeRequest(np.array([start_timestamp], np.int64))
-        return _outcome(self._repeat(lambda: self._ask(request, OutcomeReply)))
-
     def abort(self, start_timestamp: int) -> Committed | Aborted:
         """Have a transaction aborted for good, or learn that it committed. Raises ``NoPrimary``."""
         request = AbortRequest(np.array([start_timestamp], np.int64))
-        outcome = _outcome(self._repeat(lambda: self._ask(request, OutcomeReply)))
-        return outcome if isinstance(outcome, Committed) else Aborted()
+        reply = self._repeat(lambda: self._ask(request, OutcomeReply))
+        if reply.statuses[0] == OutcomeStatus.COMMITTED:
+            return Committed(int(reply.commit_timestamps[0]))
+        return Aborted()
 
     def commit(
         self, start_timestamp: int, snapshot: int, cells: Iterable[int], on_sent: Callable[[], None]
@@ -225,8 +221,9 @@ class _Channel:
 
     def is_open(self) -> bool:
         """Whether the other end has neither closed nor said anything: nothing may come without being asked for."""
-        readable, _, _ = select.select([self._socket], [], [], 0)
-        return not readable
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return not poll.poll(0)
 
     def exchange(self, request: Message, on_sent: Callable[[], None]) -> Message:
         """Send a request and wait for its answer; raises ``ReplyLost`` where none comes."""
@@ -258,13 +255,6 @@ def _pause(state: tenacity.RetryCallState) -> float:
     asked_ms = error.pause_ms if isinstance(error, _Refused) else 0
     grown_ms = 1 << min(state.attempt_number, 10)
     return max(asked_ms, min(RETRY_WAIT_MS_MAX, grown_ms - 2)) / 1000
-
-
-def _outcome(reply: OutcomeReply) -> Outcome:
-    status = OutcomeStatus(int(reply.statuses[0]))
-    if status is OutcomeStatus.COMMITTED:
-        return Committed(int(reply.commit_timestamps[0]))
-    return Aborted() if status is OutcomeStatus.ABORTED else Undecided()
 
 
 def _nothing() -> None:

@@ -46,7 +46,7 @@ class Readable(Protocol):
     """A snapshot or a transaction."""
 
     def scan(
-        self, table: str, *, start: bytes = b"", columns: Sequence[bytes] | None = None
+        self, table: str, *, prefix: bytes = b"", columns: Sequence[bytes] | None = None
     ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
         """See ``client.Snapshot``."""
         ...
@@ -96,12 +96,12 @@ def _spark_type(dtype: object) -> str:
     return "timestamp" if name.startswith("datetime64") else _TYPES[name]
 
 
-def scan_frame(view: Readable, mapping: TableMapping, names: Sequence[str], *, start: bytes = b"") -> pd.DataFrame:
-    """These columns of every row that a snapshot or transaction sees, from the row key ``start`` on."""
+def scan_frame(view: Readable, mapping: TableMapping, names: Sequence[str], *, prefix: bytes = b"") -> pd.DataFrame:
+    """These columns of every row that a snapshot or transaction sees, or of those whose row keys have a prefix."""
     schema = arrow_schema(mapping.to_struct(names))
     decoder = RowDecoder(mapping, schema)
     cells = [column.cell for column in mapping.choose(names) if isinstance(column, ValueColumn)]
-    rows = view.scan(mapping.table, start=start, columns=cells)
+    rows = view.scan(mapping.table, prefix=prefix, columns=cells)
     batches = []
     while batch := list(islice(rows, DECODED_ROWS)):
         batches.append(decoder.decode(batch))

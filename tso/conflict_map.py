@@ -17,8 +17,8 @@ _EVICTED_AT_ONCE = 1 / 32
 class ConflictMap:
     """Cell id → commit timestamp, oldest first (a dict keeps the order in which keys were put).
 
-    Among them each decided transaction has an entry under its negated start timestamp, which is no cell id: its
-    commit timestamp, or the negated timestamp of its refusal.
+    Among them each decided transaction has an entry under the complement of its start timestamp, which is negative and
+    so no cell id: its commit timestamp, or the negated timestamp of its refusal.
     """
 
     def __init__(self, entries_max: int, low_watermark: int) -> None:
@@ -45,7 +45,7 @@ class ConflictMap:
 
     def decision_of(self, start_timestamp: int) -> int | None:
         """A transaction's commit timestamp, something negative if it was refused, ``None`` if nothing is remembered."""
-        return self._commits.get(-start_timestamp)
+        return self._commits.get(~start_timestamp)
 
     def enter(self, start_timestamp: int, cells: Sequence[int], commit_timestamp: int) -> None:
         """Remember a commit. Timestamps must grow from call to call, and cells and transaction fit the map."""
@@ -54,12 +54,12 @@ class ConflictMap:
         for cell in cells:
             commits.pop(cell, None)  # so that it goes to the end: the order of the dict is the order of commits
             commits[cell] = commit_timestamp
-        commits[-start_timestamp] = commit_timestamp
+        commits[~start_timestamp] = commit_timestamp
 
     def enter_refusal(self, start_timestamp: int, timestamp: int) -> None:
         """Remember that a transaction was refused at ``timestamp``, which must be above every one entered before."""
         self._make_room(1)
-        self._commits[-start_timestamp] = -timestamp
+        self._commits[~start_timestamp] = -timestamp
 
     def _make_room(self, entries: int) -> None:
         excess = len(self._commits) + entries - self._entries_max

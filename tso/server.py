@@ -100,7 +100,7 @@ class Server:
             last_timestamp=oracle.range.last,
             durable_watermark=oracle.snapshot,
             low_watermark=oracle.conflicts.low_watermark,
-            conflict_map_cells=len(oracle.conflicts),
+            conflict_map_entries=len(oracle.conflicts),
             begins=oracle.counts.begins,
             commits=oracle.counts.commits,
             refused_commits=oracle.counts.refused_commits,

@@ -60,7 +60,7 @@ class StatusReply(Message):
         "last_timestamp",
         "durable_watermark",
         "low_watermark",
-        "conflict_map_cells",
+        "conflict_map_entries",
         "begins",
         "commits",
         "refused_commits",
@@ -80,7 +80,7 @@ class StatusReply(Message):
     """The snapshot that a begin would get now."""
     low_watermark: int = 0
     """Commits of older snapshots are refused as TOO_OLD."""
-    conflict_map_cells: int = 0
+    conflict_map_entries: int = 0
     begins: int = 0
     """Transactions begun in this epoch by this process."""
     commits: int = 0

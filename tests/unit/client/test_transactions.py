@@ -240,7 +240,7 @@ def test_run_gives_up_after_its_attempts_and_never_on_other_errors(manager: Tran
 
 
 def test_a_write_set_beyond_the_oracles_limit_is_refused(empty_installation: Installation) -> None:
-    oracle = empty_installation.oracle(limits=Limits(conflict_map_cells_max=100))
+    oracle = empty_installation.oracle(limits=Limits(conflict_map_entries_max=100))
     oracle.await_primary()
     empty_installation.find_primary = lambda: oracle.address
     manager = empty_installation.manager()

@@ -31,10 +31,10 @@ class Rows:
         self.rows[row] = dict(values)
 
     def scan(
-        self, table: str, *, start: bytes = b"", columns: Sequence[bytes] | None = None
+        self, table: str, *, prefix: bytes = b"", columns: Sequence[bytes] | None = None
     ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
         for row, values in sorted(self.rows.items()):
-            if row >= start:
+            if row.startswith(prefix):
                 yield row, {column: value for column, value in values.items() if columns is None or column in columns}
 
 
@@ -64,10 +64,10 @@ def test_rows_come_back_in_the_order_of_their_keys_with_their_types(flights: pd.
     assert found["dep_delay"].isna().tolist() == [False, True]
 
 
-def test_a_scan_can_begin_at_a_key(flights: pd.DataFrame) -> None:
+def test_a_scan_can_be_of_the_rows_with_a_prefix(flights: pd.DataFrame) -> None:
     mapping, rows = mapping_of_flights("flights", flights), Rows()
     put_frame(rows, mapping, flights)
-    assert scan_frame(rows, mapping, ["day"], start=row_key(mapping, 1, 2))["day"].tolist() == [2]
+    assert scan_frame(rows, mapping, ["day"], prefix=row_key(mapping, 1, 2))["day"].tolist() == [2]
 
 
 def test_what_is_missing_has_no_cell(flights: pd.DataFrame) -> None:

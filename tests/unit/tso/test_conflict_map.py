@@ -48,6 +48,7 @@ def test_any_cell_id_is_legal() -> None:
     conflicts = ConflictMap(10, low_watermark=0)
     conflicts.enter(5, [0, 2**63, 2**64 - 1], 10)
     assert conflicts.written_after([2**63], 9)
+    assert [conflicts.decision_of(start) for start in (0, 1, 2**63 - 1)] == [None] * 3
 
 
 def test_the_low_watermark_never_falls() -> None:

@@ -119,6 +119,8 @@ class Run:
         assert isinstance(recalled, Recalled)
         for known, time in recalled.committed.items():
             assert self.model.commits[known][0] == time
+        if start in self.model.commits and self.model.commits[start][0] not in self.told:
+            assert start in recalled.committed, "a commit on its way would be fenced"
         if start not in self.model.answers:
             assert recalled.unknown == (start,)
             self.model.aborted.add(start)

@@ -226,7 +226,7 @@ def test_the_primary_tells_its_state(run_house: RunHouse) -> None:
         status = await caller.ask(StatusRequest())
         assert isinstance(status, StatusReply)
         assert status.role is Role.PRIMARY
-        assert (status.begins, status.commits, status.conflict_map_cells, status.connections) == (1, 1, 3, 1)
+        assert (status.begins, status.commits, status.conflict_map_entries, status.connections) == (1, 1, 3, 1)
         assert status.epoch == status.low_watermark < time <= status.durable_watermark <= status.last_timestamp
         assert status.last_timestamp < status.ceiling
 
