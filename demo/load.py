@@ -59,10 +59,8 @@ def spark_session(log: Path) -> Iterator[SparkSession]:
         builder = builder.config(name, value)
     with _standard_error_to(log):
         session = builder.getOrCreate()
-    try:
-        yield session
-    finally:
-        session.stop()
+    yield session
+    session.stop()  # not after an error: a call that was interrupted leaves no way to ask, and Java ends with us anyway
 
 
 @contextmanager

@@ -69,7 +69,7 @@ class Reader:
         return _told("full", snapshot, len(flights), [str(difference) for difference in found])
 
     def quick_check(self) -> bool:
-        """Whether all summaries have the same sums, and telling days the flights that they should, in a new snapshot."""
+        """Whether all summaries have the same sums, and telling days their flights, in a new snapshot."""
         snapshot = self._manager.snapshot()
         summaries: dict[str, Totals] = {
             summary.name: read_summary(snapshot, mapping, summary) for summary, mapping in self._summaries

@@ -73,13 +73,12 @@ def _installation(plan: Plan, display: Display) -> Iterator[Installation]:
             given = services.given_cluster(plan.zookeeper, plan.thrift, keep=plan.keep)
             yield stack.enter_context(given)
             return
-        cluster = plan.directory / "cluster"
         steps = stack.enter_context(display.steps())
         with display.phase("ZooKeeper, HBase and its Thrift gateway"):
-            installation = stack.enter_context(services.own_cluster(cluster, keep=plan.keep, progress=steps))
+            installation = stack.enter_context(
+                services.own_cluster(_cluster_directory(plan), keep=plan.keep, progress=steps)
+            )
         yield installation
-        if plan.keep:
-            display.line(f"the cluster is kept; end it with: pythia dev down --wipe --directory {cluster}")
 
 
 def _serve(plan: Plan, stack: ExitStack, display: Display, installation: Installation, logs: Path) -> None:
@@ -87,9 +86,21 @@ def _serve(plan: Plan, stack: ExitStack, display: Display, installation: Install
     with display.phase("a primary and a standby oracle"):
         oracles = stack.enter_context(services.oracles(settings, logs, keep=plan.keep))
     if plan.keep:
-        pids = " ".join(str(oracle.pid) for oracle in oracles)
-        display.line(f"kept: --zookeeper {settings.zookeeper} --thrift {settings.thrift} --root {settings.root}")
-        display.line(f"the oracles are kept; end them with: kill {pids}")
+        stack.callback(lambda: display.line(_kept(plan, installation, [oracle.pid for oracle in oracles])))
+
+
+def _kept(plan: Plan, installation: Installation, oracles: list[int]) -> str:
+    settings = installation.settings
+    tables = f"{installation.names.prefix}*" if plan.zookeeper else "flights, by_carrier, by_route, by_day and others"
+    cluster = "" if plan.zookeeper else f" && pythia dev down --wipe --directory {_cluster_directory(plan)}"
+    return (
+        f"Kept: --zookeeper {settings.zookeeper} --thrift {settings.thrift} --root {settings.root}, tables {tables}.\n"
+        f"To end everything: kill {' '.join(map(str, oracles))}{cluster}"
+    )
+
+
+def _cluster_directory(plan: Plan) -> Path:
+    return plan.directory / "cluster"
 
 
 class Demo:
@@ -248,7 +259,7 @@ class Demo:
             f"{1 + months + len(late.reported)} transactions committed: the small tables and "
             f"{counted(months, 'month')} by Spark, {counted(len(late.reported), 'late report')} by a second writer.",
             f"Reader, in a process of its own: {self._reader}. It met "
-            f"{counted(len(self._reader.states), 'state')} of the tables.",
+            f"{len(self._reader.states)} of the {1 + months + len(late.reported)} states that the tables went through.",
             f"Second writer: {counted(late.flights, 'flight')} ({LATE_CARRIER}, each {LATE_DAY}th), reported while "
             f"their month was loaded: {counted(late.conflicts(), 'conflict')}, each run again.",
             f"  Its report for January: {late.story(1)}.",

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from kazoo.client import KazooClient
+from kazoo.handlers.threading import KazooTimeoutError
 
 import devcluster
 from client import ClientSettings
 from demo.children import Process
+from demo.errors import DemoError
 from demo.tables import TableNames
 from store.hbase import HBaseCellStore
 
@@ -48,7 +50,12 @@ def own_cluster(directory: Path, *, keep: bool, progress: devcluster.Progress) -
 
 @contextmanager
 def given_cluster(zookeeper: str, thrift: str, *, keep: bool) -> Iterator[Installation]:
-    """A given ZooKeeper and HBase, on which the demo has tables and a znode of names that nobody else uses."""
+    """A given ZooKeeper and HBase, on which the demo has tables and a znode of names that nobody else uses.
+
+    Raises ``StoreUnavailable``, ``DemoError`` when they cannot be reached.
+    """
+    with _connected(zookeeper, thrift) as (store, _):
+        store.table_names()
     name = f"demo_{secrets.token_hex(4)}"
     installation = Installation(ClientSettings(zookeeper, thrift, root=f"/{name}"), TableNames(f"{name}_"))
     try:
@@ -61,20 +68,26 @@ def given_cluster(zookeeper: str, thrift: str, *, keep: bool) -> Iterator[Instal
 def _remove(installation: Installation) -> None:
     """Drop the demo's tables, the installation's own ones included, and its znodes."""
     settings = installation.settings
-    store = HBaseCellStore(settings.thrift)
-    try:
+    with _connected(settings.zookeeper, settings.thrift) as (store, client):
         for table in store.table_names():
             if table.startswith(installation.names.prefix):
                 store.drop_table(table)
-    finally:
-        store.close()
-    zookeeper = KazooClient(settings.zookeeper)
-    try:
-        zookeeper.start(CONNECT_SECONDS_MAX)
-        zookeeper.delete(settings.root, recursive=True)
-    finally:
-        zookeeper.stop()
-        zookeeper.close()
+        client.delete(settings.root, recursive=True)
+
+
+@contextmanager
+def _connected(zookeeper: str, thrift: str) -> Iterator[tuple[HBaseCellStore, KazooClient]]:
+    with ExitStack() as stack:
+        client = KazooClient(zookeeper)
+        stack.callback(client.close)
+        stack.callback(client.stop)
+        try:
+            client.start(CONNECT_SECONDS_MAX)
+        except KazooTimeoutError as error:
+            raise DemoError(f"no ZooKeeper answered at {zookeeper} within {CONNECT_SECONDS_MAX:.0f} s") from error
+        store = HBaseCellStore(thrift)
+        stack.callback(store.close)
+        yield store, client
 
 
 @contextmanager
