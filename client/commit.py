@@ -35,7 +35,7 @@ from client.oracle import COMMIT_CELLS_MAX, OracleClient, ReplyLost
 from client.resolver import OutcomeCache, Resolver, Site
 from client.visibility import NOT_COMMITTED
 from client.write_buffer import WriteBuffer
-from commit_table import Committed
+from commit_table import CommitTable, Committed
 from store import CellStore, StoreError
 from wire import Reason
 
@@ -73,6 +73,7 @@ class Services:
     """What transactions of one manager share."""
 
     store: CellStore
+    commit_table: CommitTable
     catalog: Catalog
     manifest: Manifest
     oracle: OracleClient
@@ -85,8 +86,10 @@ Rows = Mapping[str, Mapping[bytes, Iterable[bytes]]]
 """Table → row → columns."""
 
 
-def commit(services: Services, handle: TransactionHandle, buffer: WriteBuffer, jobs: Mapping[str, Job]) -> Committed:
-    """Take a transaction to its end; ``jobs`` are its bulk writes.
+def commit(
+    services: Services, handle: TransactionHandle, buffer: WriteBuffer, jobs: Mapping[str, Job], *, shared: bool
+) -> Committed:
+    """Take a transaction to its end; ``jobs`` are its bulk writes, ``shared`` whether others may have ended it.
 
     Raises ``TransactionAborted`` (its cells have been marked), ``OutcomeUnknown`` at the deadline.
     """
@@ -99,8 +102,10 @@ def commit(services: Services, handle: TransactionHandle, buffer: WriteBuffer, j
         services.observe(CommitStep.WRITTEN, start_timestamp)
         commit_timestamp = _decide(services, handle, keys)
     except (TransactionAborted, StoreError, NoPrimary, InvalidRequest) as error:
-        mark_aborted(services, start_timestamp, buffer, bulk)
-        raise _as_abort(start_timestamp, error) from error
+        commit_timestamp = _committed_by_others(services, start_timestamp, error) if shared else 0
+        if not commit_timestamp:
+            mark_aborted(services, start_timestamp, buffer, bulk)
+            raise _as_abort(start_timestamp, error) from error
     services.cache.remember(start_timestamp, commit_timestamp)
     services.observe(CommitStep.ANSWERED, start_timestamp)
     finish(services, start_timestamp, commit_timestamp, buffer, bulk)
@@ -175,21 +180,31 @@ def _decide(services: Services, handle: TransactionHandle, keys: set[int]) -> in
         )
     except ReplyLost as lost:
         _log.info("transaction %d: %s; asking for its outcome", start_timestamp, lost)
-        return _settle_lost_reply(services, start_timestamp, started)
+        committed = _finish_through_oracle(services, start_timestamp, started)
+        if not committed:
+            reason = "the oracle's answer was lost, and it had not committed by then"
+            raise TransactionAborted(start_timestamp, reason) from lost
+        return committed
     if decision.commit_timestamp:
         return decision.commit_timestamp
     error, reason = _REFUSALS[decision.reason]
     raise error(start_timestamp, reason)
 
 
-def _settle_lost_reply(services: Services, start_timestamp: int, started: float) -> int:
+def _committed_by_others(services: Services, start_timestamp: int, error: PythiaError | StoreError) -> int:
+    """Whether another process that has the handle had committed before; 0 once that is ruled out for good."""
+    if isinstance(error, Conflict | TransactionTooLarge):
+        return 0  # an oracle gives each transaction one decision: this one is it
+    return _finish_through_oracle(services, start_timestamp, time.monotonic())
+
+
+def _finish_through_oracle(services: Services, start_timestamp: int, started: float) -> int:
+    """Have the transaction aborted for good: its commit timestamp if it did commit, else 0."""
     try:
         outcome = services.oracle.abort(start_timestamp)
     except NoPrimary as error:
         raise OutcomeUnknown(start_timestamp, int((time.monotonic() - started) * 1000)) from error
-    if isinstance(outcome, Committed):
-        return outcome.commit_timestamp
-    raise TransactionAborted(start_timestamp, "the oracle's answer was lost, and it had not committed by then")
+    return outcome.commit_timestamp if isinstance(outcome, Committed) else 0
 
 
 def _as_abort(start_timestamp: int, error: PythiaError | StoreError) -> TransactionAborted:

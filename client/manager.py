@@ -58,6 +58,7 @@ class TransactionManager:
         cache = OutcomeCache(settings.outcome_cache_entries_max)
         self._services = Services(
             store=store,
+            commit_table=self.commit_table,
             catalog=self.catalog,
             manifest=self.manifest,
             oracle=self.oracle,

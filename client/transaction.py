@@ -17,7 +17,7 @@ from client.ranges import key_range
 from client.reading import SnapshotReader, without_reserved
 from client.snapshot import check_choice, check_read
 from client.write_buffer import WriteBuffer, tombstones
-from commit_table import Aborted, Committed
+from commit_table import Aborted, Committed, Undecided
 from store import StoreError
 
 _log = logging.getLogger(__name__)
@@ -152,11 +152,10 @@ class Transaction:
         self._require_active()
         jobs = self._jobs()
         if not self._buffer and not jobs:
-            self._status = TransactionStatus.COMMITTED
-            return Committed(self.snapshot_timestamp)
+            return self._commit_nothing()
         self._status = TransactionStatus.UNKNOWN
         try:
-            committed = committing.commit(self._services, self._handle, self._buffer, jobs)
+            committed = committing.commit(self._services, self._handle, self._buffer, jobs, shared=self._shared)
         except TransactionAborted:
             self._status = TransactionStatus.ABORTED
             raise
@@ -200,6 +199,15 @@ class Transaction:
             self.rollback()
         except (PythiaError, StoreError) as failure:  # the caller's own error is the one to show
             _log.warning("transaction %d could not be rolled back now: %s", self.start_timestamp, failure)
+
+    def _commit_nothing(self) -> Committed:
+        """Nothing is written here, or nothing any more: another process may have ended a shared transaction."""
+        recorded = self._services.commit_table.outcome(self.start_timestamp) if self._shared else Undecided()
+        if isinstance(recorded, Aborted):
+            self._status = TransactionStatus.ABORTED
+            raise TransactionAborted(self.start_timestamp, "another process that shares it rolled it back")
+        self._status = TransactionStatus.COMMITTED
+        return recorded if isinstance(recorded, Committed) else Committed(self.snapshot_timestamp)
 
     def _jobs(self) -> dict[str, Job]:
         return self._services.manifest.jobs(self.start_timestamp) if self._shared else {}

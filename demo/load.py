@@ -7,6 +7,7 @@ task: the new rows of a summary are held in Spark (a local checkpoint) before th
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -57,8 +58,10 @@ def spark_session(log: Path) -> Iterator[SparkSession]:
     builder = SparkSession.builder.master(f"local[{CORES}]").appName("pythia demo")
     for name, value in SPARK_SETTINGS.items():
         builder = builder.config(name, value)
+    interrupt = signal.getsignal(signal.SIGINT)
     with _standard_error_to(log):
         session = builder.getOrCreate()
+    signal.signal(signal.SIGINT, interrupt)  # Spark's own handler talks to Java in the middle of another talk
     yield session
     session.stop()  # not after an error: a call that was interrupted leaves no way to ask, and Java ends with us anyway
 

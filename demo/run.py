@@ -6,6 +6,7 @@ Invariant: it returns only if every comparison held (or, with split transactions
 from __future__ import annotations
 
 import calendar
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from demo.summaries import SUMMARIES, Totals, counted, differences, shown, summa
 from demo.tally import LateTally, ReaderTally
 from devcluster.java import find_java
 
+LOG_FORMAT: Final = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
 CHECK_SECONDS_MAX: Final = 300.0
 LATE_SECONDS_MAX: Final = 60.0
 SPARK_ERROR_CHARACTERS_SHOWN: Final = 2_000
@@ -51,6 +53,7 @@ def run(plan: Plan) -> None:
     find_java()
     logs = plan.directory / "logs"
     logs.mkdir(parents=True, exist_ok=True)
+    logging.basicConfig(filename=logs / "demo.log", filemode="w", level=logging.INFO, format=LOG_FORMAT)
     with ExitStack() as stack:
         display = stack.enter_context(Display(Console()))
         display.line(f"logs are in {logs}")

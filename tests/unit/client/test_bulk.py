@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from client import (
@@ -9,6 +11,7 @@ from client import (
     Committed,
     Conflict,
     InvalidRequest,
+    OutcomeUnknown,
     TransactionAborted,
     TransactionHandle,
     TransactionManager,
@@ -16,7 +19,7 @@ from client import (
 from client.cells import ABORTED_SHADOW, decode_shadow, row_marker_column
 from client.manifest import ENTRY_ROW_BYTES_MAX, Manifest
 from store import MemoryCellStore, RowPut
-from tests.unit.client.conftest import Installation
+from tests.unit.client.conftest import SETTINGS, Installation
 
 A = b"f:a"
 
@@ -114,6 +117,39 @@ def test_another_process_may_end_the_transaction(installation: Installation, man
     assert rows_seen(manager) == [b"a"]
 
 
+def test_a_process_that_starts_over_learns_that_its_transaction_had_committed(
+    installation: Installation, manager: TransactionManager
+) -> None:
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    write(manager, handle, "job", b"a")
+    manager.manifest.seal(handle.start_timestamp, "job", [(0, 0)])
+    committed = transaction.commit()
+    assert installation.manager().resume(handle).commit() == committed
+    late = installation.manager().resume(handle)
+    write(manager, handle, "unsealed", b"a")
+    assert late.commit() == committed
+    assert rows_seen(installation.manager()) == [b"a"]
+
+
+def test_a_shared_transaction_that_cannot_be_settled_stays_unmarked(
+    installation: Installation, manager: TransactionManager
+) -> None:
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    write(manager, handle, "job", b"a")
+    manager.manifest.seal(handle.start_timestamp, "job", [(0, 0)])
+    find_primary, installation.find_primary = installation.find_primary, lambda: None
+    late = installation.manager(settings=dataclasses.replace(SETTINGS, deadline_ms=100)).resume(handle)
+    with pytest.raises(OutcomeUnknown):
+        late.commit()
+    assert shadow(manager, b"a") is None
+    installation.find_primary = find_primary
+    transaction.commit()
+    assert isinstance(late.rollback(), Committed)
+    assert rows_seen(manager) == [b"a"]
+
+
 def test_a_shared_transaction_that_is_rolled_back_can_be_committed_by_nobody(
     installation: Installation, manager: TransactionManager
 ) -> None:
@@ -126,6 +162,8 @@ def test_a_shared_transaction_that_is_rolled_back_can_be_committed_by_nobody(
     assert transaction.rollback() == Aborted()
     with pytest.raises(TransactionAborted):
         late.commit()
+    with pytest.raises(TransactionAborted, match="rolled it back"):
+        installation.manager().resume(handle).commit()
     assert rows_seen(manager) == []
 
 
