@@ -4,7 +4,7 @@
 VENV := .venv/bin
 CODE := benchmarks client commit_table demo devcluster drills lease store tests tso wire
 
-.PHONY: demo test check unit format clean
+.PHONY: demo test check unit mutations format clean
 
 demo: .venv/installed-from
 	$(VENV)/pythia demo $(DEMO_OPTIONS)
@@ -19,6 +19,9 @@ check: .venv/installed-from
 
 unit: .venv/installed-from
 	$(VENV)/python -m pytest -m "not integration"
+
+mutations: .venv/installed-from
+	$(VENV)/python -m tests.mutations
 
 format: .venv/installed-from
 	$(VENV)/ruff check --fix $(CODE)

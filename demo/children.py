@@ -74,6 +74,11 @@ class Process:
             self._process.kill()
             self._process.wait()
 
+    def wait_for_end(self) -> None:
+        """Wait, up to the limit, for a process that is about to end, so that its exit code is known."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(STOP_SECONDS_MAX)
+
     def wait_for_output(self, line_start: str, seconds_max: float) -> str:
         """The first line of its log that starts so; for a process that does not talk."""
         deadline = time.monotonic() + seconds_max
@@ -129,6 +134,7 @@ class Talker:
             with self._changed:
                 self._take(message)
                 self._changed.notify_all()
+        self.process.wait_for_end()
         with self._changed:
             self._ended = True
             self._changed.notify_all()

@@ -84,8 +84,9 @@ class Display:
 
     @contextmanager
     def steps(self) -> Iterator[Steps]:
-        """A bar for the steps of the development cluster."""
-        with self.bar("beginning") as bar:
+        """Shows the steps of the development cluster."""
+        with self.bar("") as bar:
+            bar.hide()
             yield Steps(self, bar)
 
 
@@ -96,13 +97,13 @@ class Bar:
         self._progress = progress
         self._task = task
 
-    def advance(self, steps: int = 1) -> None:
-        """So much more is done."""
-        self._progress.advance(self._task, steps)
-
     def set(self, text: str, done: int = 0, total: int | None = None) -> None:
-        """Say something else."""
-        self._progress.update(self._task, description=text, completed=done, total=total)
+        """Say something else; a hidden bar is seen again."""
+        self._progress.update(self._task, description=text, completed=done, total=total, visible=True)
+
+    def hide(self) -> None:
+        """Do not show it until it says something else."""
+        self._progress.update(self._task, visible=False)
 
 
 class Steps:
@@ -112,6 +113,10 @@ class Steps:
         self._display = display
         self._bar = bar
         self._told: set[str] = set()
+
+    def done(self) -> None:
+        """No step is under way."""
+        self._bar.hide()
 
     def __call__(self, step: Step) -> None:
         """Take a step."""

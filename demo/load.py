@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -59,7 +60,8 @@ def spark_session(log: Path) -> Iterator[SparkSession]:
     for name, value in SPARK_SETTINGS.items():
         builder = builder.config(name, value)
     interrupt = signal.getsignal(signal.SIGINT)
-    with _standard_error_to(log):
+    with _standard_error_to(log), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)  # not used here
         session = builder.getOrCreate()
     signal.signal(signal.SIGINT, interrupt)  # Spark's own handler talks to Java in the middle of another talk
     yield session

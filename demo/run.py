@@ -81,6 +81,7 @@ def _installation(plan: Plan, display: Display) -> Iterator[Installation]:
             installation = stack.enter_context(
                 services.own_cluster(_cluster_directory(plan), keep=plan.keep, progress=steps)
             )
+            steps.done()
         yield installation
 
 

@@ -7,9 +7,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import hypothesis
 import pytest
 
 import devcluster
+
+hypothesis.settings.register_profile("shared machine", deadline=None)  # no test asserts a time
+hypothesis.settings.load_profile("shared machine")
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def run_demo(services: Services, directory: Path, *options: str) -> subprocess.C
     )
 
 
-def test_a_month_is_loaded_watched_and_compared(services: Services, tmp_path: Path) -> None:
+def test_a_month_that_spark_loads_is_watched_and_compared(services: Services, tmp_path: Path) -> None:
     ended = run_demo(services, tmp_path)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "3 transactions committed" in ended.stdout
@@ -39,7 +39,7 @@ def test_a_month_is_loaded_watched_and_compared(services: Services, tmp_path: Pa
     assert "Every row of 3 summaries equals" in ended.stdout
 
 
-def test_the_reader_catches_tables_that_are_written_in_two_transactions(services: Services, tmp_path: Path) -> None:
+def test_the_reader_catches_tables_that_spark_writes_in_two_transactions(services: Services, tmp_path: Path) -> None:
     ended = run_demo(services, tmp_path, "--split-transactions")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "CAUGHT" in ended.stdout

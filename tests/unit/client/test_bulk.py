@@ -18,7 +18,8 @@ from client import (
 )
 from client.cells import ABORTED_SHADOW, decode_shadow, row_marker_column
 from client.manifest import ENTRY_ROW_BYTES_MAX, Manifest
-from store import MemoryCellStore, RowPut
+from store import MemoryCellStore, RowPut, StoreUnavailable
+from store.faults import Fault
 from tests.unit.client.conftest import SETTINGS, Installation
 
 A = b"f:a"
@@ -103,6 +104,19 @@ def test_a_task_repeated_with_other_rows_is_found_out(manager: TransactionManage
         transaction.commit()
     assert "stray" in str(caught.value)
     assert rows_seen(manager) == []
+
+
+def test_rows_are_on_record_before_any_of_them_is_written(
+    installation: Installation, manager: TransactionManager
+) -> None:
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    writer = manager.attempt_writer(handle, "t", "job", partition=0, attempt=0)
+    installation.store.plan("put", Fault.LOST)  # the record is what is lost: nothing may be written without it
+    with pytest.raises(StoreUnavailable):
+        writer.write(puts(b"a"))
+    assert manager.store.versions("t", b"a", A, limit=1) == []
+    assert manager.manifest.jobs(handle.start_timestamp) == {}
 
 
 def test_another_process_may_end_the_transaction(installation: Installation, manager: TransactionManager) -> None:

@@ -6,17 +6,18 @@ the commit table; it must come to what the model says, whatever is missing and w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.cells import TOMBSTONE
+from client.cells import TOMBSTONE, decode_shadow
 from client.reading import SnapshotReader
 from client.resolver import OutcomeCache, Resolver, Site
 from client.visibility import NOT_COMMITTED, View
-from commit_table import CommitTable, Committed, Outcome
+from commit_table import CommitTable, Committed, Outcome, Undecided
 from store import Family, KeyRange, RowPut
 from store.faults import Fault, FaultyCellStore
 
@@ -149,7 +150,8 @@ def test_whoever_was_not_committed_for_a_reader_never_comes_to_be(writers: list[
 def test_a_missing_shadow_cell_is_healed(world: World) -> None:
     write(world, Writer(2_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=True, marked="none"))
     world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None)
-    assert world.store.versions(TABLE, b"r1", b"f:\x00", limit=1)[0].timestamp == 2_100
+    [shadow] = world.store.versions(TABLE, b"r1", b"f:\x00", limit=1)
+    assert (shadow.timestamp, decode_shadow(shadow.value)) == (2_100, 2_105)
 
 
 def test_healing_that_fails_is_no_failure_of_the_read(world: World) -> None:
@@ -200,3 +202,48 @@ def test_a_commit_that_was_shadowed_and_vacuumed_between_the_questions_is_found(
 
     world.commits.resolve = fence_too_late  # type: ignore[method-assign]
     assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"1100"}
+
+
+def test_a_writer_of_an_older_epoch_that_was_not_committed_never_comes_to_be(world: World) -> None:
+    write(world, Writer(1_100, frozenset({(b"r1", b"f:a")}), False, None, recorded=False, marked="none"))
+    assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) is None
+    world.commits.record([1_100], [1_105], OLD_EPOCH)
+    assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) is None
+
+
+def test_the_shadow_cell_of_another_writer_says_nothing_of_an_open_one(world: World) -> None:
+    write(world, Writer(2_100, frozenset({(b"r1", b"f:b")}), False, 5, recorded=True, marked="all"))
+    write(world, Writer(2_200, frozenset({(b"r1", b"f:a")}), False, None, recorded=False, marked="none"))
+    assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) == {b"f:b": b"2100"}
+
+
+def test_a_commit_that_came_right_before_the_fence_is_found(world: World) -> None:
+    write(world, Writer(1_100, frozenset({(b"r1", b"f:a")}), False, None, recorded=False, marked="none"))
+    resolve = world.commits.resolve
+
+    def commit_first(start_timestamp: int, fence: int) -> Outcome:
+        world.commits.record([1_100], [1_105], OLD_EPOCH)
+        return resolve(start_timestamp, fence)
+
+    world.commits.resolve = commit_first  # type: ignore[method-assign]
+    assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"1100"}
+
+
+def test_a_commit_of_the_own_epoch_that_was_vacuumed_before_the_question_is_found(world: World) -> None:
+    """The row was read before its shadow cell was written, the commit table after its record was dropped."""
+    world.store.put(TABLE, [RowPut(b"r1", {b"f:a": b"2100"})], 2_100)
+
+    def ask_too_late(start_timestamps: Sequence[int]) -> dict[int, Outcome]:
+        world.resolver.write_shadows([Site(TABLE, b"r1", b"f")], 2_100, 2_105)
+        return dict.fromkeys(start_timestamps, Undecided())
+
+    world.commits.outcomes = ask_too_late  # type: ignore[method-assign]
+    assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"2100"}
+
+
+def test_a_fenced_writer_that_commits_in_the_new_epoch_is_seen(world: World) -> None:
+    write(world, Writer(1_100, frozenset({(b"r1", b"f:a")}), False, None, recorded=False, marked="none"))
+    assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) is None
+    world.commits.record([1_100], [2_600], EPOCH)
+    assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) is None
+    assert world.reader(View(2_700, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"1100"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -25,11 +26,13 @@ from client import (
     TransactionTooLarge,
     Undecided,
 )
+from commit_table import CommitTable
 from store.faults import Fault
 from tests.unit.client.conftest import SETTINGS, Installation
 from tso.settings import Limits
 
 A = b"f:a"
+WAIT_SECONDS_MAX = 20
 
 
 def put(manager: TransactionManager, row: bytes, value: bytes) -> Committed:
@@ -164,6 +167,37 @@ def test_a_conflict_leaves_nothing_and_names_its_reason(
     assert caught.value.start_timestamp == loser.start_timestamp
     assert loser.status is TransactionStatus.ABORTED
     assert get(installation.manager(), b"r") == b"won"
+
+
+def test_a_commit_that_was_on_its_way_when_the_transaction_began_is_a_conflict(
+    installation: Installation, manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lies above the snapshot, and below the start timestamp: the snapshot decides."""
+    recording, go_on = threading.Event(), threading.Event()
+    record = CommitTable.record
+
+    def record_slowly(
+        table: CommitTable, start_timestamps: Sequence[int], commit_timestamps: Sequence[int], epoch: int
+    ) -> None:
+        recording.set()
+        assert go_on.wait(WAIT_SECONDS_MAX)
+        record(table, start_timestamps, commit_timestamps, epoch)
+
+    monkeypatch.setattr(CommitTable, "record", record_slowly)
+    first = installation.manager().transaction()
+    first.put("t", b"r", {A: b"first"})
+    with ThreadPoolExecutor(1) as thread:
+        committing = thread.submit(first.commit)
+        assert recording.wait(WAIT_SECONDS_MAX)
+        second = manager.transaction()
+        go_on.set()
+        committed = committing.result()
+    assert second.snapshot_timestamp < committed.commit_timestamp < second.start_timestamp
+    assert second.get("t", b"r") == {}
+    second.put("t", b"r", {A: b"second"})
+    with pytest.raises(Conflict):
+        second.commit()
+    assert get(manager, b"r") == b"first"
 
 
 def test_a_store_that_fails_before_the_commit_aborts_it(

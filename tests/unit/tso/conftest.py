@@ -187,6 +187,10 @@ class Rig:
             while not condition():
                 await asyncio.sleep(0.001)
 
+    async def until_deposed(self, owed: int) -> None:
+        """Until the pipeline has given up; or has answered ``owed`` instead, so that a test need not wait to fail."""
+        await self.until(lambda: bool(self.deposed) or owed in self.requester.answers)
+
     async def settle(self) -> None:
         """Let the loop do all that it can do by itself."""
         for _ in range(20):

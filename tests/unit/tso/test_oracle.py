@@ -109,6 +109,13 @@ class TestConflicts:
         assert decided.start_timestamps == (first,)
         assert decided.reply.commit_timestamps[1] == 0
 
+    def test_those_of_one_request_commit_one_after_another(self) -> None:
+        oracle = make()
+        first = begin(oracle, 3).first_start_timestamp
+        decided = decide(oracle, (first, EPOCH, [1]), (first + 1, EPOCH, [2]), (first + 2, EPOCH, [3]))
+        assert reasons(decided) == [Reason.COMMITTED] * 3
+        assert list(decided.commit_timestamps) == sorted(set(decided.commit_timestamps))
+
     def test_a_snapshot_below_an_undurable_commit_conflicts_although_its_start_is_above(self) -> None:
         oracle = make()
         first = begin(oracle)
@@ -140,6 +147,17 @@ class TestLimits:
         transact(oracle, [5])
         assert oracle.conflicts.low_watermark > old.snapshot
         assert commit_one(oracle, old.first_start_timestamp, old.snapshot, [99]) is Reason.TOO_OLD
+
+    def test_the_snapshot_is_too_old_though_the_start_is_not(self) -> None:
+        """What the map has forgotten lies between the two: it was on its way when the transaction began."""
+        oracle = make(conflict_map_entries_max=4, commit_share_max=1)
+        first = begin(oracle)
+        forgotten = decide(oracle, (first.first_start_timestamp, first.snapshot, [1]))
+        begun = begin(oracle)
+        settle(oracle, forgotten)
+        transact(oracle, [2, 3, 4])
+        assert begun.snapshot < oracle.conflicts.low_watermark < begun.first_start_timestamp
+        assert commit_one(oracle, begun.first_start_timestamp, begun.snapshot, [1]) is Reason.TOO_OLD
 
     def test_a_transaction_of_an_older_epoch_is_too_old(self) -> None:
         assert commit_one(make(), EPOCH - 5, EPOCH - 6, [1]) is Reason.TOO_OLD

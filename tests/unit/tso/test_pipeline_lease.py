@@ -50,7 +50,7 @@ def test_a_write_that_stays_failed_deposes_and_is_never_called_committed(run: Ru
         rig.table.before_write = time_passes
         begun = await rig.begin()
         commit = rig.commit(begun, 7)
-        await rig.until(lambda: bool(rig.deposed))
+        await rig.until_deposed(commit)
         assert commit not in rig.requester.answers
         assert rig.requester.dropped
         assert not rig.pipeline.serving
@@ -97,7 +97,7 @@ def test_a_lease_lost_during_the_write_stops_the_answer(run: RunPipeline) -> Non
 
         rig.table.after_write = lose
         commit = rig.commit(begun, 7)
-        await rig.until(lambda: bool(rig.deposed))
+        await rig.until_deposed(commit)
         await rig.settle()
         assert begun.first_start_timestamp in rig.table.commits, "it was written, and yet must not be answered"
         assert commit not in rig.requester.answers
@@ -172,7 +172,7 @@ def test_a_lease_lost_during_a_look_up_stops_the_answer(run: RunPipeline) -> Non
         await rig.settle()
         rig.tenure.held = False
         rig.table.lookups_open.set()
-        await rig.until(lambda: bool(rig.deposed))
+        await rig.until_deposed(abort)
         assert abort not in rig.requester.answers
         assert rig.requester.dropped
 

@@ -1,0 +1,169 @@
+"""Break one rule at a time and demand that a test fails: ``python -m tests.mutations``.
+
+A test that cannot fail proves nothing. Each entry of ``rules.py`` breaks one rule in a copy of the project, and the
+tests that it names have to fail there, by an assertion and not because the copy no longer imports. The project itself
+is never touched.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tests.mutations.mutation import Mutation
+from tests.mutations.rules import RULES
+
+ROOT = Path(__file__).parents[2]
+AT_ONCE = 2
+RUN_SECONDS_MAX = 120
+OUTPUT_LINES_SHOWN = 30
+TESTS_FAILED = 1
+"""pytest's exit code when tests ran and failed; above it are errors of the entry: nothing collected, no such test."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How a run of tests ended; ``exit_code`` ``None``: not within ``RUN_SECONDS_MAX``."""
+
+    exit_code: int | None
+    output: str
+    seconds: float
+
+    @property
+    def first_failure(self) -> str | None:
+        """The test that failed, if the run ended by a failing test."""
+        found = re.search(r"^FAILED \S*?::(\S+)", self.output, re.MULTILINE)
+        return found[1] if found and self.exit_code == TESTS_FAILED else None
+
+    @property
+    def last_lines(self) -> str:
+        """The end of what pytest said."""
+        return "\n".join(self.output.splitlines()[-OUTPUT_LINES_SHOWN:])
+
+
+def copy_project(source: Path, copy: Path) -> None:
+    """Copy all that the tests import, and the configuration of pytest."""
+    packages = tomllib.loads((source / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    shutil.copy2(source / "pyproject.toml", copy)
+    for folder in {"tests", *(package.partition(".")[0] for package in packages)}:
+        shutil.copytree(source / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def stale_entries(project: Path, mutations: Iterable[Mutation]) -> Iterator[str]:
+    """What is wrong with entries whose snippet does not occur exactly once any more, or that change nothing."""
+    for mutation in mutations:
+        file = project / mutation.file
+        found = file.read_text().count(mutation.snippet) if file.is_file() else 0
+        if found != 1:
+            yield f"stale entry {mutation.name!r}: its snippet occurs {found} times in {mutation.file}, not once"
+        if mutation.snippet == mutation.broken:
+            yield f"entry {mutation.name!r} breaks nothing: snippet and replacement are the same"
+
+
+def run_tests(project: Path, tests: Iterable[str]) -> Run:
+    """Run tests in a copy of the project, up to the first that fails."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=short", "-m", "not integration"]
+    command += ["-p", "no:cacheprovider", "-p", "tests.mutations.plugin", *(f"tests/{test}" for test in tests)]
+    # Without byte code: that of a file that changes twice a second, and keeps its size, would be taken for current.
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTEST_ADDOPTS", "PYTHONPATH")}
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
+    started = time.monotonic()
+    try:
+        ended = subprocess.run(
+            command,
+            cwd=project,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=RUN_SECONDS_MAX,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Run(None, f"not ended after {RUN_SECONDS_MAX} seconds", time.monotonic() - started)
+    return Run(ended.returncode, ended.stdout, time.monotonic() - started)
+
+
+def run_mutated(project: Path, mutation: Mutation) -> Run:
+    """Run an entry's tests in a copy of its own, in which the rule is broken."""
+    with tempfile.TemporaryDirectory(prefix="pythia-mutation-") as directory:
+        copy = Path(directory)
+        copy_project(project, copy)
+        file = copy / mutation.file
+        file.write_text(file.read_text().replace(mutation.snippet, mutation.broken))
+        return run_tests(copy, mutation.caught_by.split())
+
+
+def verdict(mutation: Mutation, run: Run) -> str:
+    """The line on one mutation."""
+    if run.first_failure:
+        return f"caught: {mutation.name} ({run.first_failure}, {run.seconds:.1f} s)"
+    if run.exit_code == 0:
+        return f"SURVIVED: {mutation.name} ({mutation.caught_by} passed, {run.seconds:.1f} s)"
+    return f"BROKEN ENTRY: {mutation.name} (pytest ended with {run.exit_code}, by no failing test)\n{run.last_lines}"
+
+
+def run_all(console: Console, project: Path, mutations: Sequence[Mutation]) -> int:
+    """Run every mutation, telling of each; returns how many were caught."""
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    caught = 0
+    with Progress(*columns, console=console, transient=True) as progress, ThreadPoolExecutor(AT_ONCE) as pool:
+        task = progress.add_task("breaking rules", total=len(mutations))
+        runs = pool.map(lambda mutation: run_mutated(project, mutation), mutations)
+        for mutation, run in zip(mutations, runs, strict=True):
+            caught += run.first_failure is not None
+            console.print(verdict(mutation, run), soft_wrap=True, markup=False, highlight=False)
+            progress.advance(task)
+    return caught
+
+
+def chosen(only: str | None) -> list[Mutation]:
+    """The entries to run: all, or those whose name contains ``only``."""
+    mutations = [mutation for mutation in RULES if only is None or only.lower() in mutation.name.lower()]
+    if not mutations:
+        raise click.UsageError(f"no mutation's name contains {only!r}: --list shows them")
+    return mutations
+
+
+@click.command()
+@click.option("--only", metavar="NAME", help="Only the mutations whose name contains this.")
+@click.option("--list", "only_list", is_flag=True, help="Show the names and run nothing.")
+def main(only: str | None, only_list: bool) -> None:
+    """Break the rules one at a time, in a copy, and see that tests fail."""
+    mutations = chosen(only)
+    if only_list:
+        click.echo("\n".join(mutation.name for mutation in mutations))
+        return
+    console = Console()
+    with tempfile.TemporaryDirectory(prefix="pythia-mutations-") as directory:
+        project = Path(directory)
+        copy_project(ROOT, project)  # once, so that all mutations are of one and the same state
+        stale = list(stale_entries(project, RULES))
+        if stale:
+            raise click.ClickException("\n".join(stale))
+        sound = run_tests(project, sorted({test for mutation in mutations for test in mutation.caught_by.split()}))
+        if sound.exit_code != 0:
+            raise click.ClickException(f"the tests fail with every rule in force:\n{sound.last_lines}")
+        console.print(f"with every rule in force the tests pass ({sound.seconds:.1f} s)", highlight=False)
+        caught = run_all(console, project, mutations)
+    click.echo(f"{caught} of {len(mutations)} caught")
+    if caught < len(mutations):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Broken rules of the commit table: what counts, fences, and who may cover whom."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+COMMIT_TABLE_RULES = [
+    Mutation(
+        "a commit below the largest fence counts",
+        "commit_table/rule.py",
+        "if self.commit_timestamp is not None and self.commit_timestamp >= self.largest_fence:",
+        "if self.commit_timestamp is not None:",
+        "contract/test_commit_table.py::test_a_fence_voids_a_late_commit_of_the_older_epoch",
+    ),
+    Mutation(
+        "the smallest fence counts, not the largest",
+        "commit_table/layout.py",
+        "largest_fence=max(fences, default=0)",
+        "largest_fence=min(fences, default=0)",
+        "unit/commit_table/test_layout.py::test_a_record_is_read_back_and_neighbours_are_not_mistaken_for_it",
+    ),
+    Mutation(
+        "a fence of one epoch is taken for an abort for good",
+        "commit_table/rule.py",
+        "if self.largest_fence >= FENCE_AT_INFINITY:",
+        "if self.largest_fence > 0:",
+        "contract/test_commit_table.py::test_a_fence_voids_a_late_commit_of_the_older_epoch",
+    ),
+    Mutation(
+        "an older epoch's fence is taken for this epoch's",
+        "commit_table/rule.py",
+        "isinstance(self.outcome(), Undecided) and self.largest_fence < fence",
+        "isinstance(self.outcome(), Undecided) and self.largest_fence == 0",
+        "unit/commit_table/test_races.py::test_a_void_commit_does_not_stop_a_larger_fence",
+    ),
+    Mutation(
+        "no fence is ever placed",
+        "commit_table/rule.py",
+        "return isinstance(self.outcome(), Undecided) and self.largest_fence < fence",
+        "return False",
+        "contract/test_commit_table.py::test_a_fence_voids_a_late_commit_of_the_older_epoch",
+    ),
+    Mutation(
+        "a fence is placed without comparing the commit that was read",
+        "commit_table/table.py",
+        "check=layout.commit_column(start_timestamp),",
+        "check=layout.fence_column(start_timestamp, fence),",
+        "unit/commit_table/test_races.py::test_a_commit_between_the_read_and_the_fence_is_found",
+    ),
+    Mutation(
+        "a rejected fence is taken for a placed one",
+        "commit_table/table.py",
+        "return isinstance(answer, Applied)",
+        'return type(answer).__name__ != "Unknown"',
+        "unit/commit_table/test_races.py::test_a_commit_between_the_read_and_the_fence_is_found",
+    ),
+    Mutation(
+        "a fence whose answer was lost is taken for a placed one",
+        "commit_table/table.py",
+        "return isinstance(answer, Applied)",
+        'return type(answer).__name__ != "Rejected"',
+        "unit/commit_table/test_races.py::test_a_fence_whose_answer_is_lost_is_made_sure_of",
+    ),
+    Mutation(
+        "the cell timestamp of a commit is not the epoch",
+        "commit_table/table.py",
+        "[RowPut(row, columns) for row, columns in rows.items()], epoch)",
+        "[RowPut(row, columns) for row, columns in rows.items()], max(start_timestamps))",
+        "contract/test_commit_table.py::test_a_late_write_of_the_older_epoch_never_covers_the_newer_one",
+    ),
+    Mutation(
+        "an abort fences below infinity",
+        "commit_table/table.py",
+        "self.resolve(start_timestamp, FENCE_AT_INFINITY)",
+        "self.resolve(start_timestamp, start_timestamp + 1)",
+        "contract/test_commit_table.py::test_an_abort_is_for_good",
+    ),
+]
