@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TypeVar
@@ -28,6 +29,8 @@ from store import CellStore
 from store.hbase import HBaseCellStore, PoolSettings
 
 Result = TypeVar("Result")
+
+_log = logging.getLogger(__name__)
 
 RERUN_WAIT_SECONDS_MAX = 1.0
 
@@ -148,6 +151,7 @@ class TransactionManager:
             retry=tenacity.retry_if_exception(_worth_a_rerun),
             stop=tenacity.stop_after_attempt(attempts_max),
             wait=tenacity.wait_random_exponential(multiplier=0.01, max=RERUN_WAIT_SECONDS_MAX),
+            before_sleep=_say_why,
             reraise=True,
         )
         result: Result = retrying(self._run_once, function)
@@ -187,6 +191,11 @@ class TransactionManager:
 
 def _worth_a_rerun(error: BaseException) -> bool:
     return isinstance(error, TransactionAborted) and error.retriable
+
+
+def _say_why(state: tenacity.RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome else None
+    _log.info("attempt %d: %s; running it again on a new snapshot", state.attempt_number, error)
 
 
 def _check_timestamp(start_timestamp: int) -> None:

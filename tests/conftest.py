@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Note on each integration test which real services its fixtures bring in."""
     for item in items:
         if item.get_closest_marker("integration"):
-            with_spark = "spark" in getattr(item, "fixturenames", ())
+            with_spark = "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("with_spark")
             item.user_properties.append(("real services", WITH_SPARK if with_spark else WITHOUT_SPARK))
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import pytest
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.with_spark]
 
 DEMO_SECONDS_MAX = 240
 

@@ -112,11 +112,11 @@ def test_rows_are_on_record_before_any_of_them_is_written(
     transaction = manager.transaction()
     handle = transaction.handle()
     writer = manager.attempt_writer(handle, "t", "job", partition=0, attempt=0)
-    installation.store.plan("put", Fault.LOST)  # the record is what is lost: nothing may be written without it
+    installation.store.plan("put", Fault.DONE)
     with pytest.raises(StoreUnavailable):
         writer.write(puts(b"a"))
     assert manager.store.versions("t", b"a", A, limit=1) == []
-    assert manager.manifest.jobs(handle.start_timestamp) == {}
+    assert manager.manifest.jobs(handle.start_timestamp)["job"].written == {(0, 0): {"t": {b"a": {A}}}}
 
 
 def test_another_process_may_end_the_transaction(installation: Installation, manager: TransactionManager) -> None:

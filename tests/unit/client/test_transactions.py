@@ -256,7 +256,10 @@ def test_a_transaction_of_an_older_epoch_is_told_so_and_run_again(installation: 
     assert get(manager, b"r") == b"2"
 
 
-def test_run_gives_up_after_its_attempts_and_never_on_other_errors(manager: TransactionManager) -> None:
+def test_run_gives_up_after_its_attempts_and_never_on_other_errors(
+    manager: TransactionManager, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="client.manager")
     calls: list[int] = []
 
     def always_conflicts(transaction: Transaction) -> None:
@@ -267,6 +270,8 @@ def test_run_gives_up_after_its_attempts_and_never_on_other_errors(manager: Tran
     with pytest.raises(Conflict):
         manager.run(always_conflicts, attempts_max=3)
     assert len(calls) == len(set(calls)) == 3
+    assert [record.message.partition(":")[0] for record in caplog.records] == ["attempt 1", "attempt 2"]
+    assert "another transaction committed" in caplog.text
     with pytest.raises(ZeroDivisionError):
         manager.run(lambda transaction: 1 // 0)
     with pytest.raises(InvalidRequest, match="attempts_max"):
