@@ -72,7 +72,7 @@ class PythiaDataSource(DataSource):
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``pythia`` known to a Spark session.
+    """Make the format ``pythia`` known to a Spark session, for the calling thread: call it in each thread that writes.
 
     The settings ``spark.pythia.zookeeper``, ``.thrift`` and ``.root`` of the session, or else the environment variables
     ``PYTHIA_ZOOKEEPER``, ``PYTHIA_THRIFT`` and ``PYTHIA_ROOT``, become the defaults of the options of those names.
@@ -84,3 +84,6 @@ def register(spark: SparkSession) -> None:
         connection = connection_from(configuration, os.environ)
 
     spark.dataSource.register(Registered)
+    # A write looks the format up in the thread's active session, and a new thread has none. Of Spark's public calls this
+    # is the cheapest that sets it.
+    spark.createDataFrame([], "nothing int")

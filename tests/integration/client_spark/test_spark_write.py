@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 import pyarrow as pa
@@ -50,6 +51,16 @@ def test_a_job_appends_and_replaces_rows_by_their_key(spark: SparkSession, count
     save(frame(spark, ROWS, ROWS + 5, "-id"), counts)
     after = {key: None if 10 <= key < 20 else key for key in range(ROWS)} | {k: -k for k in range(ROWS, ROWS + 5)}
     assert load(spark, counts) == after
+
+
+def test_another_thread_of_the_driver_writes_once_it_has_registered(spark: SparkSession, counts: str) -> None:
+    def write() -> None:
+        register(spark)
+        save(frame(spark, 0, 10), counts)
+
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(write).result()
+    assert load(spark, counts) == {key: key for key in range(10)}
 
 
 def test_several_dataframes_and_tables_land_in_one_transaction(
