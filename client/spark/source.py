@@ -84,6 +84,6 @@ def register(spark: SparkSession) -> None:
         connection = connection_from(configuration, os.environ)
 
     spark.dataSource.register(Registered)
-    # A write looks the format up in the thread's active session, and a new thread has none. Of Spark's public calls this
-    # is the cheapest that sets it.
+    # A write looks the format up in the thread's active session, and a new thread has none. Of Spark's public calls
+    # this is the cheapest that sets it.
     spark.createDataFrame([], "nothing int")
