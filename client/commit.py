@@ -193,8 +193,8 @@ def _decide(services: Services, handle: TransactionHandle, keys: set[int]) -> in
 
 def _committed_by_others(services: Services, start_timestamp: int, error: PythiaError | StoreError) -> int:
     """Whether another process that has the handle had committed before; 0 once that is ruled out for good."""
-    if isinstance(error, Conflict | TransactionTooLarge):
-        return 0  # an oracle gives each transaction one decision: this one is it
+    if isinstance(error, Conflict):
+        return 0  # an oracle gives each transaction one such decision: this one is it
     return _finish_through_oracle(services, start_timestamp, time.monotonic())
 
 
