@@ -23,6 +23,8 @@ from demo.tables import TableNames
 from store.hbase import HBaseCellStore
 
 ORACLE_START_SECONDS_MAX: Final = 60.0
+LEASE_MS: Final = 10_000
+"""Longer than the pauses of a busy laptop: a failover would abort the month under way, and none is to be shown here."""
 CONNECT_SECONDS_MAX: Final = 10.0
 
 
@@ -112,5 +114,6 @@ def _serve(settings: ClientSettings, name: str) -> list[str]:
         "--thrift": settings.thrift,
         "--root": settings.root,
         "--listen": "127.0.0.1:0",
+        "--lease-ms": str(LEASE_MS),
     }
     return ["tso", "serve", *(word for option in options.items() for word in option)]

@@ -15,6 +15,8 @@ from client import ClientSettings, TransactionManager
 from tests.conftest import Services
 
 ORACLE_STARTS_SECONDS_MAX = 60
+LEASE_MS = 10_000
+"""Longer than any pause of a shared machine: these tests are not about failover, which would abort their transactions."""
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +25,7 @@ def oracle(services: Services) -> Iterator[ClientSettings]:
     root = f"/pythia-test-{uuid.uuid4().hex[:8]}"
     command = [
         sys.executable, "-m", "tso", "serve", "--name", "oracle", "--zookeeper", services.zookeeper,
-        "--thrift", services.thrift, "--root", root, "--listen", "127.0.0.1:0",
+        "--thrift", services.thrift, "--root", root, "--listen", "127.0.0.1:0", "--lease-ms", str(LEASE_MS),
     ]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-LEASE_MS = 1000
+LEASE_MS = 2000
 WAIT_S = 60.0
 
 
