@@ -16,7 +16,7 @@ from tests.conftest import Services
 
 ORACLE_STARTS_SECONDS_MAX = 60
 LEASE_MS = 10_000
-"""Longer than any pause of a shared machine: these tests are not about failover, which would abort their transactions."""
+"""Longer than the pauses of a shared machine: these tests are not about failover, which aborts their transactions."""
 
 
 @pytest.fixture(scope="session")
