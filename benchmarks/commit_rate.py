@@ -19,6 +19,7 @@ import click
 
 from benchmarks.rounds import Case, alternate, calls_per_second
 from client import ClientSettings, TransactionManager
+from client.deadline import Deadline
 from store import RowPut
 
 TABLE = "benchmark_commit_rate"
@@ -35,7 +36,9 @@ def measure(manager: TransactionManager, *, rounds: int, seconds: float, progres
     def transaction() -> None:
         begun = manager.oracle.begin()
         cells = (2 * begun.first_start_timestamp, 2 * begun.first_start_timestamp + 1)
-        decision = manager.oracle.commit(begun.first_start_timestamp, begun.snapshot, cells, lambda: None)
+        decision = manager.oracle.commit(
+            begun.first_start_timestamp, begun.snapshot, cells, lambda: None, Deadline(manager.settings.deadline_ms)
+        )
         assert decision.commit_timestamp, "no two transactions share a cell here"
 
     def put() -> None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from client.cells import is_shadow, validate_row
-from client.errors import InvalidRequest
+from client.errors import InvalidRequest, TransactionAborted
 from client.handles import TransactionHandle
 from client.manifest import Manifest
+from commit_table import Aborted, CommitTable, Committed
 from store import CellStore, RowPut
 
 
@@ -22,6 +23,7 @@ class AttemptWriter:
     def __init__(
         self,
         store: CellStore,
+        commit_table: CommitTable,
         manifest: Manifest,
         handle: TransactionHandle,
         table: str,
@@ -31,6 +33,7 @@ class AttemptWriter:
         attempt: int,
     ) -> None:
         self._store = store
+        self._commit_table = commit_table
         self._manifest = manifest
         self._start_timestamp = handle.start_timestamp
         self._table = table
@@ -39,14 +42,30 @@ class AttemptWriter:
         self._sequence = 0
 
     def write(self, puts: Sequence[RowPut]) -> None:
-        """Record and write some rows. Raises ``InvalidRequest`` (nothing written), ``StoreUnavailable``."""
+        """Record and write some rows.
+
+        Raises ``InvalidRequest`` (nothing written), ``TransactionAborted``, ``StoreUnavailable``. A transaction that
+        has ended takes nothing more: what came late would show in snapshots that were read before.
+        """
         for row, columns in puts:
             validate_row(row)
             if not columns or any(is_shadow(column) for column in columns):
                 raise InvalidRequest(f"row {row!r}: at least one column is needed, and no shadow cell")
         if not puts:
             return
+        require_open(self._commit_table, self._start_timestamp)
         self._sequence = self._manifest.record(
             self._start_timestamp, self._job, self._attempt, self._sequence, self._table, puts
         )
         self._store.put(self._table, puts, self._start_timestamp)
+
+
+def require_open(commit_table: CommitTable, start_timestamp: int) -> None:
+    """Raise where a transaction has ended: ``InvalidRequest`` if it committed, ``TransactionAborted`` if not."""
+    outcome = commit_table.outcome(start_timestamp)
+    if isinstance(outcome, Committed):
+        raise InvalidRequest(
+            f"transaction {start_timestamp} has committed: nothing more can be written into it, begin another"
+        )
+    if isinstance(outcome, Aborted):
+        raise TransactionAborted(start_timestamp, "it was rolled back before all of it was written")

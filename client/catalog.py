@@ -1,4 +1,4 @@
-"""What all clients must agree on about a table, written once and never changed: one row a table, put if absent.
+"""What all clients must agree on about a table, written once, when it is made: one row a table, put if absent.
 
 The conflict level is here, since two writers that detect conflicts by different keys would not see one another. The
 description is room for a layer above: the Spark mapping of the table lies in it.
@@ -15,13 +15,14 @@ from typing import Any, Literal, get_args
 
 from client.errors import InvalidRequest
 from commit_table import system_table
-from store import ALL_VERSIONS, CellStore, Family, StoreUnavailable, TableExists, TableMissing, Unknown
+from store import ALL_VERSIONS, CellStore, Family, StoreUnavailable, TableExists, TableMissing
 
 ConflictLevel = Literal["cell", "row"]
 """Whether two transactions conflict when they write the same cell, or already when they write the same row."""
 
 _FORMAT = 1
 _ENTRY = b"t:entry"
+_LEVEL = b"t:conflict_level"
 _REGISTER_ATTEMPTS_MAX = 10
 
 
@@ -74,7 +75,7 @@ class CatalogEntry:
 
 
 class Catalog:
-    """The agreed descriptions of an installation's tables; remembers what it read, since none ever changes."""
+    """The agreed descriptions of an installation's tables; remembers what it read."""
 
     def __init__(self, store: CellStore, root: str) -> None:
         self._store = store
@@ -95,6 +96,11 @@ class Catalog:
             self._store.create_table(table, [Family(name) for name in entry.families])
         except TableExists:
             self._check_families(table, entry.families)
+        if self._agreed_level(table, entry.conflict_level) != entry.conflict_level:
+            raise InvalidRequest(
+                f"a table {table!r} with another conflict level than {entry.conflict_level!r} was dropped before, and "
+                f"running processes may remember it: keep its level, or choose another name"
+            )
         if self._register(table, entry) != entry:
             raise InvalidRequest(f"table {table!r} was created by somebody else meanwhile, with another description")
 
@@ -109,22 +115,30 @@ class Catalog:
         self._check_name(table)
         stored = self._stored_entry(table)
         if stored is None:
-            stored = self._register(table, CatalogEntry("cell", self._check_families(table, ())))
+            families = self._check_families(table, ())
+            stored = self._register(table, CatalogEntry(self._agreed_level(table, "cell"), families))
         self._entries[table] = stored
         return stored
+
+    def fresh_entry(self, table: str) -> CatalogEntry:
+        """``entry`` as it is stored now: the table may have been dropped and made anew, with other families."""
+        self._entries.pop(table, None)
+        return self.entry(table)
 
     def drop_table(self, table: str) -> None:
         """Remove a table and its entry. Not part of any transaction: those open on it fail, and so do their readers."""
         self._check_name(table)
         self._store.drop_table(table)
         row = self._store.get(self._own.name(), table.encode(), [_ENTRY])
-        if row:  # deleted at its own timestamp: a larger one would hide the entry of a later table of that name
+        if row:  # at its own timestamp: a larger one would hide the entry of a later table. The level stays, see there
             self._store.delete(self._own.name(), [table.encode()], row[_ENTRY].timestamp)
         self._entries.pop(table, None)
 
     def _check_name(self, table: str) -> None:
         if not isinstance(table, str) or not table:
             raise InvalidRequest(f"a table's name is text, not {table!r}")
+        if table.startswith("default:"):
+            raise InvalidRequest(f"leave 'default:' out of {table!r}: one table must have one name")
         if table in self._own_tables:
             raise InvalidRequest(f"table {table!r} is Pythia's own")
 
@@ -150,16 +164,24 @@ class Catalog:
 
     def _register(self, table: str, entry: CatalogEntry) -> CatalogEntry:
         """Put the entry unless there is one; the one that stands afterwards."""
+        return CatalogEntry.parse(table, self._put_if_absent(table.encode(), _ENTRY, entry.encode()))
+
+    def _agreed_level(self, table: str, level: ConflictLevel) -> ConflictLevel:
+        """The conflict level of all tables that ever have this name, ``level`` if there was none.
+
+        It outlives a drop: a process that still remembers the old table must not detect conflicts by other keys.
+        """
+        stored = self._put_if_absent(table.encode() + b"\0", _LEVEL, level.encode())
+        return "row" if stored == b"row" else "cell"
+
+    def _put_if_absent(self, row: bytes, column: bytes, value: bytes) -> bytes:
+        """What stands afterwards."""
         for _ in range(_REGISTER_ATTEMPTS_MAX):
-            answer = self._store.compare_and_set(
-                self._own.name(), table.encode(), check=_ENTRY, expected=None, put=_ENTRY, value=entry.encode()
-            )
-            stored = self._stored_entry(table)
+            self._store.compare_and_set(self._own.name(), row, check=column, expected=None, put=column, value=value)
+            stored = self._store.get(self._own.name(), row, [column]).get(column)
             if stored is not None:
-                return stored
-            if not isinstance(answer, Unknown):
-                break
-        raise StoreUnavailable(f"the description of table {table!r} could not be stored")
+                return stored.value
+        raise StoreUnavailable(f"the catalog could not be written in {_REGISTER_ATTEMPTS_MAX} attempts")
 
 
 class OwnTable:

@@ -12,13 +12,13 @@ the primary of the moment: aborted for good, unless it did commit.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 from client.catalog import Catalog
 from client.cells import family_of, write_set
+from client.deadline import Deadline
 from client.errors import (
     Conflict,
     InvalidRequest,
@@ -42,6 +42,9 @@ from wire import Reason
 _log = logging.getLogger(__name__)
 
 UNREPEATED_SHOWN_MAX = 3
+NOT_PART_OF_IT = (
+    "transaction {} was committed by another process that shares it: what was written here is not part of it"
+)
 
 
 class CommitStep(Enum):
@@ -80,6 +83,7 @@ class Services:
     resolver: Resolver
     cache: OutcomeCache
     observe: CommitObserver
+    deadline_ms: int
 
 
 Rows = Mapping[str, Mapping[bytes, Iterable[bytes]]]
@@ -95,14 +99,19 @@ def commit(
     """
     start_timestamp = handle.start_timestamp
     bulk = all_rows(jobs)
+    deadline = Deadline(services.deadline_ms)
     try:
         _check_jobs(start_timestamp, jobs)
         keys = _conflict_keys(services.catalog, start_timestamp, buffer, bulk)
         _write(services, buffer, start_timestamp)
+        deadline = Deadline(services.deadline_ms)  # the store has limits of its own, and a large write takes its time
         services.observe(CommitStep.WRITTEN, start_timestamp)
-        commit_timestamp = _decide(services, handle, keys)
+        commit_timestamp = _decide(services, handle, keys, deadline)
     except (TransactionAborted, StoreError, NoPrimary, InvalidRequest) as error:
-        commit_timestamp = _committed_by_others(services, start_timestamp, error) if shared else 0
+        # Fenced for good *before* the record of its bulk writes goes: a process that starts over must not find nothing.
+        commit_timestamp = _finish_through_oracle(services, start_timestamp, deadline) if shared else 0
+        if commit_timestamp and buffer:
+            raise InvalidRequest(NOT_PART_OF_IT.format(start_timestamp)) from error
         if not commit_timestamp:
             mark_aborted(services, start_timestamp, buffer, bulk)
             raise _as_abort(start_timestamp, error) from error
@@ -167,20 +176,20 @@ def _conflict_keys(catalog: Catalog, start_timestamp: int, buffer: WriteBuffer, 
     return keys
 
 
-def _decide(services: Services, handle: TransactionHandle, keys: set[int]) -> int:
+def _decide(services: Services, handle: TransactionHandle, keys: set[int], deadline: Deadline) -> int:
     """The commit timestamp; raises ``TransactionAborted`` or ``OutcomeUnknown``."""
     start_timestamp = handle.start_timestamp
-    started = time.monotonic()
     try:
         decision = services.oracle.commit(
             start_timestamp,
             handle.snapshot_timestamp,
             keys,
             lambda: services.observe(CommitStep.SENT, start_timestamp),
+            deadline,
         )
     except ReplyLost as lost:
         _log.info("transaction %d: %s; asking for its outcome", start_timestamp, lost)
-        committed = _finish_through_oracle(services, start_timestamp, started)
+        committed = _finish_through_oracle(services, start_timestamp, deadline)
         if not committed:
             reason = "the oracle's answer was lost, and it had not committed by then"
             raise TransactionAborted(start_timestamp, reason) from lost
@@ -191,26 +200,21 @@ def _decide(services: Services, handle: TransactionHandle, keys: set[int]) -> in
     raise error(start_timestamp, reason)
 
 
-def _committed_by_others(services: Services, start_timestamp: int, error: PythiaError | StoreError) -> int:
-    """Whether another process that has the handle had committed before; 0 once that is ruled out for good."""
-    if isinstance(error, Conflict):
-        return 0  # an oracle gives each transaction one such decision: this one is it
-    return _finish_through_oracle(services, start_timestamp, time.monotonic())
-
-
-def _finish_through_oracle(services: Services, start_timestamp: int, started: float) -> int:
+def _finish_through_oracle(services: Services, start_timestamp: int, deadline: Deadline) -> int:
     """Have the transaction aborted for good: its commit timestamp if it did commit, else 0."""
     try:
-        outcome = services.oracle.abort(start_timestamp)
+        outcome = services.oracle.abort(start_timestamp, deadline)
     except NoPrimary as error:
-        raise OutcomeUnknown(start_timestamp, int((time.monotonic() - started) * 1000)) from error
+        raise OutcomeUnknown(start_timestamp, deadline.waited_ms) from error
     return outcome.commit_timestamp if isinstance(outcome, Committed) else 0
 
 
 def _as_abort(start_timestamp: int, error: PythiaError | StoreError) -> TransactionAborted:
     if isinstance(error, TransactionAborted):
         return error
-    return TransactionAborted(start_timestamp, f"its commit was never taken up: {error}")
+    aborted = TransactionAborted(start_timestamp, f"its commit was never taken up: {error}")
+    aborted.retriable = error.retriable
+    return aborted
 
 
 def _sites(buffer: WriteBuffer, bulk: Rows) -> Iterator[Site]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TypeVar
 
 import tenacity
 
-from client.bulk import AttemptWriter
+from client.bulk import AttemptWriter, require_open
 from client.catalog import Catalog, CatalogEntry, ConflictLevel
 from client.commit import CommitObserver, CommitStep, Services
 from client.errors import InvalidRequest, TransactionAborted
 from client.handles import SnapshotHandle, TransactionHandle
-from client.manifest import Manifest
+from client.manifest import Attempt, Manifest
 from client.oracle import OracleClient
 from client.primary import PrimaryAddress
 from client.reading import SnapshotReader
@@ -38,15 +39,16 @@ RERUN_WAIT_SECONDS_MAX = 1.0
 class TransactionManager:
     """Begins transactions and snapshots on one installation. Thread-safe; a context manager that closes itself.
 
-    ``store`` and ``find_primary`` (the primary's ``"host:port"`` or ``None``) are what it runs on; ``connect`` builds
-    them from settings. ``observe`` is told of each step of each commit: for tests, drills and progress displays.
+    ``store`` and ``find_primary`` are what it runs on; ``connect`` builds them from settings. ``find_primary`` takes a
+    limit in milliseconds and returns the primary's ``"host:port"``, or ``None`` where there is none. ``observe`` is
+    told of each step of each commit: for tests, drills and progress displays.
     """
 
     def __init__(
         self,
         settings: ClientSettings,
         store: CellStore,
-        find_primary: Callable[[], str | None],
+        find_primary: Callable[[int], str | None],
         *,
         observe: CommitObserver | None = None,
         close: Callable[[], None] | None = None,
@@ -68,6 +70,7 @@ class TransactionManager:
             resolver=Resolver(store, self.commit_table, cache, heal=settings.heal),
             cache=cache,
             observe=observe or _unobserved,
+            deadline_ms=settings.deadline_ms,
         )
 
     @classmethod
@@ -127,6 +130,7 @@ class TransactionManager:
 
         What the other process has only buffered is not seen here. One process ends the transaction, not several.
         """
+        self._check_ours(handle)
         return self._transaction(handle, shared=True, read_only=False)
 
     def snapshot(self) -> Snapshot:
@@ -136,6 +140,7 @@ class TransactionManager:
 
     def resume_snapshot(self, handle: SnapshotHandle) -> Snapshot:
         """A snapshot that another process took. Needs no oracle."""
+        self._check_ours(handle)
         return Snapshot(handle, self._reader(View(handle.timestamp, handle.epoch)))
 
     def run(self, function: Callable[[Transaction], Result], *, attempts_max: int = 10) -> Result:
@@ -171,8 +176,34 @@ class TransactionManager:
         self, handle: TransactionHandle, table: str, job: str, *, partition: int, attempt: int
     ) -> AttemptWriter:
         """Where one attempt of one task of a bulk write puts its rows; see ``client.bulk``."""
+        self._check_ours(handle)
         self.catalog.entry(table)
-        return AttemptWriter(self.store, self.manifest, handle, table, job, partition=partition, attempt=attempt)
+        return AttemptWriter(
+            self.store, self.commit_table, self.manifest, handle, table, job, partition=partition, attempt=attempt
+        )
+
+    def open_job(self, handle: TransactionHandle) -> str:
+        """Announce a bulk write: from now on the transaction commits only if ``seal_job`` was called for it.
+
+        Returns the job's name. Raises ``InvalidRequest`` or ``TransactionAborted`` where the transaction has ended.
+        """
+        self._check_ours(handle)
+        require_open(self.commit_table, handle.start_timestamp)
+        job = uuid.uuid4().hex
+        self.manifest.open(handle.start_timestamp, job)
+        return job
+
+    def seal_job(self, handle: TransactionHandle, job: str, winners: Sequence[Attempt]) -> None:
+        """Say that a bulk write ended well; ``winners``: the (partition, attempt) pairs whose rows count."""
+        require_open(self.commit_table, handle.start_timestamp)
+        self.manifest.seal(handle.start_timestamp, job, winners)
+
+    def _check_ours(self, handle: TransactionHandle | SnapshotHandle) -> None:
+        if (handle.settings.root, handle.settings.zookeeper) != (self.settings.root, self.settings.zookeeper):
+            raise InvalidRequest(
+                f"the handle belongs to {handle.settings.root} at {handle.settings.zookeeper}, this manager to "
+                f"{self.settings.root} at {self.settings.zookeeper}: connect with the handle's settings"
+            )
 
     def _run_once(self, function: Callable[[Transaction], Result]) -> Result:
         with self.transaction() as transaction:

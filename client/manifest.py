@@ -6,7 +6,7 @@ writes. From the record any process can tell the transaction's write set, finish
 an aborted one; and a commit can see that a job of it never ended.
 
 =======  ==================================================================================================
-row key  start timestamp, job (its name, a zero byte), partition, attempt, sequence; or the job's *seal*
+row key  start timestamp, job (its name, a zero byte), partition, attempt, sequence; or that it is *open*, or its *seal*
 ``m:``   ``table``, ``columns`` (JSON list, hexadecimal), ``rows`` (each with its length before it, 2 bytes)
 seal     ``winners``: JSON list of the (partition, attempt) pairs whose rows count
 =======  ==================================================================================================
@@ -31,7 +31,7 @@ ENTRY_ROW_BYTES_MAX = 2**20
 _START = struct.Struct(">q")
 _ATTEMPT = struct.Struct(">IQI")
 _LENGTH = struct.Struct(">H")
-_ENTRY, _SEAL = b"\x01", b"\x02"
+_OPEN, _ENTRY, _SEAL = b"\x00", b"\x01", b"\x02"
 
 Attempt = tuple[int, int]
 """(partition, attempt) of a task."""
@@ -84,6 +84,11 @@ class Manifest:
         self._store.put(self._own.name(), entries, start_timestamp)
         return sequence
 
+    def open(self, start_timestamp: int, job: str) -> None:
+        """Say that a job is about to write: until it is sealed, its transaction must not commit."""
+        key = _START.pack(start_timestamp) + _job_key(job) + _OPEN
+        self._store.put(self._own.name(), [RowPut(key, {b"m:open": b"1"})], start_timestamp)
+
     def seal(self, start_timestamp: int, job: str, winners: Sequence[Attempt]) -> None:
         """Say that a job ended well, and by which attempts."""
         key = _START.pack(start_timestamp) + _job_key(job) + _SEAL
@@ -97,10 +102,9 @@ class Manifest:
             name, _, rest = key[_START.size :].partition(b"\0")
             job = jobs[name.decode()]
             if rest[:1] == _SEAL:
-                job.winners = frozenset(
-                    (partition, attempt) for partition, attempt in json.loads(cells[b"m:winners"].value)
-                )
-            else:
+                winners = json.loads(cells[b"m:winners"].value)
+                job.winners = frozenset((partition, attempt) for partition, attempt in winners)
+            elif rest[:1] == _ENTRY:
                 partition, attempt, _ = _ATTEMPT.unpack(rest[1:])
                 _add(job.written.setdefault((partition, attempt), {}), cells)
         return dict(jobs)

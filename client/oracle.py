@@ -12,7 +12,6 @@ import logging
 import select
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -20,6 +19,7 @@ from typing import TypeVar
 import numpy as np
 import tenacity
 
+from client.deadline import Deadline
 from client.errors import InvalidRequest, NoPrimary, PythiaError
 from client.settings import ClientSettings
 from commit_table import Aborted, Committed
@@ -48,6 +48,10 @@ from wire import (
 _log = logging.getLogger(__name__)
 
 RECEIVE_BYTES = 64 * 2**10
+LEAST_WAIT_SECONDS = 0.001
+"""A socket's timeout of 0 would mean something else."""
+OF_THE_CONNECTION = 0
+"""The request id of a refusal that is meant for the connection as a whole: nothing that came over it is done."""
 RETRY_WAIT_MS_MAX = 100
 """The longest pause between two looks for a primary: a failover is noticed within this time."""
 COMMIT_CELLS_MAX = (FRAME_BYTES_MAX - HEADER_BYTES - 256) // 8
@@ -79,32 +83,40 @@ class Decision:
 class OracleClient:
     """The oracle as one process of callers sees it. Safe to call from several threads.
 
-    ``find_primary`` returns the primary's ``"host:port"`` as it is known now, or ``None``; it may raise ``LeaseError``
-    where nobody can say.
+    ``find_primary(timeout_ms)`` returns the primary's ``"host:port"`` as it is known now, or ``None``; it may raise
+    ``LeaseError`` where nobody can say within that time.
     """
 
-    def __init__(self, find_primary: Callable[[], str | None], settings: ClientSettings) -> None:
+    def __init__(self, find_primary: Callable[[int], str | None], settings: ClientSettings) -> None:
         self._find_primary = find_primary
         self._settings = settings
         self._lock = threading.Lock()
         self._idle: list[_Channel] = []
+        self._closed = False
         self._primary: str | None = None
         self._slots = threading.BoundedSemaphore(settings.oracle_connections_max)
 
     def begin(self) -> BeginReply:
         """One start timestamp and its snapshot. Raises ``NoPrimary``."""
-        return self._repeat(lambda: self._ask(BeginRequest(1), BeginReply))
+        deadline = Deadline(self._settings.deadline_ms)
+        return self._repeat(lambda: self._ask(BeginRequest(1), BeginReply, deadline), deadline)
 
-    def abort(self, start_timestamp: int) -> Committed | Aborted:
+    def abort(self, start_timestamp: int, deadline: Deadline | None = None) -> Committed | Aborted:
         """Have a transaction aborted for good, or learn that it committed. Raises ``NoPrimary``."""
+        limit = deadline or Deadline(self._settings.deadline_ms)
         request = AbortRequest(np.array([start_timestamp], np.int64))
-        reply = self._repeat(lambda: self._ask(request, OutcomeReply))
+        reply = self._repeat(lambda: self._ask(request, OutcomeReply, limit), limit)
         if reply.statuses[0] == OutcomeStatus.COMMITTED:
             return Committed(int(reply.commit_timestamps[0]))
         return Aborted()
 
     def commit(
-        self, start_timestamp: int, snapshot: int, cells: Iterable[int], on_sent: Callable[[], None]
+        self,
+        start_timestamp: int,
+        snapshot: int,
+        cells: Iterable[int],
+        on_sent: Callable[[], None],
+        deadline: Deadline,
     ) -> Decision:
         """Have a transaction decided over ``cells``, ``COMMIT_CELLS_MAX`` conflict keys at most.
 
@@ -118,50 +130,56 @@ class OracleClient:
             np.array([0, columns.size], np.uint32),
             columns,
         )
-        reply = self._repeat(lambda: self._send_once(request, on_sent))
+        reply = self._repeat(lambda: self._exchange(request, CommitReply, on_sent, deadline), deadline)
         return Decision(int(reply.commit_timestamps[0]), Reason(int(reply.reasons[0])))
 
     def close(self) -> None:
         """Close every idle connection; those in use are closed when they are given back."""
         with self._lock:
+            self._closed = True
             idle, self._idle = self._idle, []
         for channel in idle:
             channel.close()
 
-    def _repeat(self, attempt: Callable[[], Answer]) -> Answer:
-        started = time.monotonic()
+    def _repeat(self, attempt: Callable[[], Answer], deadline: Deadline) -> Answer:
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(_Refused),
-            stop=tenacity.stop_after_delay(self._settings.deadline_ms / 1000),
-            wait=_pause,
+            stop=lambda _: deadline.remaining_seconds() <= 0,
+            wait=lambda state: min(_pause(state), deadline.remaining_seconds()),
             reraise=True,
         )
         try:
             return retrying(attempt)
         except _Refused as refused:
-            raise NoPrimary(int((time.monotonic() - started) * 1000), str(refused)) from refused
+            raise NoPrimary(deadline.waited_ms, str(refused)) from refused
 
-    def _ask(self, request: Message, answer: type[Answer]) -> Answer:
+    def _ask(self, request: Message, answer: type[Answer], deadline: Deadline) -> Answer:
         """One try of a request that is harmless to repeat: a lost answer is as good as a refusal."""
         try:
-            return self._exchange(request, answer, _nothing)
+            return self._exchange(request, answer, _nothing, deadline)
         except ReplyLost as lost:
             raise _Refused(str(lost)) from lost
 
-    def _send_once(self, request: CommitRequest, on_sent: Callable[[], None]) -> CommitReply:
-        return self._exchange(request, CommitReply, on_sent)
-
-    def _exchange(self, request: Message, answer: type[Answer], on_sent: Callable[[], None]) -> Answer:
-        with self._slots:
-            channel = self._channel()
+    def _exchange(
+        self, request: Message, answer: type[Answer], on_sent: Callable[[], None], deadline: Deadline
+    ) -> Answer:
+        if not self._slots.acquire(timeout=deadline.remaining_seconds()):
+            raise _Refused(f"all {self._settings.oracle_connections_max} connections to the oracle are in use")
+        try:
+            channel = self._channel(deadline)
             try:
-                reply = channel.exchange(request, on_sent)
+                reply = channel.exchange(request, on_sent, self._attempt_deadline(deadline))
             except BaseException:
                 channel.close()
                 self._primary = None
                 raise
             self._give_back(channel)
+        finally:
+            self._slots.release()
         return self._accept(reply, answer)
+
+    def _attempt_deadline(self, deadline: Deadline) -> Deadline:
+        return Deadline(int(1000 * deadline.remaining_seconds(self._settings.request_timeout_ms)))
 
     def _accept(self, reply: Message, answer: type[Answer]) -> Answer:
         if isinstance(reply, answer):
@@ -175,8 +193,8 @@ class OracleClient:
             raise InvalidRequest(f"the oracle refused the request: {reply.text}")
         raise InvalidRequest(f"the oracle answered with {type(reply).__name__}: it is of another version")
 
-    def _channel(self) -> _Channel:
-        address = self._primary or self._locate()
+    def _channel(self, deadline: Deadline) -> _Channel:
+        address = self._primary or self._locate(deadline)
         with self._lock:
             usable = [channel for channel in self._idle if channel.address == address and channel.is_open()]
             dropped = [channel for channel in self._idle if channel not in usable]
@@ -187,14 +205,14 @@ class OracleClient:
         if channel is not None:
             return channel
         try:
-            return _Channel(address, self._settings.request_timeout_ms)
-        except OSError as error:
+            return _Channel(address, deadline.remaining_seconds(self._settings.request_timeout_ms))
+        except (OSError, ValueError) as error:
             self._primary = None
             raise _Refused(f"no connection to the primary at {address}: {error}") from error
 
-    def _locate(self) -> str:
+    def _locate(self, deadline: Deadline) -> str:
         try:
-            address = self._find_primary()
+            address = self._find_primary(int(1000 * deadline.remaining_seconds(self._settings.request_timeout_ms)))
         except LeaseError as error:
             raise _Refused(f"ZooKeeper does not say who is primary: {error}") from error
         if address is None:
@@ -204,7 +222,10 @@ class OracleClient:
 
     def _give_back(self, channel: _Channel) -> None:
         with self._lock:
-            self._idle.append(channel)
+            if not self._closed:
+                self._idle.append(channel)
+                return
+        channel.close()
 
 
 class _Channel:
@@ -212,10 +233,11 @@ class _Channel:
 
     _request_ids = itertools.count(1)
 
-    def __init__(self, address: str, timeout_ms: int) -> None:
+    def __init__(self, address: str, timeout_seconds: float) -> None:
         self.address = address
         host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), timeout=timeout_ms / 1000)
+        bare = host.removeprefix("[").removesuffix("]")
+        self._socket = socket.create_connection((bare, int(port)), timeout=max(timeout_seconds, LEAST_WAIT_SECONDS))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._decoder = FrameDecoder()
 
@@ -225,28 +247,34 @@ class _Channel:
         poll.register(self._socket, select.POLLIN)
         return not poll.poll(0)
 
-    def exchange(self, request: Message, on_sent: Callable[[], None]) -> Message:
-        """Send a request and wait for its answer; raises ``ReplyLost`` where none comes."""
+    def exchange(self, request: Message, on_sent: Callable[[], None], deadline: Deadline) -> Message:
+        """Send a request and wait for its answer; raises ``ReplyLost`` where none comes in time."""
         request_id = next(self._request_ids)
         try:
+            self._limit(deadline)
             self._socket.sendall(encode(request, request_id))
             on_sent()
-            return self._receive(request_id)
+            return self._receive(request_id, deadline)
         except (OSError, ProtocolError) as error:
             raise ReplyLost(f"no answer from the oracle at {self.address}: {error}") from error
 
     def close(self) -> None:
         self._socket.close()
 
-    def _receive(self, request_id: int) -> Message:
-        while True:
+    def _limit(self, deadline: Deadline) -> None:
+        self._socket.settimeout(max(deadline.remaining_seconds(), LEAST_WAIT_SECONDS))
+
+    def _receive(self, request_id: int, deadline: Deadline) -> Message:
+        while deadline.remaining_seconds() > 0:
+            self._limit(deadline)
             received = self._socket.recv(RECEIVE_BYTES)
             if not received:
                 raise ConnectionError("the connection was closed")
             for frame in self._decoder.feed(received):
-                if frame.request_id == request_id:
+                if frame.request_id in (request_id, OF_THE_CONNECTION):
                     return decode(frame)
                 raise ProtocolError(f"an answer to request {frame.request_id} came to request {request_id}")
+        raise TimeoutError("it took too long")
 
 
 def _pause(state: tenacity.RetryCallState) -> float:

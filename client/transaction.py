@@ -17,7 +17,7 @@ from client.ranges import key_range
 from client.reading import SnapshotReader, without_reserved
 from client.snapshot import check_choice, check_read
 from client.write_buffer import WriteBuffer, tombstones
-from commit_table import Aborted, Committed, Undecided
+from commit_table import Aborted, Committed
 from store import StoreError
 
 _log = logging.getLogger(__name__)
@@ -150,9 +150,14 @@ class Transaction:
         ``OutcomeUnknown`` when the deadline came before the answer.
         """
         self._require_active()
+        if self._shared:
+            ended = self._ended_by_others()
+            if ended is not None:
+                return ended
+        elif not self._buffer:
+            self._status = TransactionStatus.COMMITTED
+            return Committed(self.snapshot_timestamp)
         jobs = self._jobs()
-        if not self._buffer and not jobs:
-            return self._commit_nothing()
         self._status = TransactionStatus.UNKNOWN
         try:
             committed = committing.commit(self._services, self._handle, self._buffer, jobs, shared=self._shared)
@@ -200,14 +205,18 @@ class Transaction:
         except (PythiaError, StoreError) as failure:  # the caller's own error is the one to show
             _log.warning("transaction %d could not be rolled back now: %s", self.start_timestamp, failure)
 
-    def _commit_nothing(self) -> Committed:
-        """Nothing is written here, or nothing any more: another process may have ended a shared transaction."""
-        recorded = self._services.commit_table.outcome(self.start_timestamp) if self._shared else Undecided()
-        if isinstance(recorded, Aborted):
+    def _ended_by_others(self) -> Committed | None:
+        """What another process made of a shared transaction before; ``None`` where it is still to be ended."""
+        outcome = self._services.commit_table.outcome(self.start_timestamp)
+        if isinstance(outcome, Aborted):
             self._status = TransactionStatus.ABORTED
             raise TransactionAborted(self.start_timestamp, "another process that shares it rolled it back")
+        if not isinstance(outcome, Committed):
+            return None
         self._status = TransactionStatus.COMMITTED
-        return recorded if isinstance(recorded, Committed) else Committed(self.snapshot_timestamp)
+        if self._buffer:
+            raise InvalidRequest(committing.NOT_PART_OF_IT.format(self.start_timestamp))
+        return outcome
 
     def _jobs(self) -> dict[str, Job]:
         return self._services.manifest.jobs(self.start_timestamp) if self._shared else {}

@@ -25,10 +25,10 @@ def table_mapping(manager: TransactionManager, table: str) -> TableMapping:
 
     Raises ``InvalidMapping`` for a table without one, ``InvalidRequest`` where there is no such table.
     """
-    description = manager.catalog.entry(table).description
+    description = manager.catalog.fresh_entry(table).description
     if not description:
         raise InvalidMapping(
             f"table {table!r} has no Spark mapping: Spark reads and writes tables made by "
             "client.spark.create_table(manager, TableMapping(...))"
         )
-    return TableMapping.from_json(description.decode())
+    return TableMapping.from_json(description.decode(errors="replace"))

@@ -15,7 +15,6 @@ the write is refused; where they do not, nobody compares them.
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -52,9 +51,10 @@ class PythiaWriter(DataSourceArrowWriter):
     def __init__(self, options: SourceOptions, mapping: TableMapping) -> None:
         self._mapping = mapping
         self._batch_rows = options.batch_rows
-        self._job = uuid.uuid4().hex
+        manager = manager_for(options.settings)
         self._owns_transaction = options.transaction is None
-        self._handle = options.transaction or manager_for(options.settings).transaction().handle()
+        self._handle = options.transaction or manager.transaction().handle()
+        self._job = manager.open_job(self._handle)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenRows:
         """Write a partition's rows, in a task."""
@@ -78,7 +78,7 @@ class PythiaWriter(DataSourceArrowWriter):
         if len(winners) != len(messages):
             raise PythiaError(f"{len(messages) - len(winners)} partitions of the job did not report what they wrote")
         manager = manager_for(self._handle.settings)
-        manager.manifest.seal(self._handle.start_timestamp, self._job, winners)
+        manager.seal_job(self._handle, self._job, winners)
         if self._owns_transaction:
             commit_or_settle(manager, self._handle)
 

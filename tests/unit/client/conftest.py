@@ -84,7 +84,7 @@ class Installation:
     def manager(
         self, *, settings: ClientSettings = SETTINGS, observe: CommitObserver | None = None
     ) -> TransactionManager:
-        manager = TransactionManager(settings, self.store, lambda: self.find_primary(), observe=observe)
+        manager = TransactionManager(settings, self.store, lambda timeout_ms: self.find_primary(), observe=observe)
         self._managers.append(manager)
         return manager
 

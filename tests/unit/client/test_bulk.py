@@ -91,7 +91,8 @@ def test_a_repeated_task_changes_nothing(manager: TransactionManager) -> None:
     write(manager, handle, "job", b"a", b"b", attempt=1)
     manager.manifest.seal(transaction.start_timestamp, "job", [(0, 1)])
     transaction.commit()
-    write(manager, handle, "job", b"a", attempt=0)  # a straggler, after all is over
+    with pytest.raises(InvalidRequest, match="has committed"):
+        write(manager, handle, "job", b"a", attempt=0)  # a straggler, after all is over
     assert rows_seen(manager) == [b"a", b"b"]
 
 
@@ -141,9 +142,54 @@ def test_a_process_that_starts_over_learns_that_its_transaction_had_committed(
     committed = transaction.commit()
     assert installation.manager().resume(handle).commit() == committed
     late = installation.manager().resume(handle)
-    write(manager, handle, "unsealed", b"a")
-    assert late.commit() == committed
+    late.put("t", b"late", {A: b"1"})
+    with pytest.raises(InvalidRequest, match="committed by another process"):
+        late.commit()
     assert rows_seen(installation.manager()) == [b"a"]
+
+
+def test_a_conflict_is_for_good_for_every_process_that_shares_the_transaction(
+    installation: Installation, manager: TransactionManager
+) -> None:
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    write(manager, handle, "job", b"a")
+    manager.manifest.seal(handle.start_timestamp, "job", [(0, 0)])
+    with installation.manager().transaction() as rival:
+        rival.put("t", b"a", {A: b"rival"})
+    with pytest.raises(Conflict):
+        transaction.commit()
+    with pytest.raises(TransactionAborted, match="rolled it back"):
+        installation.manager().resume(handle).commit()
+
+
+def test_a_job_that_is_announced_keeps_its_transaction_from_committing(manager: TransactionManager) -> None:
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    manager.open_job(handle)
+    with pytest.raises(TransactionAborted, match="failed or has not ended"):
+        transaction.commit()
+    with pytest.raises(TransactionAborted, match="rolled back"):
+        manager.open_job(handle)
+    with pytest.raises(TransactionAborted, match="rolled back"):
+        manager.seal_job(handle, "job", [])
+
+
+def test_a_shared_transaction_in_which_nothing_was_written_ends_for_all(
+    installation: Installation, manager: TransactionManager
+) -> None:
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    committed = transaction.commit()
+    assert manager.outcome(handle.start_timestamp) == committed
+    with pytest.raises(InvalidRequest, match="has committed"):
+        write(installation.manager(), handle, "late", b"a")
+
+
+def test_a_handle_of_another_installation_is_refused(manager: TransactionManager) -> None:
+    foreign = TransactionHandle(30, 20, 10, dataclasses.replace(SETTINGS, root="/other"))
+    with pytest.raises(InvalidRequest, match="belongs to /other"):
+        manager.resume(foreign)
 
 
 def test_a_shared_transaction_that_cannot_be_settled_stays_unmarked(

@@ -1,0 +1,27 @@
+"""How long a call may still take: one limit for all that it does, failovers and second questions included."""
+
+from __future__ import annotations
+
+import time
+
+
+class Deadline:
+    """``limit_ms`` from now on."""
+
+    def __init__(self, limit_ms: int) -> None:
+        self._started = time.monotonic()
+        self._limit_seconds = limit_ms / 1000
+
+    def remaining_seconds(self, at_most_ms: int | None = None) -> float:
+        """What is left, 0 at least; no more than ``at_most_ms`` if that is given."""
+        remaining = max(0.0, self._limit_seconds - self.waited_seconds())
+        return remaining if at_most_ms is None else min(remaining, at_most_ms / 1000)
+
+    def waited_seconds(self) -> float:
+        """How long it has taken so far."""
+        return time.monotonic() - self._started
+
+    @property
+    def waited_ms(self) -> int:
+        """The same in whole milliseconds, for error texts."""
+        return int(self.waited_seconds() * 1000)
