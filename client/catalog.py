@@ -23,6 +23,8 @@ ConflictLevel = Literal["cell", "row"]
 _FORMAT = 1
 _ENTRY = b"t:entry"
 _LEVEL = b"t:conflict_level"
+_DROPPED = b"dropped"
+"""In place of an entry: there was a table of that name."""
 _REGISTER_ATTEMPTS_MAX = 10
 
 
@@ -129,9 +131,11 @@ class Catalog:
         """Remove a table and its entry. Not part of any transaction: those open on it fail, and so do their readers."""
         self._check_name(table)
         self._store.drop_table(table)
-        row = self._store.get(self._own.name(), table.encode(), [_ENTRY])
-        if row:  # at its own timestamp: a larger one would hide the entry of a later table. The level stays, see there
-            self._store.delete(self._own.name(), [table.encode()], row[_ENTRY].timestamp)
+        stored = self._stored_value(table.encode(), _ENTRY)
+        if stored is not None:
+            self._store.compare_and_set(
+                self._own.name(), table.encode(), check=_ENTRY, expected=stored, put=_ENTRY, value=_DROPPED
+            )
         self._entries.pop(table, None)
 
     def _check_name(self, table: str) -> None:
@@ -159,8 +163,12 @@ class Catalog:
         return tuple(sorted(wanted or families))
 
     def _stored_entry(self, table: str) -> CatalogEntry | None:
-        cell = self._store.get(self._own.name(), table.encode(), [_ENTRY]).get(_ENTRY)
-        return None if cell is None else CatalogEntry.parse(table, cell.value)
+        stored = self._stored_value(table.encode(), _ENTRY)
+        return None if stored in (None, _DROPPED) else CatalogEntry.parse(table, stored)
+
+    def _stored_value(self, row: bytes, column: bytes) -> bytes | None:
+        cell = self._store.get(self._own.name(), row, [column]).get(column)
+        return None if cell is None else cell.value
 
     def _register(self, table: str, entry: CatalogEntry) -> CatalogEntry:
         """Put the entry unless there is one; the one that stands afterwards."""
@@ -177,10 +185,10 @@ class Catalog:
     def _put_if_absent(self, row: bytes, column: bytes, value: bytes) -> bytes:
         """What stands afterwards."""
         for _ in range(_REGISTER_ATTEMPTS_MAX):
-            self._store.compare_and_set(self._own.name(), row, check=column, expected=None, put=column, value=value)
-            stored = self._store.get(self._own.name(), row, [column]).get(column)
-            if stored is not None:
-                return stored.value
+            stored = self._stored_value(row, column)
+            if stored is not None and stored != _DROPPED:
+                return stored
+            self._store.compare_and_set(self._own.name(), row, check=column, expected=stored, put=column, value=value)
         raise StoreUnavailable(f"the catalog could not be written in {_REGISTER_ATTEMPTS_MAX} attempts")
 
 

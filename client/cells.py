@@ -21,7 +21,8 @@ from functools import lru_cache
 import xxhash
 
 from client.errors import InvalidRequest
-from store import ROW_KEY_BYTES_MAX
+from store import ROW_KEY_BYTES_MAX, InvalidCell, RowPut
+from store.validation import check_puts
 
 RESERVED_PREFIX = b"\x00"
 SHADOW_QUALIFIER = b"\x00"
@@ -137,6 +138,14 @@ def validate_value(value: bytes) -> None:
     """Raise ``InvalidRequest`` for a value that is not bytes."""
     if not isinstance(value, bytes):
         raise InvalidRequest(f"a value is bytes, not {type(value).__name__}: encode it")
+
+
+def validate_stored(row: bytes, stored: Mapping[bytes, bytes], timestamp: int) -> None:
+    """Raise ``InvalidRequest`` for a row that the store would refuse once it is too late to do anything about it."""
+    try:
+        check_puts([RowPut(row, stored)], timestamp)
+    except InvalidCell as error:
+        raise InvalidRequest(str(error)) from error
 
 
 def _hashed_parts(table: str, row: bytes) -> bytes:

@@ -13,6 +13,7 @@ from typing import Any
 
 from client.errors import InvalidRequest
 from client.settings import ClientSettings, parse_object
+from commit_table.timestamps import TIMESTAMP_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +61,14 @@ class TransactionHandle:
 
 
 def _parse(text: str, what: str, names: set[str]) -> dict[str, Any]:
-    parsed = parse_object(text, what, names)
-    missing = sorted(names - set(parsed))
-    if missing:
-        raise InvalidRequest(f"{what}: {', '.join(missing)} is missing")
+    parsed = parse_object(text, what, names, needed=names)
     return parsed | {"settings": ClientSettings.from_json(json.dumps(parsed["settings"]))}
 
 
 def _check_order(timestamps: dict[str, Any]) -> None:
+    """Epoch ≤ snapshot < start, all of them timestamps."""
     values = list(timestamps.values())
-    if not all(isinstance(value, int) and 0 < value < 2**63 for value in values) or values != sorted(values):
+    whole = all(type(value) is int and 0 < value < TIMESTAMP_MAX for value in values)
+    if not whole or values != sorted(values) or len(set(values[1:])) < len(values[1:]):
         named = ", ".join(f"{name} {value!r}" for name, value in timestamps.items())
         raise InvalidRequest(f"a handle's timestamps are whole numbers in the order {named}: these are not")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from client.errors import InvalidRequest
+from lease import ZnodePaths
 
 _LIMITS = {
     "request_timeout_ms": (1, 3_600_000),
@@ -44,14 +45,21 @@ class ClientSettings:
     heal: bool = True
 
     def __post_init__(self) -> None:
+        for name in ("zookeeper", "thrift", "root"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidRequest(f"{name} is text, not {getattr(self, name)!r}")
         for address in (*self.zookeeper.split(","), self.thrift):
             _check_address(address)
-        if not self.root.startswith("/") or len(self.root) < 2 or self.root.endswith("/"):
-            raise InvalidRequest(f"root is a znode's path such as '/pythia', not {self.root!r}")
+        try:
+            ZnodePaths(self.root)
+        except ValueError as error:
+            raise InvalidRequest(str(error)) from error
         for name, (least, most) in _LIMITS.items():
             value = getattr(self, name)
-            if not isinstance(value, int) or not least <= value <= most:
+            if type(value) is not int or not least <= value <= most:
                 raise InvalidRequest(f"{name} is a whole number from {least:,} to {most:,}, not {value!r}")
+        if not isinstance(self.heal, bool):
+            raise InvalidRequest(f"heal is true or false, not {self.heal!r}")
 
     def to_json(self) -> str:
         """The settings as text; ``from_json`` reads it back."""
@@ -60,24 +68,30 @@ class ClientSettings:
     @classmethod
     def from_json(cls, text: str) -> ClientSettings:
         """Read what ``to_json`` wrote. Raises ``InvalidRequest`` where that is not what it is given."""
-        return cls(**parse_object(text, "client settings", {field.name for field in dataclasses.fields(cls)}))
+        names = {field.name for field in dataclasses.fields(cls)}
+        return cls(**parse_object(text, "client settings", names, needed={"zookeeper", "thrift"}))
 
 
-def parse_object(text: str, what: str, names: set[str]) -> dict[str, Any]:
-    """A JSON object with no other names than these; raises ``InvalidRequest`` that says what it should have been."""
+def parse_object(text: str, what: str, names: set[str], *, needed: set[str]) -> dict[str, Any]:
+    """A JSON object with the ``needed`` names and no others than ``names``.
+
+    Raises ``InvalidRequest`` that says what it should have been.
+    """
     try:
         parsed = json.loads(text)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidRequest(f"{what}: not the JSON text that to_json() gives: {error}") from error
     if not isinstance(parsed, dict):
         raise InvalidRequest(f"{what}: a JSON object is needed, not {type(parsed).__name__}")
-    unknown = sorted(set(parsed) - names)
-    if unknown:
-        raise InvalidRequest(f"{what}: unknown {', '.join(unknown)}; known are {', '.join(sorted(names))}")
+    unknown, missing = sorted(set(parsed) - names), sorted(needed - set(parsed))
+    if unknown or missing:
+        wrong = [f"unknown {', '.join(unknown)}"] * bool(unknown) + [f"missing {', '.join(missing)}"] * bool(missing)
+        raise InvalidRequest(f"{what}: {'; '.join(wrong)}; known are {', '.join(sorted(names))}")
     return parsed
 
 
 def _check_address(address: str) -> None:
     host, colon, port = address.strip().rpartition(":")
-    if not host or "," in host or not colon or not port.isdigit() or not 0 < int(port) < 65_536:
+    numeric = port.isascii() and port.isdigit() and len(port) <= len("65535")
+    if not host or "," in host or not colon or not numeric or not 0 < int(port) < 65_536:
         raise InvalidRequest(f"an address is 'host:port', not {address!r}")

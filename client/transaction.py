@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from types import TracebackType
 
 from client import commit as committing
-from client.cells import encode_value, validate_column, validate_row, validate_value
+from client.cells import encode_value, family_of, validate_column, validate_row, validate_stored, validate_value
 from client.commit import Services
 from client.errors import InvalidRequest, OutcomeUnknown, PythiaError, TransactionAborted
 from client.handles import TransactionHandle
@@ -123,13 +123,13 @@ class Transaction:
         validate_row(row)
         if not values:
             raise InvalidRequest("put writes at least one column")
-        families = self._services.catalog.entry(table).family_columns
         for column, value in values.items():
             validate_column(column)
             validate_value(value)
-            if column.partition(b":")[0] not in families:
-                raise InvalidRequest(f"table {table!r} has no family for column {column!r}; it has {families}")
-        self._buffer.write(table, row, {column: encode_value(value) for column, value in values.items()})
+        self._require_families(table, values)
+        stored = {column: encode_value(value) for column, value in values.items()}
+        validate_stored(row, stored, self.start_timestamp)
+        self._buffer.write(table, row, stored)
 
     def delete(self, table: str, row: bytes, columns: Sequence[bytes] | None = None) -> None:
         """Delete columns of a row; by default every column that the transaction sees in it."""
@@ -137,7 +137,7 @@ class Transaction:
         validate_row(row)
         for column in columns or ():
             validate_column(column)
-        self._services.catalog.entry(table)
+        self._require_families(table, columns or ())
         if columns is None:
             columns = list(self._buffer.overlay(table, row, self._reader.row(table, row, None), None) or ())
         if columns:
@@ -205,12 +205,25 @@ class Transaction:
         except (PythiaError, StoreError) as failure:  # the caller's own error is the one to show
             _log.warning("transaction %d could not be rolled back now: %s", self.start_timestamp, failure)
 
+    def _require_families(self, table: str, columns: Iterable[bytes]) -> None:
+        """Raise ``InvalidRequest`` for a column of a family that the table does not have."""
+        wanted = {family_of(column) for column in columns}
+        if wanted <= set(self._services.catalog.entry(table).family_columns):
+            return
+        families = set(self._services.catalog.fresh_entry(table).family_columns)  # it may have been made anew
+        if not wanted <= families:
+            unknown = ", ".join(sorted(family.decode(errors="replace") for family in wanted - families))
+            raise InvalidRequest(f"table {table!r} has no family {unknown}; it has {sorted(families)}")
+
     def _ended_by_others(self) -> Committed | None:
         """What another process made of a shared transaction before; ``None`` where it is still to be ended."""
         outcome = self._services.commit_table.outcome(self.start_timestamp)
         if isinstance(outcome, Aborted):
             self._status = TransactionStatus.ABORTED
-            raise TransactionAborted(self.start_timestamp, "another process that shares it rolled it back")
+            bulk = all_rows(self._jobs())
+            committing.mark_aborted(self._services, self.start_timestamp, WriteBuffer(0), bulk)
+            reason = "another process that shares it rolled it back, as a failed Spark write does"
+            raise TransactionAborted(self.start_timestamp, reason)
         if not isinstance(outcome, Committed):
             return None
         self._status = TransactionStatus.COMMITTED

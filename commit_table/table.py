@@ -32,8 +32,8 @@ def table_name(root: str) -> str:
 
 
 def system_table(root: str, purpose: str) -> str:
-    """The name of one of an installation's own tables."""
-    return f"{root.strip('/').replace('/', '_')}_{purpose}"
+    """The name of one of an installation's own tables. A znode of a root has no dot, so no two roots share a name."""
+    return f"{root.strip('/').replace('/', '.')}_{purpose}"
 
 
 class CommitTable:

@@ -22,7 +22,12 @@ __all__ = [
 ]  # fmt: skip
 
 DEFAULT_ROOT = "/pythia"
-_ROOT = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+")
+ROOT_CHARACTERS_MAX = 100
+"""The names of an installation's tables are made of its root, and have a limit of their own."""
+
+# Tables are named after the root, its segments joined by dots. Without dots in the segments no two roots share a table,
+# and HBase takes no name that begins with a hyphen.
+_ROOT = re.compile(r"(/[A-Za-z0-9_][A-Za-z0-9_-]*)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +109,11 @@ class ZnodePaths:
     root: str = DEFAULT_ROOT
 
     def __post_init__(self) -> None:
-        if _ROOT.fullmatch(self.root) is None:
-            raise InvalidLeaseSettings(f"a znode root looks like /pythia or /team/pythia, not {self.root!r}")
+        if _ROOT.fullmatch(self.root) is None or len(self.root) > ROOT_CHARACTERS_MAX:
+            raise InvalidLeaseSettings(
+                f"a znode root looks like /pythia or /team/pythia, each part of A-Z a-z 0-9 _ - and none with - in "
+                f"front, {ROOT_CHARACTERS_MAX} characters at most; not {self.root!r}"
+            )
 
     @property
     def lease(self) -> str:

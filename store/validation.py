@@ -31,6 +31,7 @@ ROW_PUT_BYTES_MAX = 64 * 2**20
 BEFORE_MAX = TIMESTAMP_MAX + 1
 """The exclusive bound above every cell."""
 
+_DEFAULT_NAMESPACE = "default:"
 _TABLE_NAME = re.compile(r"([A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _FAMILY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
@@ -41,6 +42,11 @@ def check_table(table: str) -> None:
         raise InvalidCell(
             f"a table name has 1 to {TABLE_NAME_BYTES_MAX} of A-Z a-z 0-9 _ . - and does not start with . or -, "
             f"with 'namespace:' before it if need be; not {_shown(table)}"
+        )
+    if table.startswith(_DEFAULT_NAMESPACE):
+        # HBase takes both names for one table: writers under the one would miss the conflicts with those of the other.
+        raise InvalidCell(
+            f"a table name has no 'default:' before it: a table has one name here, so leave it out of {_shown(table)}"
         )
 
 

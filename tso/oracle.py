@@ -151,6 +151,8 @@ class Oracle:
         """Which of these transactions this oracle knows to have committed."""
         if max(start_timestamps) > self.range.last:
             return self._not_issued("start timestamp", max(start_timestamps))
+        if min(start_timestamps) <= 0:
+            return Impossible(f"{min(start_timestamps)} is no start timestamp: one is larger than 0")
         committed, unknown = {}, []
         for start_timestamp in dict.fromkeys(start_timestamps):
             commit_timestamp = self._decision_of(start_timestamp)

@@ -2,6 +2,8 @@
 
 Whatever a connection sends, it can only hurt itself: a broken frame gets its reason and the connection is closed; a
 connection that does not read its answers, or never completes its frames, is dropped; everything it may hold is bounded.
+Where all connections together reach a bound, who holds most goes, or who has been idle for longest, and never one that
+holds nothing and works.
 A standby answers `NotPrimary` with the primary's address at once, and every process answers `StatusRequest`.
 """
 
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 
 from tso.pipeline import Arrival, Pipeline
 from tso.settings import Limits
@@ -58,6 +61,8 @@ class Server:
         """Open the door; port 0 lets the system choose. Returns the address as ``host:port``. Raises ``OSError``."""
         loop = asyncio.get_running_loop()
         self._listener = await loop.create_server(lambda: Connection(self), host, port)
+        for listening in self._listener.sockets:  # each connection inherits it: a client's host may just vanish
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         bound_host, bound_port = self._listener.sockets[0].getsockname()[:2]
         self.address = f"[{bound_host}]:{bound_port}" if ":" in bound_host else f"{bound_host}:{bound_port}"
         self._sweep = loop.call_later(_SWEEP_MS / 1000, self._drop_unfinished)
@@ -82,6 +87,25 @@ class Server:
             connection.send(self.not_primary, request_id)
         else:
             self.pipeline.submit(Arrival(connection, request_id, request))
+
+    def make_room(self, now_s: float) -> bool:
+        """Whether the newest connection may stay; if need be, the longest idle one is closed for it."""
+        staying = [connection for connection in self.connections if not connection.closing]
+        if len(staying) <= self.limits.connections_max:
+            return True
+        idle = [connection for connection in staying if connection.is_idle(now_s)]
+        if idle:
+            log.info("closed an idle connection to make room: %d are open", len(staying) - 1)
+            max(idle, key=lambda connection: connection.active_s).drop()
+        return bool(idle)
+
+    def hold(self, more_bytes: int) -> None:
+        """Keep the books on what is held of frames that are not whole. Beyond the limit, who holds most goes."""
+        self.receive_bytes += more_bytes
+        while self.receive_bytes > self.limits.receive_bytes_max:
+            largest = max(self.connections, key=lambda connection: connection.held_bytes)
+            log.warning("dropped a connection that held %d bytes of a frame", largest.held_bytes)
+            largest.turn_away(Overloaded(self.limits.retry_after_ms))
 
     def status(self) -> StatusReply:
         """This process as it is now."""
@@ -123,11 +147,15 @@ class Connection(asyncio.Protocol):
         self._limits = server.limits
         self._loop = asyncio.get_running_loop()
         self._decoder = FrameDecoder(frame_bytes_max=server.limits.frame_bytes_max)
-        self._held_bytes = 0
         self._partial_since_s: float | None = None
         self._unanswered = 0
         self._outgoing: list[bytes] = []
-        self._closing = False
+        self.held_bytes = 0
+        """Of a frame that is not whole yet, as the server's books have them."""
+        self.active_s = self._loop.time()
+        """When it last sent something or was answered, on the loop's clock."""
+        self.closing = False
+        """Nothing is read of it any more; it may still be reading its last answers."""
         self._transport: asyncio.Transport
         self.gone: asyncio.Future[None] = self._loop.create_future()
         """Done when the connection is."""
@@ -140,21 +168,21 @@ class Connection(asyncio.Protocol):
         self._server.connections.add(self)
         if others >= 2 * self._limits.connections_max:  # even those that are being told so are too many
             self._abort()
-        elif others >= self._limits.connections_max:
+        elif not self._server.make_room(self._loop.time()):
             log.warning("turned a connection away: %d are open", others)
-            self._turn_away(Overloaded(self._limits.retry_after_ms))
+            self.turn_away(Overloaded(self._limits.retry_after_ms))
 
     def connection_lost(self, error: Exception | None) -> None:
         """Forget it; answers that are still owed go nowhere."""
-        self._closing = True
-        self._server.receive_bytes -= self._held_bytes
+        self._close()
         self._server.connections.discard(self)
         self.gone.set_result(None)
 
     def data_received(self, data: bytes) -> None:
         """Bytes came: every whole frame is a request."""
-        if self._closing:
+        if self.closing:
             return
+        self.active_s = self._loop.time()
         completed = False
         try:
             for frame in self._decoder.feed(data):
@@ -162,21 +190,22 @@ class Connection(asyncio.Protocol):
                 self._request(frame.request_id, decode(frame))
         except ProtocolError as error:
             log.info("closing a connection: %s", error.reason)
-            self._turn_away(BadRequest(error.reason), error.request_id)
+            self.turn_away(BadRequest(error.reason), error.request_id)
             return
         self._account(completed=completed)
 
     def send(self, message: Message, request_id: int) -> None:
         """Answer a request; nothing happens when the connection has gone."""
         self._unanswered -= 1
+        self.active_s = self._loop.time()
         self._write(encode(message, request_id))
 
     def drop(self) -> None:
         """Close the connection, after the answers that were given; what is owed stays unanswered."""
-        if self._closing:
+        if self.closing:
             return
         self._flush()
-        self._closing = True
+        self._close()
         self._transport.close()
         self._loop.call_later(self._limits.linger_ms_max / 1000, self._transport.abort)
 
@@ -184,7 +213,17 @@ class Connection(asyncio.Protocol):
         """Drop the connection if the frame that it is sending has been under way for too long."""
         since_s = self._partial_since_s
         if since_s is not None and (now_s - since_s) * 1000 > self._limits.partial_frame_ms_max:
-            self._turn_away(BadRequest(f"a frame was not completed in {self._limits.partial_frame_ms_max} ms"))
+            self.turn_away(BadRequest(f"a frame was not completed in {self._limits.partial_frame_ms_max} ms"))
+
+    def is_idle(self, now_s: float) -> bool:
+        """Whether it is owed nothing, sends nothing, and has been so for `connection_idle_ms_min`."""
+        idle_ms = (now_s - self.active_s) * 1000
+        return not self._unanswered and not self.held_bytes and idle_ms >= self._limits.connection_idle_ms_min
+
+    def turn_away(self, message: Message, request_id: int = 0) -> None:
+        """Say why, and close the connection."""
+        self._write(encode(message, request_id))
+        self.drop()
 
     def _request(self, request_id: int, message: Message) -> None:
         if not isinstance(message, Request):
@@ -196,30 +235,23 @@ class Connection(asyncio.Protocol):
             self._server.handle(self, request_id, message)
 
     def _account(self, *, completed: bool) -> None:
-        """Keep the books on what is held of frames that are not whole."""
-        held = self._decoder.buffered_bytes
-        self._server.receive_bytes += held - self._held_bytes
+        held, before = self._decoder.buffered_bytes, self.held_bytes
         if held == 0:
             self._partial_since_s = None
         elif completed or self._partial_since_s is None:
             self._partial_since_s = self._loop.time()
-        self._held_bytes = held
-        if self._server.receive_bytes > self._limits.receive_bytes_max:
-            self._turn_away(Overloaded(self._limits.retry_after_ms))
-
-    def _turn_away(self, message: Message, request_id: int = 0) -> None:
-        self._write(encode(message, request_id))
-        self.drop()
+        self.held_bytes = held
+        self._server.hold(held - before)
 
     def _write(self, frame: bytes) -> None:
-        if self._closing:
+        if self.closing:
             return
         if not self._outgoing:
             self._loop.call_soon(self._flush)
         self._outgoing.append(frame)
 
     def _flush(self) -> None:
-        if self._closing or not self._outgoing:
+        if self.closing or not self._outgoing:
             return
         self._transport.write(b"".join(self._outgoing))
         self._outgoing.clear()
@@ -228,5 +260,13 @@ class Connection(asyncio.Protocol):
             self._abort()
 
     def _abort(self) -> None:
-        self._closing = True
+        self._close()
         self._transport.abort()
+
+    def _close(self) -> None:
+        """Read nothing more, and give back at once what is held: it may linger, and others need the room."""
+        self.closing = True
+        self._partial_since_s = None
+        self._decoder = FrameDecoder(frame_bytes_max=self._limits.frame_bytes_max)
+        more_bytes, self.held_bytes = -self.held_bytes, 0
+        self._server.hold(more_bytes)

@@ -5,7 +5,7 @@ Defaults suit a small machine (two cores, a few GiB). A combination that cannot 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
 from commit_table.timestamps import TIMESTAMPS_PER_MILLISECOND
@@ -17,6 +17,40 @@ from wire import FRAME_BYTES_MAX, HEADER_BYTES
 
 class InvalidSettings(ValueError):
     """A setting that cannot work; the text says which, why, and what to do."""
+
+
+_MEMORY = "more would not fit this process's memory"
+_THREADS = "each is a thread, and a connection to the gateway"
+_ANSWER = f"the answer to one request must fit {FRAME_BYTES_MAX} bytes"
+_WAIT = "whoever waits for that has long given up"
+_ANSWER_TRANSACTIONS_MAX = (FRAME_BYTES_MAX - HEADER_BYTES - 8) // 9
+
+_LARGEST: Mapping[str, tuple[float, str]] = {
+    "begin_count_max": (10_000_000, "one begin would take the timestamps of many milliseconds"),
+    "begins_per_ms_max": (TIMESTAMPS_PER_MILLISECOND, "a millisecond holds no more timestamps"),
+    "begin_burst_ms": (10_000, "timestamps would run ahead of the clock by as much"),
+    "conflict_map_entries_max": (500_000_000, _MEMORY),
+    "commit_share_max": (1, "it is a share"),
+    "remembered_aborts_max": (100_000_000, _MEMORY),
+    "transactions_in_flight_max": (_ANSWER_TRANSACTIONS_MAX, _ANSWER),
+    "write_batch_commits_max": (1_000_000, "one write has to end well before the lease does"),
+    "commit_writers": (64, _THREADS),
+    "persist_retry_ms_max": (600_000, _WAIT),
+    "lookup_threads": (64, _THREADS),
+    "lookup_ids_max": (_ANSWER_TRANSACTIONS_MAX, _ANSWER),
+    "lookups_pending_max": (10_000_000, _MEMORY),
+    "retry_after_ms": (60_000, "a client that waits for longer misses the oracle when it is free again"),
+    "connections_max": (100_000, "each needs a file descriptor and memory"),
+    "connection_requests_max": (1_000_000, _MEMORY),
+    "connection_idle_ms_min": (86_400_000, "connections would never make room for others"),
+    "connection_write_bytes_max": (2**30, _MEMORY),
+    "frame_bytes_max": (FRAME_BYTES_MAX, "the protocol has no longer frames"),
+    "receive_bytes_max": (2**36, _MEMORY),
+    "partial_frame_ms_max": (3_600_000, "a frame that takes so long is never completed"),
+    "linger_ms_max": (60_000, _WAIT),
+    "drain_ms_max": (600_000, _WAIT),
+}
+"""Beyond these a limit would bound nothing: each with the reason that its refusal gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +90,14 @@ class Limits:
     """Connections at once."""
     connection_requests_max: int = 4_096
     """Requests of one connection that are not answered yet; more are told `Overloaded`."""
+    connection_idle_ms_min: int = 10_000
+    """When there are too many connections, one that has been idle for so long is closed to make room."""
     connection_write_bytes_max: int = 4 * 2**20
     """Answers that one connection leaves unread before it is dropped."""
     frame_bytes_max: int = FRAME_BYTES_MAX
     """The largest frame that is read."""
     receive_bytes_max: int = 256 * 2**20
-    """Bytes of frames that are not whole yet, over all connections; who goes beyond is dropped."""
+    """Bytes of frames that are not whole yet, over all connections; beyond that, who holds most is dropped."""
     partial_frame_ms_max: int = 30_000
     """How long a connection may take to complete a frame that it has begun."""
     linger_ms_max: int = 1_000
@@ -71,13 +107,9 @@ class Limits:
 
     def __post_init__(self) -> None:
         for limit in fields(self):
-            if getattr(self, limit.name) <= 0:
-                raise InvalidSettings(f"{limit.name} must be larger than 0, not {getattr(self, limit.name)}")
-        self._check(self.commit_share_max <= 1, "commit_share_max is a share: 1 at most")
-        self._check(
-            self.begins_per_ms_max <= TIMESTAMPS_PER_MILLISECOND,
-            f"begins_per_ms_max cannot be over {TIMESTAMPS_PER_MILLISECOND}: a millisecond holds no more timestamps",
-        )
+            value, (largest, reason) = getattr(self, limit.name), _LARGEST[limit.name]
+            self._check(value > 0, f"{limit.name} must be larger than 0, not {value}")
+            self._check(value <= largest, f"{limit.name} must be {largest} at most, not {value}: {reason}")
         self._check(
             self.begin_count_max <= self.begins_per_ms_max * self.begin_burst_ms,
             "begin_count_max is more than begins_per_ms_max × begin_burst_ms: such a begin could never be granted",
@@ -93,11 +125,6 @@ class Limits:
         self._check(
             HEADER_BYTES < self.frame_bytes_max <= self.receive_bytes_max,
             f"frame_bytes_max must be over {HEADER_BYTES} (the header) and not over receive_bytes_max",
-        )
-
-        self._check(
-            HEADER_BYTES + 8 + 9 * self.transactions_in_flight_max <= FRAME_BYTES_MAX,
-            f"transactions_in_flight_max is too large: the answer to one request must fit {FRAME_BYTES_MAX} bytes",
         )
 
     @staticmethod

@@ -39,8 +39,10 @@ class GatewayConnection:
     def patient(self) -> Iterator[None]:
         """While making and dropping tables: wait longer for the gateway."""
         self._socket.settimeout(self._settings.administration_timeout_ms / 1_000)
-        yield
-        self._socket.settimeout(self._settings.request_timeout_ms / 1_000)
+        try:
+            yield
+        finally:
+            self._socket.settimeout(self._settings.request_timeout_ms / 1_000)
 
     def close(self) -> None:
         """Hang up."""

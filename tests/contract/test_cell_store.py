@@ -284,6 +284,8 @@ class TestBadArguments:
             lambda: store.create_table("a/b", [Family("f")]),
             lambda: store.create_table("x" * 300, [Family("f")]),
             lambda: store.create_table("nofamilies", []),
+            lambda: store.get(f"default:{table}", row, [b"f"]),
+            lambda: store.put(f"default:{table}", [good], 5),
             lambda: store.get(table, b"", [b"f"]),
             lambda: store.get(table, b"x" * 40_000, [b"f"]),
             lambda: store.get(table, row, []),

@@ -205,7 +205,7 @@ def test_a_transaction_with_a_failed_job_cannot_commit(
     save(frame(spark, 0, 10), others, **option)
     with pytest.raises(PySparkException, match="a fault that the test asked for"):
         save(frame(spark, 0, ROWS), counts, register_faulty(spark, AlwaysHalfWritten), **option)
-    with pytest.raises(TransactionAborted, match="failed or has not ended"):
+    with pytest.raises(TransactionAborted, match="a failed Spark write"):
         transaction.commit()
     assert load(spark, counts) == load(spark, others) == {}
 

@@ -24,6 +24,16 @@ SETTINGS = ClientSettings(zookeeper="127.0.0.1:2181,127.0.0.1:2182", thrift="127
         {"root": "pythia"},
         {"root": "/"},
         {"root": "/pythia/"},
+        {"root": "/a b"},
+        {"root": "/-x"},
+        {"root": "/a.b"},
+        {"root": "/" + "a" * 300},
+        {"root": 7},
+        {"zookeeper": None},
+        {"thrift": "host:²"},
+        {"thrift": "host:" + "9" * 5_000},
+        {"heal": "no"},
+        {"deadline_ms": True},
         {"deadline_ms": 0},
         {"deadline_ms": 1.5},
         {"request_timeout_ms": -1},
@@ -45,13 +55,15 @@ def test_handles_travel_as_text_and_pickled(handle: SnapshotHandle | Transaction
     assert pickle.loads(pickle.dumps(handle)) == handle
 
 
-@pytest.mark.parametrize("text", ["", "[]", "null", "{", '{"a": 1}', "{}"])
+@pytest.mark.parametrize("text", ["", "[]", "null", "{", '{"a": 1}', "{}", "[" * 100_000])
 def test_rubbish_is_no_handle(text: str) -> None:
     with pytest.raises(InvalidRequest, match="transaction handle"):
         TransactionHandle.from_json(text)
 
 
-@pytest.mark.parametrize(("start", "snapshot", "epoch"), [(10, 20, 5), (30, 20, 25), (0, 0, 0), (2**63, 2, 1)])
+@pytest.mark.parametrize(
+    ("start", "snapshot", "epoch"), [(10, 20, 5), (30, 20, 25), (0, 0, 0), (2**63 - 1, 2, 1), (20, 20, 5)]
+)
 def test_a_handle_with_timestamps_out_of_order_is_refused(start: int, snapshot: int, epoch: int) -> None:
     fields = json.loads(TransactionHandle(30, 20, 10, SETTINGS).to_json())
     fields |= {"start_timestamp": start, "snapshot_timestamp": snapshot, "epoch": epoch}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -133,6 +135,9 @@ def test_a_read_only_transaction_does_not_write(manager: TransactionManager) -> 
         ("t", b"r", {b"f:\x00row": b"1"}, "reserved"),
         ("t", b"r", {b"f": b"1"}, "family:qualifier"),
         ("t", b"r", {b"h:a": b"1"}, "no family"),
+        ("t", b"r", {b"f:" + bytes([1]) * 40_000: b"1"}, "column"),
+        ("t", b"r", {A: bytes(11 * 2**20)}, "value"),
+        ("default:t", b"r", {A: b"1"}, "one name"),
         ("t", b"r", {A: "text"}, "value is bytes"),
         ("t", b"r", {}, "at least one"),
         ("nowhere", b"r", {A: b"1"}, "no table"),
@@ -148,6 +153,27 @@ def test_what_cannot_be_stored_is_refused_and_leaves_the_transaction_usable(
             transaction.put(table, row, values)
         transaction.put("t", b"good", {A: b"1"})
     assert list(manager.snapshot().scan("t")) == [(b"good", {A: b"1"})]
+
+
+def test_a_delete_of_an_unknown_family_is_refused_at_once(manager: TransactionManager) -> None:
+    with manager.transaction() as transaction, pytest.raises(InvalidRequest, match="no family h"):
+        transaction.delete("t", b"r", [b"h:a"])
+
+
+def test_a_table_made_anew_keeps_its_conflict_level_and_may_have_other_families(installation: Installation) -> None:
+    first, second = installation.manager(), installation.manager()
+    first.create_table("again", ["f"], conflict_level="row")
+    put_into = second.transaction()
+    put_into.put("again", b"r", {A: b"1"})
+    put_into.rollback()
+    first.drop_table("again")
+    with pytest.raises(InvalidRequest, match="another conflict level"):
+        first.create_table("again", ["f", "h"], conflict_level="cell")
+    first.drop_table("again")
+    first.create_table("again", ["f", "h"], conflict_level="row")
+    with second.transaction() as transaction:
+        transaction.put("again", b"r", {b"h:a": b"1"})
+    assert first.snapshot().get("again", b"r") == {b"h:a": b"1"}
 
 
 @pytest.mark.parametrize("columns", [[b"f:\x00"], [b""], ["f:a"], [b":a"]])
@@ -228,6 +254,41 @@ def test_no_primary_is_said_after_the_deadline(empty_installation: Installation)
         empty_installation.manager(settings=impatient).transaction()
     assert caught.value.waited_ms >= 0
     empty_installation.find_primary = lambda: "127.0.0.1:1"
+    with pytest.raises(NoPrimary, match="no connection"):
+        empty_installation.manager(settings=impatient).transaction()
+
+
+@pytest.mark.parametrize("talks", ["never", "slowly"])
+def test_a_call_ends_at_its_deadline_whatever_the_oracle_does(empty_installation: Installation, talks: str) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    inside: list[socket.socket] = []
+
+    def dribble() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+                inside.append(connection)
+                while talks == "slowly":
+                    connection.sendall(b"\0")
+                    time.sleep(0.02)
+            except OSError:
+                return
+
+    thread = threading.Thread(target=dribble, daemon=True)
+    thread.start()
+    empty_installation.find_primary = lambda: f"127.0.0.1:{listener.getsockname()[1]}"
+    impatient = dataclasses.replace(SETTINGS, deadline_ms=200, request_timeout_ms=60_000)
+    with pytest.raises(NoPrimary):
+        empty_installation.manager(settings=impatient).transaction()
+    listener.close()
+    for connection in inside:
+        connection.close()
+
+
+@pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:port", "[::1:1", ":"])
+def test_an_address_that_cannot_be_is_no_primary(empty_installation: Installation, address: str) -> None:
+    empty_installation.find_primary = lambda: address
+    impatient = dataclasses.replace(SETTINGS, deadline_ms=50)
     with pytest.raises(NoPrimary, match="no connection"):
         empty_installation.manager(settings=impatient).transaction()
 

@@ -249,7 +249,14 @@ def test_a_holder_name_that_fits_no_path_is_refused(site: Installation, holder: 
         site.candidate(holder)
 
 
-@pytest.mark.parametrize("root", ["", "/", "pythia", "/pythia/", "//x", "/a b", "/.."])
+@pytest.mark.parametrize(
+    "root", ["", "/", "pythia", "/pythia/", "//x", "/a b", "/..", "/a.b", "/a/-b", "/-", "/a\n", "/é", "/" + "x" * 100]
+)
 def test_a_root_that_is_no_path_is_refused(root: str) -> None:
     with pytest.raises(InvalidLeaseSettings, match="znode root"):
         ZnodePaths(root)
+
+
+@pytest.mark.parametrize("root", ["/pythia", "/team/pythia-2", "/_/0", "/" + "x" * 99])
+def test_roots_that_tables_can_be_named_after(root: str) -> None:
+    assert ZnodePaths(root).lease == f"{root}/lease"

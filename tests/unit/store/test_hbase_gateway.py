@@ -203,6 +203,18 @@ def test_a_table_that_exists_is_named_as_such(gateway: FakeGateway, store: HBase
         store.create_table("t", [Family("f")])
 
 
+def test_the_patience_for_tables_ends_with_the_call_however_it_ends(
+    gateway: FakeGateway, store: HBaseCellStore
+) -> None:
+    """A connection that stayed patient would have the next read wait for two minutes."""
+    gateway.fates.append(AlreadyExists(message=b"table name already in use"))
+    with pytest.raises(TableExists):
+        store.create_table("t", [Family("f")])
+    gateway.fates.append(SILENCE)
+    assert get(store) == CELLS, "the silence was given up, and the read repeated elsewhere"
+    assert gateway.connections == 2
+
+
 class TestScans:
     ROWS = tuple(b"%03d" % number for number in range(20))
 

@@ -25,6 +25,17 @@ def test_table_names_that_it_does_not(name: str) -> None:
         validation.check_table(name)
 
 
+@pytest.mark.parametrize("name", ["default:t", "default:default"])
+def test_a_table_has_one_name(name: str) -> None:
+    with pytest.raises(InvalidCell, match="a table has one name here, so leave it out"):
+        validation.check_table(name)
+
+
+@pytest.mark.parametrize("name", ["default", "default.t", "defaults:t"])
+def test_names_that_only_look_like_a_second_one(name: str) -> None:
+    validation.check_table(name)
+
+
 @pytest.mark.parametrize(
     "given_families",
     [[], [Family("")], [Family("a:b")], [Family(".f")], [Family("f"), Family("f", 3)], [Family("f", 0)], [Family("é")]],

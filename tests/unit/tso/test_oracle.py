@@ -286,6 +286,16 @@ class TestAborts:
         begun = begin(oracle)
         assert commit_one(oracle, begun.first_start_timestamp, begun.snapshot, [1]) is Reason.COMMITTED
 
+    @pytest.mark.parametrize("wrong", [0, -1])
+    def test_what_is_no_start_timestamp_is_refused_with_all_that_is_asked_beside_it(self, wrong: int) -> None:
+        oracle = make()
+        begun = begin(oracle)
+        for ask in (oracle.abort, oracle.recall):
+            refused = ask([begun.first_start_timestamp, wrong])
+            assert isinstance(refused, Impossible)
+            assert f"{wrong} is no start timestamp" in refused.reason
+        assert commit_one(oracle, begun.first_start_timestamp, begun.snapshot, [1]) is Reason.COMMITTED
+
     def test_asking_changes_nothing(self) -> None:
         oracle = make()
         begun = begin(oracle)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import struct
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from commit_table import CommitTable, Committed, table_name
+from tso.server import Connection
 from wire import (
     AbortRequest,
     BadRequest,
@@ -159,6 +161,8 @@ def test_an_impossible_request_is_refused_and_its_connection_stays(run_house: Ru
         for request in (
             commit_request(BeginReply(far, 1, far - 1, 0), [1]),
             AbortRequest(ids(far)),
+            AbortRequest(ids(0)),
+            OutcomeRequest(ids(0)),
             BeginRequest(10**6),
         ):
             assert isinstance(await caller.ask(request), BadRequest)
@@ -286,13 +290,125 @@ def test_frames_that_are_never_completed_are_bounded_in_bytes(run_house: RunHous
         half = raw(COMMIT, bytes(12_000), length=15_000)
         one.writer.write(half)
         await house.until(lambda: process.server.receive_bytes == len(half))
-        two.writer.write(half)
-        assert await two.receive() == (0, Overloaded(20))
-        assert await two.receive() is None
+        two.writer.write(half[:-100])
+        assert await one.receive() == (0, Overloaded(20)), "who holds most goes, whoever sent last"
+        assert await one.receive() is None
+        assert process.server.receive_bytes == len(half) - 100
         await transact(good, [1])
-        await one.close()
+        await two.close()
         await house.until(lambda: process.server.receive_bytes == 0)
 
+    run_house(scenario)
+
+
+def test_whoever_floods_the_server_with_halves_of_frames_harms_nobody_else(run_house: RunHouse) -> None:
+    """The hostile ones do not read, so that each lingers; what it held must not count against others meanwhile."""
+
+    async def scenario(house: House) -> None:
+        limits = {"receive_bytes_max": 2 * 2**20, "frame_bytes_max": 2**20, "linger_ms_max": 60_000}
+        process = await house.start_primary("a", **limits)
+        server, good = process.server, await house.call("a")
+        sent, hostile = 0, [unread_socket(server.address) for _ in range(6)]
+        questions, half = encode(StatusRequest(), 1) * 1000, raw(COMMIT, bytes(1_000_000), length=1_040_000)
+        for each in hostile:
+            pushing = asyncio.create_task(push(each, [questions] * 20 + [half]))
+            while not pushing.done():
+                await transact(good, [sent])
+                sent += 1
+        await house.until(lambda: any(connection.closing for connection in server.connections))
+        for _ in range(50):
+            await transact(good, [1])
+        await transact(await house.call("a"), [2])
+        assert 0 < server.receive_bytes <= server.limits.receive_bytes_max
+        assert server.receive_bytes == sum(connection.held_bytes for connection in server.connections)
+        for each in hostile:
+            each.close()
+        await house.until(lambda: server.receive_bytes == 0)
+
+    run_house(scenario)
+
+
+def unread_socket(address: str) -> socket.socket:
+    """A connection that takes in next to nothing of what it is sent."""
+    host, _, port = address.rpartition(":")
+    opened = socket.socket()
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    opened.connect((host, int(port)))
+    opened.setblocking(False)
+    return opened
+
+
+async def push(to: socket.socket, chunks: list[bytes]) -> None:
+    loop = asyncio.get_running_loop()
+    try:
+        for chunk in chunks:
+            await loop.sock_sendall(to, chunk)
+    except ConnectionError:
+        return  # turned away in the middle of it
+
+
+def test_the_longest_idle_connection_makes_room_and_none_that_works_does(
+    run_house: RunHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(house: House) -> None:
+        process = await house.start_primary("a", connections_max=4, connection_idle_ms_min=1)
+        pipeline, swallowed = process.server.pipeline, list[object]()
+        assert pipeline is not None
+        owed, sending, oldest, newer = [await house.call("a") for _ in range(4)]
+        with monkeypatch.context() as held:
+            held.setattr(pipeline, "submit", swallowed.append)
+            owed.send(BeginRequest(1))
+            await house.until(lambda: bool(swallowed))
+        sending.writer.write(encode(BeginRequest(1), 1)[:-1])
+        await house.until(lambda: process.server.receive_bytes > 0)
+        for idle in (oldest, newer):
+            await begin(idle)
+            await outlast_ms(house, 1)
+        newcomer = await house.call("a")
+        await begin(newcomer)
+        assert await oldest.receive() is None
+        await begin(newer)
+        sending.writer.write(encode(BeginRequest(1), 1)[-1:])
+        assert isinstance((await sending.receive() or (0, None))[1], BeginReply)
+        pipeline.submit(swallowed[0])  # type: ignore[arg-type]
+        assert isinstance((await owed.receive() or (0, None))[1], BeginReply)
+
+    run_house(scenario)
+
+
+async def outlast_ms(house: House, milliseconds: int) -> None:
+    loop = asyncio.get_running_loop()
+    until_s = loop.time() + (milliseconds + 1) / 1000
+    await house.until(lambda: loop.time() > until_s)
+
+
+def test_idle_connections_that_fill_every_place_keep_nobody_out(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        process = await house.start_primary("a", connections_max=5, connection_idle_ms_min=1)
+        for _ in range(20):
+            await house.call("a")
+            await house.until(lambda: len(process.server.connections) <= 5)
+            await outlast_ms(house, 1)
+        await transact(await house.call("a"), [1])
+
+    run_house(scenario)
+
+
+def test_clients_whose_host_has_vanished_are_noticed(run_house: RunHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept_alive: list[int] = []
+    made = Connection.connection_made
+
+    def look(self: Connection, transport: asyncio.BaseTransport) -> None:
+        accepted = transport.get_extra_info("socket")
+        kept_alive.append(accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))
+        made(self, transport)
+
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        await begin(await house.call("a"))
+        assert kept_alive == [1]
+
+    monkeypatch.setattr(Connection, "connection_made", look)
     run_house(scenario)
 
 

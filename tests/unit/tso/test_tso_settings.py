@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import Field, fields
+
 import pytest
 
 from tso.settings import InvalidSettings, Limits, ServeSettings, lease_settings, parse_listen
@@ -25,6 +27,18 @@ from tso.settings import InvalidSettings, Limits, ServeSettings, lease_settings,
 def test_limits_that_cannot_work_are_refused(limits: dict[str, float], reason: str) -> None:
     with pytest.raises(InvalidSettings, match=reason):
         Limits(**limits)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("limit", fields(Limits), ids=lambda limit: limit.name)
+def test_a_limit_that_would_bound_nothing_is_refused(limit: Field[float]) -> None:
+    with pytest.raises(InvalidSettings, match=f"{limit.name} must be .* at most, not 1000000000000"):
+        Limits.parse([f"{limit.name}=1000000000000"])
+
+
+@pytest.mark.parametrize("share", ["nan", "inf"])
+def test_a_share_that_is_no_number_is_refused(share: str) -> None:
+    with pytest.raises(InvalidSettings, match="commit_share_max must be"):
+        Limits.parse([f"commit_share_max={share}"])
 
 
 def test_limits_are_parsed_from_texts() -> None:
