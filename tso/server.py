@@ -96,7 +96,7 @@ class Server:
         idle = [connection for connection in staying if connection.is_idle(now_s)]
         if idle:
             log.info("closed an idle connection to make room: %d are open", len(staying) - 1)
-            max(idle, key=lambda connection: connection.active_s).drop()
+            min(idle, key=lambda connection: connection.active_s).drop()
         return bool(idle)
 
     def hold(self, more_bytes: int) -> None:

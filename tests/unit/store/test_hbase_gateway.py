@@ -21,6 +21,7 @@ from store import (
     Unknown,
 )
 from store.hbase import HBaseCellStore, PoolSettings
+from store.hbase.connection import GatewayConnection
 from store.hbase.thrift_types import AlreadyExists, GatewayIOError, IllegalArgument
 from tests.unit.store.fake_gateway import HANG_UP, HANG_UP_AFTER, RUBBISH, SILENCE, FakeGateway, Fate
 
@@ -203,16 +204,15 @@ def test_a_table_that_exists_is_named_as_such(gateway: FakeGateway, store: HBase
         store.create_table("t", [Family("f")])
 
 
-def test_the_patience_for_tables_ends_with_the_call_however_it_ends(
-    gateway: FakeGateway, store: HBaseCellStore
-) -> None:
-    """A connection that stayed patient would have the next read wait for two minutes."""
-    gateway.fates.append(AlreadyExists(message=b"table name already in use"))
-    with pytest.raises(TableExists):
-        store.create_table("t", [Family("f")])
+def test_the_patience_for_tables_ends_with_the_call_however_it_ends(gateway: FakeGateway) -> None:
+    """A connection that stayed patient would wait until the silent gateway itself hangs up."""
+    connection = GatewayConnection("127.0.0.1", gateway.port, PoolSettings(request_timeout_ms=300))
+    with pytest.raises(TableExists), connection.patient():
+        raise TableExists("t")
     gateway.fates.append(SILENCE)
-    assert get(store) == CELLS, "the silence was given up, and the read repeated elsewhere"
-    assert gateway.connections == 2
+    with pytest.raises(TimeoutError):
+        connection.client.getTableNames()
+    connection.close()
 
 
 class TestScans:
