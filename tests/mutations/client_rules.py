@@ -141,22 +141,22 @@ CLIENT_RULES = [
     Mutation(
         "a lost reply to a commit is taken for an abort without asking",
         "client/commit.py",
-        "        committed = _finish_through_oracle(services, start_timestamp, started)",
+        "        committed = _finish_through_oracle(services, start_timestamp, deadline)",
         "        committed = 0",
         "unit/client/test_transactions.py::test_a_lost_answer_to_a_commit_ends_in_the_truth",
     ),
     Mutation(
         "a lost reply to a commit is taken for a success",
         "client/commit.py",
-        "        committed = _finish_through_oracle(services, start_timestamp, started)",
+        "        committed = _finish_through_oracle(services, start_timestamp, deadline)",
         "        committed = start_timestamp + 1",
         "unit/client/test_transactions.py::test_a_lost_answer_to_a_commit_ends_in_the_truth",
     ),
     Mutation(
         "a commit whose reply was lost is sent again",
         "client/oracle.py",
-        "return self._exchange(request, CommitReply, on_sent)",
-        "return self._ask(request, CommitReply)",
+        "lambda: self._exchange(request, CommitReply, on_sent, deadline)",
+        "lambda: self._ask(request, CommitReply, deadline)",
         "unit/client/test_transactions.py::test_a_lost_answer_to_a_commit_ends_in_the_truth",
     ),
     Mutation(
@@ -170,7 +170,7 @@ CLIENT_RULES = [
     Mutation(
         "a shared transaction is marked aborted without asking whether it committed",
         "client/commit.py",
-        "_committed_by_others(services, start_timestamp, error) if shared else 0",
+        "_finish_through_oracle(services, start_timestamp, deadline) if shared else 0",
         "0",
         "unit/client/test_bulk.py::test_a_shared_transaction_that_cannot_be_settled_stays_unmarked",
     ),
