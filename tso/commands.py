@@ -178,6 +178,7 @@ def _state(member: Member, timeout_ms: float) -> dict[str, Any]:
     return {**state, **{name: getattr(reply, name) for name in StatusReply.NUMBERS}}
 
 
+_STATUS_WIDTH_CHARACTERS = 160
 _COLUMNS = {
     "holder": "process",
     "address": "address",
@@ -194,12 +195,13 @@ def _print_states(states: list[dict[str, Any]]) -> None:
     if not states:
         click.echo("No oracle process is a member here. Start one: pythia tso serve --help")
         return
-    table = Table()
+    table = Table(box=None, pad_edge=False)
     for title in _COLUMNS.values():
-        table.add_column(title, overflow="fold")
+        table.add_column(title, no_wrap=True)
     for state in states:
         table.add_row(*(str(state.get(name, "")) for name in _COLUMNS))
-    Console().print(table)
+    # What a narrow terminal cannot hold in a line it may break; a number is never cut short.
+    Console(width=_STATUS_WIDTH_CHARACTERS, soft_wrap=True).print(table)
     for state in states:
         if "problem" in state:
             click.echo(state["problem"], err=True)
