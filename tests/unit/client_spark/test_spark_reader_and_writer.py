@@ -67,7 +67,6 @@ class FakeManager:
     def __init__(self, **ends: Any) -> None:
         self.calls: list[str] = []
         self.fake_transaction = FakeTransaction(self.calls, **ends)
-        self.manifest = self
 
     def transaction(self) -> FakeTransaction:
         self.calls.append("begin")
@@ -77,8 +76,13 @@ class FakeManager:
         assert handle == HANDLE
         return self.fake_transaction
 
-    def seal(self, start_timestamp: int, job: str, winners: Sequence[tuple[int, int]]) -> None:
-        assert (start_timestamp, bool(job)) == (30, True)
+    def open_job(self, handle: TransactionHandle) -> str:
+        assert handle == HANDLE
+        self.calls.append("open")
+        return "the job"
+
+    def seal_job(self, handle: TransactionHandle, job: str, winners: Sequence[tuple[int, int]]) -> None:
+        assert (handle, job) == (HANDLE, "the job")
         self.calls.append(f"seal {winners}")
 
     def abort(self, start_timestamp: int) -> Committed | Aborted:
@@ -107,20 +111,20 @@ def a_writer(*, shared: bool = False) -> writer.PythiaWriter:
 def test_a_job_with_its_own_transaction_seals_and_commits(using: Using) -> None:
     manager = using()
     a_writer().commit(MESSAGES)
-    assert manager.calls == ["begin", "seal [(0, 7), (1, 9)]", "commit"]
+    assert manager.calls == ["begin", "open", "seal [(0, 7), (1, 9)]", "commit"]
 
 
 def test_a_job_in_a_given_transaction_only_seals(using: Using) -> None:
     manager = using()
     a_writer(shared=True).commit(MESSAGES)
-    assert manager.calls == ["seal [(0, 7), (1, 9)]"]
+    assert manager.calls == ["open", "seal [(0, 7), (1, 9)]"]
 
 
 def test_a_partition_without_a_message_is_not_sealed_away(using: Using) -> None:
     manager = using()
     with pytest.raises(PythiaError, match="1 partitions of the job did not report"):
         a_writer().commit([*MESSAGES, None])
-    assert manager.calls == ["begin"]
+    assert manager.calls == ["begin", "open"]
 
 
 def test_a_commit_whose_answer_was_lost_is_settled_as_committed(using: Using) -> None:
@@ -151,7 +155,7 @@ def test_a_refused_commit_is_raised_as_it_is(using: Using) -> None:
 def test_abort_rolls_back(using: Using, caplog: pytest.LogCaptureFixture) -> None:
     manager = using()
     a_writer().abort([None, MESSAGES[0], None])
-    assert manager.calls == ["begin", "rollback"]
+    assert manager.calls == ["begin", "open", "rollback"]
     assert not caplog.records
 
 
@@ -166,7 +170,7 @@ def test_abort_after_a_commit_that_took_effect_undoes_nothing_and_says_so(
 def test_abort_dooms_a_given_transaction(using: Using, caplog: pytest.LogCaptureFixture) -> None:
     manager = using()
     a_writer(shared=True).abort([None])
-    assert manager.calls == ["abort 30"]
+    assert manager.calls == ["open", "abort 30"]
     assert "all of the transaction is aborted" in caplog.text
 
 
