@@ -280,8 +280,10 @@ def test_a_call_ends_at_its_deadline_whatever_the_oracle_does(empty_installation
     impatient = dataclasses.replace(SETTINGS, deadline_ms=200, request_timeout_ms=60_000)
     with pytest.raises(NoPrimary):
         empty_installation.manager(settings=impatient).transaction()
-    listener.close()
-    for connection in inside:
+    listener.shutdown(socket.SHUT_RDWR)  # wakes who waits in accept; closing alone does not
+    thread.join(WAIT_SECONDS_MAX)
+    assert not thread.is_alive()
+    for connection in (listener, *inside):
         connection.close()
 
 
