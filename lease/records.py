@@ -64,14 +64,20 @@ class LeaseRecord:
 
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
-    """The range of timestamps ``epoch <= timestamp < ceiling`` that belongs to one tenure."""
+    """The range of timestamps ``epoch <= timestamp < ceiling`` that belongs to one tenure.
+
+    ``durable``: every commit at or below it is in the commit table, as of when the record was written. So whoever
+    reads the record may read the past up to there, with no oracle alive.
+    """
 
     epoch: int
     ceiling: int
+    durable: int
 
     def __post_init__(self) -> None:
         _check_number("epoch", self.epoch, 1, TIMESTAMP_MAX)
         _check_number("ceiling", self.ceiling, self.epoch + 1, TIMESTAMP_MAX)
+        _check_number("durable", self.durable, self.epoch, self.ceiling - 1)
 
     def encode(self) -> bytes:
         """The record as it is stored."""
@@ -107,7 +113,7 @@ class Member:
 
 
 _LEASE_FIELDS = frozenset({"holder", "nonce", "addresses", "epoch", "released", "lease_ms"})
-_EPOCH_FIELDS = frozenset({"epoch", "ceiling"})
+_EPOCH_FIELDS = frozenset({"epoch", "ceiling", "durable"})
 _MEMBER_FIELDS = frozenset({"holder", "role", "address"})
 
 

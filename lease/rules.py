@@ -120,7 +120,7 @@ def next_epoch(old: EpochRecord | None, now: int, ahead: int) -> EpochRecord:
     clock lies so far in the future that no timestamp fits.
     """
     epoch = max(1 if old is None else old.ceiling, now)
-    return EpochRecord(epoch, _ceiling_above(now, epoch, ahead))
+    return EpochRecord(epoch, _ceiling_above(now, epoch, ahead), durable=epoch)
 
 
 def raised_ceiling(ceiling: int, now: int, reached: int, ahead: int) -> int | None:

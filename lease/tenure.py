@@ -66,10 +66,11 @@ class Tenure:
         with self._state:
             return not self._ended and self._registry.monotonic_ms() < self._valid_until_ms
 
-    def renew(self, *, reached: int = 0) -> bool:
+    def renew(self, *, reached: int = 0, durable: int = 0) -> bool:
         """Re-assert the lease, and move the ceiling up when less than half of ``ceiling_ahead_ms`` is left.
 
-        ``reached`` is the largest timestamp handed out so far, for when timestamps run ahead of the clock. Blocks for
+        ``reached`` is the largest timestamp handed out so far, for when timestamps run ahead of the clock; ``durable``
+        one at or below which every commit is recorded, written along with the ceiling. Blocks for
         a few ``request_timeout_ms`` at most. False: the lease is lost for good. True also when the coordinator did not
         answer but the last confirmed renewal still counts: call again at the next interval.
         """
@@ -77,7 +78,7 @@ class Tenure:
             for _ in range(WRITES_PER_CALL_MAX):
                 if not self.is_held():
                     return False
-                if self._renew_once(reached):
+                if self._renew_once(reached, durable):
                     break
         if self.is_held():
             self._after_renewal()
@@ -98,10 +99,10 @@ class Tenure:
         with self._state:
             self._ended = True
 
-    def _renew_once(self, reached: int) -> bool:
+    def _renew_once(self, reached: int, durable: int) -> bool:
         """Send the renewal; true when there is nothing more to try in this call."""
         sent_ms = self._registry.monotonic_ms()
-        epoch = self._wanted_epoch(reached)
+        epoch = self._wanted_epoch(reached, durable)
         try:
             result = self._registry.commit(self._renewal(epoch))
             if isinstance(result, Applied):
@@ -116,12 +117,12 @@ class Tenure:
         except LeaseError:
             return True
 
-    def _wanted_epoch(self, reached: int) -> StoredEpoch:
+    def _wanted_epoch(self, reached: int, durable: int) -> StoredEpoch:
         record, now = self._epoch.record, self._registry.now()
         ceiling = raised_ceiling(record.ceiling, now, max(reached, record.epoch), self._registry.ahead)
         if ceiling is None:
             return self._epoch
-        return StoredEpoch(EpochRecord(record.epoch, ceiling), self._epoch.version + 1)
+        return StoredEpoch(EpochRecord(record.epoch, ceiling, max(durable, record.durable)), self._epoch.version + 1)
 
     def _renewal(self, epoch: StoredEpoch) -> list[Operation]:
         operations = [self._registry.put_lease(self._lease.record, self._lease.version)]

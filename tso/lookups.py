@@ -1,6 +1,7 @@
 """Aborts and outcomes that the oracle cannot answer from memory: asked of the commit table, in threads of their own.
 
-They never hold up a begin or a commit. Bounded: what is over `lookups_pending_max` transactions is not taken.
+They never hold up a begin or a commit. Bounded: what is over `lookups_pending_max` transactions is not taken. An abort
+is as stubborn as a commit, since it is remembered until its fence stands; a question may be asked again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from commit_table import Aborted, Committed, Outcome, Undecided
-from tso.persist import Commits
+from tso.persist import Commits, Persister
 from tso.settings import Limits
 from wire import OutcomeReply, OutcomeStatus
 
@@ -26,15 +27,16 @@ _STATUSES: dict[type[Outcome], OutcomeStatus] = {
     Undecided: OutcomeStatus.UNDECIDED,
 }
 
-Learn = Callable[[dict[int, Outcome] | None], None]
-"""Gets the outcomes, on the event loop; ``None``: the commit table could not be asked."""
+Learn = Callable[[dict[int, Outcome] | Exception], None]
+"""Gets the outcomes, on the event loop, or why there are none."""
 
 
 class Lookups:
     """Asks the commit table, on behalf of one tenure. Belongs to the event loop's thread."""
 
-    def __init__(self, table: Commits, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, table: Commits, persister: Persister, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
         self._table = table
+        self._persister = persister
         self._limits = limits
         self._loop = loop
         self._threads = ThreadPoolExecutor(limits.lookup_threads, thread_name_prefix="lookup")
@@ -45,8 +47,8 @@ class Lookups:
         return self._pending + transactions <= self._limits.lookups_pending_max
 
     def abort(self, start_timestamps: Sequence[int], learn: Learn) -> None:
-        """Fence each at infinity, or learn that it committed."""
-        self._submit(partial(_abort_all, self._table, start_timestamps), len(start_timestamps), learn)
+        """Fence each at infinity, or learn that it committed. It fails with ``NotPersisted`` only."""
+        self._submit(partial(self._persister.abort, start_timestamps), len(start_timestamps), learn)
 
     def read(self, start_timestamps: Sequence[int], learn: Learn) -> None:
         """Read each outcome."""
@@ -68,11 +70,11 @@ class Lookups:
         error = future.exception()
         if error is not None:
             log.warning("the commit table could not be asked about %d transactions: %s", transactions, error)
-        learn(None if error is not None else future.result())
+        learn(future.result() if error is None else _as_exception(error))
 
 
-def _abort_all(table: Commits, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
-    return {start_timestamp: table.abort(start_timestamp) for start_timestamp in start_timestamps}
+def _as_exception(error: BaseException) -> Exception:
+    return error if isinstance(error, Exception) else RuntimeError(str(error))
 
 
 def outcome_reply(start_timestamps: Sequence[int], outcomes: Mapping[int, Outcome]) -> OutcomeReply:

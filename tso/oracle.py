@@ -4,26 +4,29 @@ Pure: requests, time and the ceiling come in, decisions come out; no socket, no 
 one epoch and remembers nothing of another. The rules (after "A Critique of Snapshot Isolation" and Apache Omid):
 
 * a transaction reads at its snapshot and conflicts when a cell of its write set has a commit above that snapshot;
+* a client that has itself looked for conflicts in the data up to a later snapshot may name that one (revalidation);
 * a decision that could be wrong because something was forgotten is refused as TOO_OLD, never guessed: whoever gets
   TOO_OLD has to ask the commit table, since the transaction may even have committed;
 * the same commit asked twice gets the same answer or TOO_OLD, never a conflict with itself, never a second commit;
-* an aborted transaction cannot commit any more, however the two requests overtake each other.
+* an aborted transaction cannot commit any more, however the two requests overtake each other;
+* a transaction that nothing was heard of for a life is given up, so that it holds back nothing.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from tso.conflict_map import ConflictMap
+from tso.lives import Lives
 from tso.settings import Limits
 from tso.timestamp_range import Exhausted, TimestampRange, TimestampRate
 from tso.watermark import DurableWatermark
-from wire import CommitReply, CommitRequest, Reason
+from wire import CommitReply, CommitRequest, HeartbeatReply, HeartbeatRequest, Reason
 
 
 class Moment(NamedTuple):
@@ -98,15 +101,27 @@ class Oracle:
         self._limits = limits
         self._rate = TimestampRate(limits.begins_per_ms_max, limits.begin_burst_ms)
         self._watermark = DurableWatermark()
+        self.lives = Lives(limits.transaction_life_ms, limits.heartbeat_transactions_max)
         self._undurable: dict[int, int] = {}
         self._starts_of: dict[int, tuple[int, ...]] = {}
-        self._aborts: dict[int, int] = {}
-        self._abort_order: deque[int] = deque()
+        self._aborts: set[int] = set()
+        self._fenced_aborts: deque[tuple[int, int]] = deque()
 
     @property
     def snapshot(self) -> int:
         """The durable watermark: what a begin gets to read at."""
         return self._watermark.snapshot(self.range.last)
+
+    def observe(self, now: Moment) -> None:
+        """Take note of the time; to be called before requests are served, and now and then without any."""
+        self.lives.sample(self.range.last, self.snapshot, now.monotonic_ms)
+
+    def reach(self, now: Moment) -> int:
+        """Let the durable watermark follow the clock where nothing is begun, and return it: so that a past moment can
+        be read at although nothing happened since.
+        """
+        self.range.next(1, now.wall_ms)
+        return self.snapshot
 
     def begin(self, count: int, now: Moment) -> Begun | Impossible | Later:
         """Start timestamps and a snapshot below them; never waits for anything to be persisted."""
@@ -134,18 +149,42 @@ class Oracle:
         first = self.range.next(count, now.wall_ms)
         if isinstance(first, Exhausted):
             return Later(self._limits.retry_after_ms)
-        return self._decide_all(request, first)
+        return self._decide_all(request, first, now)
+
+    def heartbeat(self, request: HeartbeatRequest, now: Moment) -> HeartbeatReply | Impossible | Later:
+        """Let transactions live on; the answer says which of them had been given up."""
+        starts, snapshots = request.start_timestamps.tolist(), request.snapshots.tolist()
+        if max(starts) > self.range.last:
+            return self._not_issued("start timestamp", max(starts))
+        if len(starts) > self._limits.heartbeat_transactions_max:
+            return Impossible(f"one request may name {self._limits.heartbeat_transactions_max} transactions")
+        if not self.lives.has_room(len(starts), now.monotonic_ms):
+            return Later(self._limits.retry_after_ms)
+        alive = [self.lives.beat(*pair, now.monotonic_ms) for pair in zip(starts, snapshots, strict=True)]
+        return HeartbeatReply(np.array(alive, "u1"))
 
     def abort(self, start_timestamps: Sequence[int]) -> Recalled | Impossible:
         """See to it that transactions never commit *through this oracle*, or recall that they did.
 
-        The caller must fence the ``unknown`` ones at infinity in the commit table before it calls them aborted.
+        The caller must fence the ``unknown`` ones at infinity in the commit table before it calls them aborted, and
+        say so by ``fenced``: none is forgotten before.
         """
         recalled = self.recall(start_timestamps)
         if isinstance(recalled, Recalled):
-            for start_timestamp in recalled.unknown:
-                self._remember_abort(start_timestamp)
+            self._aborts.update(recalled.unknown)
         return recalled
+
+    def fenced(self, start_timestamps: Iterable[int]) -> None:
+        """Learn that the fences of aborted transactions stand: from now on the commit table says so as well."""
+        for start_timestamp in start_timestamps:
+            self.lives.end(start_timestamp)
+            self._fenced_aborts.append((start_timestamp, self.range.last))
+        while len(self._fenced_aborts) > self._limits.remembered_aborts_max:
+            # A forgotten abort must not be overtaken by a commit: refuse every snapshot that may be as old as its
+            # fence. A client that names a later one has read the commit table after that, and found the fence.
+            start_timestamp, fenced_at = self._fenced_aborts.popleft()
+            self._aborts.discard(start_timestamp)
+            self.conflicts.raise_low_watermark(fenced_at)
 
     def recall(self, start_timestamps: Sequence[int]) -> Recalled | Impossible:
         """Which of these transactions this oracle knows to have committed."""
@@ -186,21 +225,24 @@ class Oracle:
                 f"transaction {request.start_timestamps[which]} claims snapshot {request.snapshots[which]}: "
                 "a snapshot lies below the start timestamp"
             )
+        if int(request.validated.max()) > self.range.last:
+            return self._not_issued("validated snapshot", int(request.validated.max()))
         return None
 
     def _not_issued(self, what: str, timestamp: int) -> Impossible:
         return Impossible(f"{what} {timestamp} has never been handed out: the last one was {self.range.last}")
 
-    def _decide_all(self, request: CommitRequest, first_timestamp: int) -> Decided:
+    def _decide_all(self, request: CommitRequest, first_timestamp: int, now: Moment) -> Decided:
         """The loop over a request's columns, as plain lists: indexing numpy arrays one by one is slow."""
-        starts, snapshots = request.start_timestamps.tolist(), request.snapshots.tolist()
+        starts = request.start_timestamps.tolist()
+        snapshots = np.maximum(request.snapshots, request.validated).tolist()
         offsets, cells = request.offsets.tolist(), request.cells.tolist()
         times, reasons, new = [], [], []
         for index, (start, snapshot) in enumerate(zip(starts, snapshots, strict=True)):
             write_set = cells[offsets[index] : offsets[index + 1]]
             decision = self._decision_of(start)
             if decision is None:
-                reason = self._judge(start, snapshot, write_set)
+                reason = self._judge(start, snapshot, write_set, now)
                 decision = self._enter(start, write_set, reason, first_timestamp + index)
                 if reason is Reason.COMMITTED:
                     new.append((start, decision))
@@ -224,11 +266,13 @@ class Oracle:
         """
         return self._undurable.get(start) or self.conflicts.decision_of(start)
 
-    def _judge(self, start: int, snapshot: int, write_set: list[int]) -> Reason:
+    def _judge(self, start: int, snapshot: int, write_set: list[int], now: Moment) -> Reason:
         if snapshot < self.conflicts.low_watermark:
-            return Reason.TOO_OLD
+            return Reason.TOO_OLD  # first, since it may have committed: the others say that it did not
         if start in self._aborts:
             return Reason.ABORTED
+        if not self.lives.is_alive(start, now.monotonic_ms):
+            return Reason.EXPIRED
         if len(write_set) > self._limits.commit_cells_max:
             return Reason.TOO_LARGE
         return Reason.CONFLICT if self.conflicts.written_after(write_set, snapshot) else Reason.COMMITTED
@@ -237,17 +281,9 @@ class Oracle:
         """Remember a decision made at ``timestamp``; returns the commit timestamp, or 0."""
         if reason is Reason.COMMITTED:
             self.conflicts.enter(start, write_set, timestamp)
+            self.lives.end(start)
             self._undurable[start] = timestamp
             return timestamp
         if reason is Reason.CONFLICT:
             self.conflicts.enter_refusal(start, timestamp)
         return 0
-
-    def _remember_abort(self, start_timestamp: int) -> None:
-        if start_timestamp in self._aborts:
-            return
-        self._aborts[start_timestamp] = self.range.last
-        self._abort_order.append(start_timestamp)
-        if len(self._aborts) > self._limits.remembered_aborts_max:
-            # A forgotten abort must not be overtaken by a commit: refuse every snapshot as old as it could have.
-            self.conflicts.raise_low_watermark(self._aborts.pop(self._abort_order.popleft()))

@@ -1,8 +1,8 @@
-"""Writing decided commits to the commit table, stubbornly but not beyond the lease.
+"""Writing commits and aborts to the commit table, stubbornly but not beyond the lease.
 
-Runs in a writer thread. Invariant: `persist` returns only when everything handed to it is in the table; every other end
-is an exception, so that nothing can be called committed by oversight. The lease is checked before *each* try: a primary
-that has lost it must not write any more.
+Runs in writer threads. Invariant: a call returns only when everything handed to it is in the table; every other end is
+an exception, so that nothing can be called committed, or aborted, by oversight. The lease is checked before *each* try:
+a primary that has lost it must not write any more.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from commit_table import Aborted, Committed, Outcome
 from store import StoreError, StoreUnavailable
 from tso.oracle import Decided
 
 log = logging.getLogger(__name__)
+
+Written = TypeVar("Written")
 
 FIRST_PAUSE_MS = 20.0
 PAUSE_MS_MAX = 500.0
@@ -80,24 +82,28 @@ class Persister:
         """Write the commits of some decisions. Blocks; raises ``NotPersisted``."""
         starts = [start for decided in decisions for start in decided.start_timestamps]
         times = [time for decided in decisions for time in decided.commit_timestamps]
+        self._until_done(lambda: self._table.record(starts, times, self._tenure.epoch), f"{len(starts)} commits")
+
+    def abort(self, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
+        """Fence transactions at infinity, or learn that they did commit. Blocks; raises ``NotPersisted``."""
+        return {start: self._abort_one(start) for start in start_timestamps}
+
+    def _abort_one(self, start_timestamp: int) -> Outcome:
+        return self._until_done(lambda: self._table.abort(start_timestamp), f"the abort of {start_timestamp}")
+
+    def _until_done(self, write: Callable[[], Written], what: str) -> Written:
         give_up_at_ms = self._monotonic_ms() + self._retry_ms_max
         pause_ms = FIRST_PAUSE_MS
-        while not self._written(starts, times):
+        while True:
+            if self._stopped.is_set() or not self._tenure.is_held():
+                raise NotPersisted(f"the lease ended before the commit table took {what}")
+            try:
+                return write()
+            except StoreUnavailable as error:
+                log.warning("epoch %d: the commit table has not taken %s yet: %s", self._tenure.epoch, what, error)
+            except StoreError as error:
+                raise NotPersisted(f"the commit table refuses {what}: {error}") from error
             if self._monotonic_ms() >= give_up_at_ms:
-                raise NotPersisted(
-                    f"the commit table did not take {len(starts)} commits in {self._retry_ms_max:.0f} ms"
-                )
+                raise NotPersisted(f"the commit table did not take {what} in {self._retry_ms_max:.0f} ms")
             self._stopped.wait(pause_ms / 1000)
             pause_ms = min(2 * pause_ms, PAUSE_MS_MAX)
-
-    def _written(self, starts: list[int], times: list[int]) -> bool:
-        if self._stopped.is_set() or not self._tenure.is_held():
-            raise NotPersisted("the lease ended before the commits were written")
-        try:
-            self._table.record(starts, times, self._tenure.epoch)
-        except StoreUnavailable as error:
-            log.warning("epoch %d: %d commits not written yet: %s", self._tenure.epoch, len(starts), error)
-            return False
-        except StoreError as error:
-            raise NotPersisted(f"the commit table refuses {len(starts)} commits: {error}") from error
-        return True

@@ -27,7 +27,7 @@ from typing import NamedTuple, Protocol
 from commit_table import Committed, Outcome
 from tso.lookups import Lookups, outcome_reply
 from tso.oracle import Begun, Decided, Impossible, Later, Moment, Oracle, Recalled
-from tso.persist import Commits, HeldLease, Persister
+from tso.persist import Commits, HeldLease, NotPersisted, Persister
 from tso.settings import Limits
 from wire import (
     AbortRequest,
@@ -35,6 +35,8 @@ from wire import (
     BeginReply,
     BeginRequest,
     CommitRequest,
+    HeartbeatReply,
+    HeartbeatRequest,
     Message,
     NotPrimary,
     OutcomeRequest,
@@ -106,7 +108,6 @@ class Pipeline:
         self._writing = 0
         self._in_flight = 0
         self._looking_up: dict[int, Arrival] = {}
-        self._lookups = Lookups(table, limits, self._loop)
         self._idle = asyncio.Event()
         self._writers = ThreadPoolExecutor(limits.commit_writers, thread_name_prefix="commit-writer")
         self._persister = Persister(
@@ -115,6 +116,9 @@ class Pipeline:
             persist_retry_ms_max=limits.persist_retry_ms_max,
             monotonic_ms=lambda: moment().monotonic_ms,
         )
+        self._lookups = Lookups(table, self._persister, limits, self._loop)
+        self.durable = tenure.epoch
+        """Everything up to here is durable for certain, as of the last `observe`."""
 
     @property
     def serving(self) -> bool:
@@ -131,6 +135,11 @@ class Pipeline:
         """Decided, not yet answered."""
         return self._in_flight
 
+    @property
+    def horizon(self) -> int:
+        """No living transaction reads below it; 0: not known yet."""
+        return self.oracle.lives.horizon(self._moment().monotonic_ms)
+
     def submit(self, arrival: Arrival) -> None:
         """Take a request; the answer comes through its requester, or the requester is dropped."""
         if not self.serving:
@@ -139,6 +148,14 @@ class Pipeline:
         if not self._arrived:
             self._loop.call_soon(self._pass)
         self._arrived.append(arrival)
+
+    def observe(self) -> None:
+        """Let time pass for the oracle though nothing was asked: called at each renewal of the lease."""
+        if not self.ended and self._tenure.is_held():
+            now = self._moment()
+            self.oracle.range.raise_ceiling(self._tenure.ceiling)
+            self.durable = self.oracle.reach(now)
+            self.oracle.observe(now)
 
     async def drain(self, limit_ms: float) -> None:
         """Take nothing new, wait until everything owed is answered or for ``limit_ms``, then `end`."""
@@ -198,6 +215,7 @@ class Pipeline:
     def _serve(self, arrived: list[Arrival]) -> None:
         self.oracle.range.raise_ceiling(self._tenure.ceiling)
         now = self._moment()
+        self.oracle.observe(now)
         for arrival in arrived:
             if isinstance(arrival.message, BeginRequest):
                 self._begin(arrival, arrival.message, now)
@@ -207,6 +225,8 @@ class Pipeline:
                     self._commit(arrival, request, now)
                 case AbortRequest() | OutcomeRequest() as request:
                     self._recall(arrival, request)
+                case HeartbeatRequest() as request:
+                    self._heartbeat(arrival, request, now)
         self._tell_released()
         self._start_writers()
 
@@ -232,6 +252,13 @@ class Pipeline:
                 self._owed[decided.number] = _Owed(arrival, decided)
                 if decided.start_timestamps:
                     self._unwritten.append(decided)
+            case refusal:
+                self._refuse(arrival, refusal)
+
+    def _heartbeat(self, arrival: Arrival, request: HeartbeatRequest, now: Moment) -> None:
+        match self.oracle.heartbeat(request, now):
+            case HeartbeatReply() as reply:
+                arrival.answer(reply)
             case refusal:
                 self._refuse(arrival, refusal)
 
@@ -312,15 +339,19 @@ class Pipeline:
         else:
             self._lookups.read(recalled.unknown, learn)
 
-    def _looked_up(self, arrival: Arrival, recalled: Recalled, found: dict[int, Outcome] | None) -> None:
+    def _looked_up(self, arrival: Arrival, recalled: Recalled, found: dict[int, Outcome] | Exception) -> None:
+        if isinstance(found, NotPersisted):
+            self._depose(str(found))
         if self.ended or not self._still_held():
             return
         del self._looking_up[id(recalled)]
         self._note_idle()
-        if found is None:
+        if isinstance(found, Exception):
             self._refuse(arrival, Later(self._limits.retry_after_ms))
             return
         assert isinstance(arrival.message, AbortRequest | OutcomeRequest)
+        if isinstance(arrival.message, AbortRequest):
+            self.oracle.fenced(recalled.unknown)
         remembered = {start: Committed(time) for start, time in recalled.committed.items()}
         arrival.answer(outcome_reply(arrival.message.start_timestamps.tolist(), {**remembered, **found}))
 

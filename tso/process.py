@@ -12,6 +12,7 @@ import logging
 import signal
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from commit_table import CommitTable, table_name
@@ -20,10 +21,10 @@ from lease import Candidate, Coordinator, LeaseRecord, PrimaryFinder, Tenure, mo
 from store import CellStore
 from tso.oracle import Moment
 from tso.pipeline import Pipeline
-from tso.roles import RoleKeeper
-from tso.server import Server
+from tso.roles import Progress, RoleKeeper
+from tso.server import Connection, Server
 from tso.settings import ServeSettings
-from wire import NotPrimary
+from wire import HandoverReply, NotPrimary
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +47,7 @@ class OracleProcess:
         self._table = CommitTable(store, table_name(settings.root))
         self._announce = announce
         self._stop = asyncio.Event()
+        self._handing_over: asyncio.Task[None] | None = None
         self.server = Server(settings.name, settings.limits)
 
     def stop(self) -> None:
@@ -58,6 +60,7 @@ class OracleProcess:
         address = await self.server.listen(settings.listen_host, settings.listen_port)
         front = _LoopFront(self.server, self._table, settings, asyncio.get_running_loop(), self._announce)
         keeper = self._keeper(settings.advertise or address, front)
+        self.server.hand_over = partial(self._begin_handover, keeper)
         self._announce(f"serving on {address} as standby")
         thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="lease")
         roles = asyncio.get_running_loop().run_in_executor(thread, keeper.run)
@@ -74,8 +77,27 @@ class OracleProcess:
             return 1
         finally:
             stop.cancel()
+            if self._handing_over is not None:
+                self._handing_over.cancel()
             await self.server.close()
         return 0
+
+    def _begin_handover(self, keeper: RoleKeeper, connection: Connection, request_id: int) -> None:
+        self._handing_over = asyncio.create_task(self._hand_over(keeper, connection, request_id))
+
+    async def _hand_over(self, keeper: RoleKeeper, connection: Connection, request_id: int) -> None:
+        """Finish what is under way, give the lease back, and only then say so: whoever asked can look who took it."""
+        pipeline = self.server.pipeline
+        assert pipeline is not None
+        await pipeline.drain(self._settings.limits.drain_ms_max)
+        loop, released = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(released.set)
+
+        keeper.step_aside(tell)
+        await released.wait()
+        connection.send(HandoverReply(pipeline.oracle.epoch), request_id)
 
     def _keeper(self, advertised: str, front: _LoopFront) -> RoleKeeper:
         settings, coordinator = self._settings, self._coordinator
@@ -138,10 +160,13 @@ class _LoopFront:
         self._on_loop(self._stop_serving)
         self._announce("standby")
 
-    def reached(self) -> int:
-        """See ``Front``."""
+    def progress(self) -> Progress:
+        """See ``Front``. Waits for nothing: what is returned is as of the last call."""
         pipeline = self._server.pipeline
-        return 0 if pipeline is None else pipeline.oracle.range.last
+        if pipeline is None:
+            return Progress()
+        self._loop.call_soon_threadsafe(pipeline.observe)
+        return Progress(pipeline.oracle.range.last, pipeline.durable)
 
     def _serve(self, tenure: Tenure, ended: Callable[[], None]) -> None:
         self._server.not_primary = NotPrimary()

@@ -2,8 +2,8 @@
 
 It does all waiting on the coordinator, so that the event loop never does; the two meet only through `Front`. A process
 is primary for as long as three things hold: the lease is renewed, the pipeline has not stopped by itself, and nobody
-asked the process to stop. Then serving ends *first* and the lease is given back after it: a standby that takes over
-at once must find nobody serving. Each tenure gets a new front, with no memory of the one before.
+asked the process to stop or to hand over. Then serving ends *first* and the lease is given back after it: a standby
+that takes over at once must find nobody serving. Each tenure gets a new front, with no memory of the one before.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from lease import Candidate, LeaseError, LeaseRecord, LeaseSettings, StandBy, Tenure
 from store import StoreError
@@ -19,6 +19,13 @@ from store import StoreError
 log = logging.getLogger(__name__)
 
 WARM_RETRY_MS = 250
+
+
+class Progress(NamedTuple):
+    """The largest timestamp handed out, and one below which every commit is durable; zeros when not serving."""
+
+    reached: int = 0
+    durable: int = 0
 
 
 class Front(Protocol):
@@ -36,8 +43,8 @@ class Front(Protocol):
         """Answer nothing more as primary."""
         ...
 
-    def reached(self) -> int:
-        """The largest timestamp handed out; 0 when not serving."""
+    def progress(self) -> Progress:
+        """How far serving has come, for the epoch's record."""
         ...
 
 
@@ -60,6 +67,7 @@ class RoleKeeper:
         self._find_primary = find_primary
         self._stopping = threading.Event()
         self._tenure_ended = threading.Event()
+        self._released: Callable[[], None] | None = None
 
     def run(self) -> None:
         """Stand by and serve in turn until `stop`. Raises what nobody expected, after serving has ended."""
@@ -74,6 +82,7 @@ class RoleKeeper:
             if isinstance(answer, Tenure):
                 self._hold(answer)
                 warm = False  # it may have ended because the store does not answer: look before trying again
+                self._stand_back()
             else:
                 self._front.stand_by(answer.primary)
                 self._candidate.wait(answer.wait_ms)
@@ -83,6 +92,18 @@ class RoleKeeper:
         self._stopping.set()
         self._tenure_ended.set()
         self._candidate.wake()
+
+    def step_aside(self, released: Callable[[], None]) -> None:
+        """From any thread: end serving and give the lease back, call ``released``, and leave it to another."""
+        self._released = released
+        self._tenure_ended.set()
+
+    def _stand_back(self) -> None:
+        """After a hand-over, let somebody else be faster; if nobody is, this process is a candidate again."""
+        released, self._released = self._released, None
+        if released is not None:
+            released()
+            self._stopping.wait(self._settings.renewal_interval_ms / 1000)
 
     def _is_warm(self) -> bool:
         """A process that cannot reach the commit table had better not become primary; it says who is."""
@@ -125,6 +146,7 @@ class RoleKeeper:
 
     def _renew_until(self, ended: threading.Event, tenure: Tenure) -> None:
         while not ended.wait(self._settings.renewal_interval_ms / 1000):
-            if not tenure.renew(reached=self._front.reached()):
+            progress = self._front.progress()
+            if not tenure.renew(reached=progress.reached, durable=progress.durable):
                 log.error("epoch %d: the lease is lost", tenure.epoch)
                 return

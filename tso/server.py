@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections.abc import Callable
 
 from tso.pipeline import Arrival, Pipeline
 from tso.settings import Limits
@@ -21,6 +22,8 @@ from wire import (
     BeginRequest,
     CommitRequest,
     FrameDecoder,
+    HandoverRequest,
+    HeartbeatRequest,
     Message,
     NotPrimary,
     OutcomeRequest,
@@ -38,7 +41,9 @@ log = logging.getLogger(__name__)
 _SWEEP_MS = 1_000
 """How often connections with an old partial frame are looked for."""
 
-Request = BeginRequest | CommitRequest | AbortRequest | OutcomeRequest | StatusRequest
+Request = (
+    BeginRequest | CommitRequest | AbortRequest | OutcomeRequest | HeartbeatRequest | StatusRequest | HandoverRequest
+)
 
 
 class Server:
@@ -51,6 +56,8 @@ class Server:
         """Of the tenure that this process holds; ``None`` on a standby."""
         self.not_primary = NotPrimary()
         """What a standby answers: where the primary is, as far as is known."""
+        self.hand_over: Callable[[Connection, int], None] = lambda connection, request_id: None
+        """What a primary does when it is asked to hand over; it answers the request."""
         self.connections: set[Connection] = set()
         self.receive_bytes = 0
         self._holder = holder
@@ -85,6 +92,8 @@ class Server:
             connection.send(self.status(), request_id)
         elif self.pipeline is None or not self.pipeline.serving:
             connection.send(self.not_primary, request_id)
+        elif isinstance(request, HandoverRequest):
+            self.hand_over(connection, request_id)
         else:
             self.pipeline.submit(Arrival(connection, request_id, request))
 
@@ -130,6 +139,7 @@ class Server:
             refused_commits=oracle.counts.refused_commits,
             transactions_in_flight=pipeline.transactions_in_flight,
             connections=len(self.connections),
+            horizon=pipeline.horizon,
         )
 
     def _drop_unfinished(self) -> None:

@@ -32,6 +32,8 @@ _LARGEST: Mapping[str, tuple[float, str]] = {
     "conflict_map_entries_max": (500_000_000, _MEMORY),
     "commit_share_max": (1, "it is a share"),
     "remembered_aborts_max": (100_000_000, _MEMORY),
+    "transaction_life_ms": (604_800_000, "a transaction that nobody works on would hold back the vacuum for a week"),
+    "heartbeat_transactions_max": (10_000_000, _MEMORY),
     "transactions_in_flight_max": (_ANSWER_TRANSACTIONS_MAX, _ANSWER),
     "write_batch_commits_max": (1_000_000, "one write has to end well before the lease does"),
     "commit_writers": (64, _THREADS),
@@ -70,6 +72,10 @@ class Limits:
     """The share of the conflict map that one commit's write set may fill; a larger one is refused as TOO_LARGE."""
     remembered_aborts_max: int = 100_000
     """Aborted transactions kept so that a late commit of theirs is refused."""
+    transaction_life_ms: int = 300_000
+    """How long a transaction lives without a heartbeat (clients send them by themselves); then it is given up."""
+    heartbeat_transactions_max: int = 100_000
+    """Transactions that live by heartbeats; more are told `Overloaded`."""
     transactions_in_flight_max: int = 65_536
     """Commits decided and not yet answered; more are told `Overloaded`."""
     write_batch_commits_max: int = 8_192

@@ -9,6 +9,8 @@ from wire.messages import (
     BeginRequest,
     CommitReply,
     CommitRequest,
+    HeartbeatReply,
+    HeartbeatRequest,
     OutcomeReply,
     OutcomeRequest,
     OutcomeStatus,
@@ -16,7 +18,16 @@ from wire.messages import (
     decode,
     encode,
 )
-from wire.service import BadRequest, NotPrimary, Overloaded, Role, StatusReply, StatusRequest
+from wire.service import (
+    BadRequest,
+    HandoverReply,
+    HandoverRequest,
+    NotPrimary,
+    Overloaded,
+    Role,
+    StatusReply,
+    StatusRequest,
+)
 
 __all__ = [
     "FRAME_BYTES_MAX",
@@ -30,6 +41,10 @@ __all__ = [
     "CommitRequest",
     "Frame",
     "FrameDecoder",
+    "HandoverReply",
+    "HandoverRequest",
+    "HeartbeatReply",
+    "HeartbeatRequest",
     "Kind",
     "Message",
     "NotPrimary",

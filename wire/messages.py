@@ -30,7 +30,15 @@ from wire.columns import (
 from wire.errors import ProtocolError
 from wire.frames import FRAME_BYTES_MAX, Frame, Kind, encode_frame
 from wire.message import Message
-from wire.service import BadRequest, NotPrimary, Overloaded, StatusReply, StatusRequest
+from wire.service import (
+    BadRequest,
+    HandoverReply,
+    HandoverRequest,
+    NotPrimary,
+    Overloaded,
+    StatusReply,
+    StatusRequest,
+)
 
 
 class Reason(IntEnum):
@@ -45,6 +53,8 @@ class Reason(IntEnum):
     """The transaction was aborted through the oracle."""
     TOO_LARGE = 4
     """The write set is larger than one commit's share of the conflict map."""
+    EXPIRED = 5
+    """Nothing was heard of the transaction for longer than the oracle allows: it was given up."""
 
 
 class OutcomeStatus(IntEnum):
@@ -112,31 +122,36 @@ class BeginReply(Message):
 class CommitRequest(Message):
     """Commit n transactions; the write set of transaction i is ``cells[offsets[i]:offsets[i + 1]]``.
 
-    Any 64-bit cell id is legal, and so is an empty write set (nothing to conflict with). Layout: n u32, m u32,
-    start timestamps i64[n], snapshots i64[n], cells u64[m], offsets u32[n + 1].
+    ``validated`` is 0, or a later snapshot up to which the client itself has looked for conflicts in the data
+    (revalidation, DESIGN section 8). Any 64-bit cell id is legal, and so is an empty write set (nothing to conflict
+    with). Layout: n u32, m u32, start timestamps i64[n], snapshots i64[n], validated i64[n], cells u64[m],
+    offsets u32[n + 1].
     """
 
     KIND = Kind.COMMIT_REQUEST
     start_timestamps: Timestamps
     snapshots: Timestamps
+    validated: Timestamps
     offsets: Offsets
     cells: Cells
 
     def __post_init__(self) -> None:
         self._set_column("start_timestamps", TIMESTAMP)
         self._set_column("snapshots", TIMESTAMP)
+        self._set_column("validated", TIMESTAMP)
         self._set_column("offsets", OFFSET)
         self._set_column("cells", CELL)
         check_not_empty("start_timestamps", self.start_timestamps)
-        check_same_length(start_timestamps=self.start_timestamps, snapshots=self.snapshots)
+        check_same_length(start_timestamps=self.start_timestamps, snapshots=self.snapshots, validated=self.validated)
         check_timestamps("start_timestamps", self.start_timestamps)
         check_timestamps("snapshots", self.snapshots)
+        check_timestamps("validated", self.validated)
         _check_offsets(self.offsets, self.start_timestamps.size, self.cells.size)
 
     def payload(self) -> bytes:
         """The bytes after the header."""
         counts = number_bytes(self.start_timestamps.size, OFFSET) + number_bytes(self.cells.size, OFFSET)
-        columns = (self.start_timestamps, self.snapshots, self.cells, self.offsets)
+        columns = (self.start_timestamps, self.snapshots, self.validated, self.cells, self.offsets)
         return counts + b"".join(array.tobytes() for array in columns)
 
     @classmethod
@@ -145,8 +160,9 @@ class CommitRequest(Message):
         transactions, cells_count = reader.number(OFFSET), reader.number(OFFSET)
         starts = reader.take("start_timestamps", TIMESTAMP, transactions)
         snapshots = reader.take("snapshots", TIMESTAMP, transactions)
+        validated = reader.take("validated", TIMESTAMP, transactions)
         cells = reader.take("cells", CELL, cells_count)
-        return cls(starts, snapshots, reader.take("offsets", OFFSET, transactions + 1), cells)
+        return cls(starts, snapshots, validated, reader.take("offsets", OFFSET, transactions + 1), cells)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,6 +253,63 @@ class OutcomeReply(Message):
         return cls(statuses, commit_timestamps)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class HeartbeatRequest(Message):
+    """These transactions are still being worked on, or read at. Layout: n u32, zero u32, start timestamps i64[n],
+    snapshots i64[n].
+    """
+
+    KIND = Kind.HEARTBEAT_REQUEST
+    start_timestamps: Timestamps
+    snapshots: Timestamps
+
+    def __post_init__(self) -> None:
+        self._set_column("start_timestamps", TIMESTAMP)
+        self._set_column("snapshots", TIMESTAMP)
+        check_not_empty("start_timestamps", self.start_timestamps)
+        check_same_length(start_timestamps=self.start_timestamps, snapshots=self.snapshots)
+        check_timestamps("start_timestamps", self.start_timestamps)
+        check_timestamps("snapshots", self.snapshots)
+
+    def payload(self) -> bytes:
+        """The bytes after the header."""
+        columns = self.start_timestamps.tobytes() + self.snapshots.tobytes()
+        return _count_bytes(self.start_timestamps.size) + columns
+
+    @classmethod
+    def read(cls, reader: PayloadReader) -> HeartbeatRequest:
+        """The message in ``reader``. Raises ``ProtocolError``."""
+        count = _read_count(reader)
+        starts = reader.take("start_timestamps", TIMESTAMP, count)
+        return cls(starts, reader.take("snapshots", TIMESTAMP, count))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeartbeatReply(Message):
+    """For each transaction of a ``HeartbeatRequest``: 1 where it lives on, 0 where it was given up before.
+
+    Layout: n u32, zero u32, alive u8[n].
+    """
+
+    KIND = Kind.HEARTBEAT_REPLY
+    alive: Codes
+
+    def __post_init__(self) -> None:
+        self._set_column("alive", CODE)
+        check_not_empty("alive", self.alive)
+        if int(self.alive.max()) > 1:
+            raise ProtocolError(f"alive is 0 or 1, not {int(self.alive.max())}")
+
+    def payload(self) -> bytes:
+        """The bytes after the header."""
+        return _count_bytes(self.alive.size) + self.alive.tobytes()
+
+    @classmethod
+    def read(cls, reader: PayloadReader) -> HeartbeatReply:
+        """The message in ``reader``. Raises ``ProtocolError``."""
+        return cls(reader.take("alive", CODE, _read_count(reader)))
+
+
 _MESSAGES: dict[Kind, type[Message]] = {
     message.KIND: message
     for message in (
@@ -247,6 +320,10 @@ _MESSAGES: dict[Kind, type[Message]] = {
         AbortRequest,
         OutcomeRequest,
         OutcomeReply,
+        HeartbeatRequest,
+        HeartbeatReply,
+        HandoverRequest,
+        HandoverReply,
         StatusRequest,
         StatusReply,
         NotPrimary,

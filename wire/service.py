@@ -66,6 +66,7 @@ class StatusReply(Message):
         "refused_commits",
         "transactions_in_flight",
         "connections",
+        "horizon",
     )
     role: Role
     holder: str
@@ -88,6 +89,8 @@ class StatusReply(Message):
     transactions_in_flight: int = 0
     """Decided, not yet answered."""
     connections: int = 0
+    horizon: int = 0
+    """No living transaction or snapshot reads below it; 0: not known yet in this epoch."""
 
     def __post_init__(self) -> None:
         for name in self.NUMBERS:
@@ -108,6 +111,43 @@ class StatusReply(Message):
         if role > max(Role):
             raise ProtocolError(f"there is no role {role}")
         return cls(Role(role), reader.text(), reader.text(), reader.text(), **numbers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HandoverRequest(Message):
+    """To the primary: finish what is under way, and release the lease to a standby. Layout: nothing."""
+
+    KIND = Kind.HANDOVER_REQUEST
+
+    def payload(self) -> bytes:
+        """The bytes after the header."""
+        return b""
+
+    @classmethod
+    def read(cls, reader: PayloadReader) -> HandoverRequest:
+        """The message in ``reader``. Raises ``ProtocolError``."""
+        return cls()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HandoverReply(Message):
+    """The lease of ``epoch`` was released; a standby takes over by its watch. Layout: epoch i64."""
+
+    KIND = Kind.HANDOVER_REPLY
+    epoch: int
+
+    def __post_init__(self) -> None:
+        if self.epoch < 1:
+            raise ProtocolError(f"an epoch is a timestamp, not {self.epoch}")
+
+    def payload(self) -> bytes:
+        """The bytes after the header."""
+        return number_bytes(self.epoch, TIMESTAMP)
+
+    @classmethod
+    def read(cls, reader: PayloadReader) -> HandoverReply:
+        """The message in ``reader``. Raises ``ProtocolError``."""
+        return cls(reader.number(TIMESTAMP))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

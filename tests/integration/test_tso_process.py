@@ -115,7 +115,9 @@ class Connection:
         starts = begun.first_start_timestamp + np.arange(len(cells))
         offsets = np.cumsum([0, *map(len, cells)])
         flat = np.array([cell for write_set in cells for cell in write_set], "<u8")
-        reply = self.ask(CommitRequest(starts, np.full(len(cells), begun.snapshot), offsets, flat))
+        reply = self.ask(
+            CommitRequest(starts, np.full(len(cells), begun.snapshot), np.zeros(len(cells), "<i8"), offsets, flat)
+        )
         assert isinstance(reply, CommitReply)
         return reply
 
@@ -220,7 +222,7 @@ def test_a_paused_primary_answers_nothing_after_its_lease(installation: Installa
         os.kill(first.process.pid, signal.SIGCONT)
         offsets, cells = np.array([0, 1]), np.array([1], "<u8")
         starts, snapshots = np.array([begun.first_start_timestamp]), np.array([begun.snapshot])
-        answer = connection.ask(CommitRequest(starts, snapshots, offsets, cells))
+        answer = connection.ask(CommitRequest(starts, snapshots, np.zeros_like(starts), offsets, cells))
         assert isinstance(answer, NotPrimary)
     assert first.expect("(standby)") == "standby"
     assert installation.table.outcome(begun.first_start_timestamp) == Undecided()

@@ -33,7 +33,7 @@ def test_the_first_start_ever_makes_everything(site: Installation) -> None:
     assert tenure.epoch == now
     assert tenure.ceiling == now + (site.settings.ceiling_ahead_ms << COUNTER_BITS)
     assert site.lease() == tenure.record
-    assert site.epoch() == EpochRecord(tenure.epoch, tenure.ceiling)
+    assert site.epoch() == EpochRecord(tenure.epoch, tenure.ceiling, tenure.epoch)
 
 
 def test_two_first_starts_at_the_same_time_make_one_primary(site: Installation) -> None:
@@ -131,7 +131,7 @@ def test_an_ambiguous_takeover_is_settled(site: Installation, fault: WriteFault)
     client.deliver_late()
     tenure = outcome if isinstance(outcome, Tenure) else site.held(candidate)
     assert site.lease() == tenure.record
-    assert site.epoch() == EpochRecord(tenure.epoch, tenure.ceiling)
+    assert site.epoch() == EpochRecord(tenure.epoch, tenure.ceiling, tenure.epoch)
     assert tenure.renew()
 
 
@@ -206,7 +206,7 @@ def test_what_is_not_understood_is_never_taken_over(site: Installation, name: st
 def test_a_lease_removed_by_hand_is_waited_out(site: Installation) -> None:
     candidate, _ = site.candidate("a")
     create_root(site.by_hand, site.paths, 1000)
-    site.by_hand.commit([Create(site.paths.epoch, EpochRecord(1, 2**60).encode())], timeout_ms=1000)
+    site.by_hand.commit([Create(site.paths.epoch, EpochRecord(1, 2**60, 1).encode())], timeout_ms=1000)
     assert site.waiting(candidate).wait_ms == site.settings.lease_ms
     site.advance(site.settings.lease_ms)
     assert site.held(candidate).epoch == 2**60

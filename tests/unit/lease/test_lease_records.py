@@ -37,7 +37,8 @@ def test_a_lease_record_comes_back_as_it_was_written(record: LeaseRecord) -> Non
 
 @given(st.integers(1, TIMESTAMP_MAX - 1), st.data())
 def test_an_epoch_record_comes_back_as_it_was_written(epoch: int, data: st.DataObject) -> None:
-    record = EpochRecord(epoch, data.draw(st.integers(epoch + 1, TIMESTAMP_MAX)))
+    ceiling = data.draw(st.integers(epoch + 1, TIMESTAMP_MAX))
+    record = EpochRecord(epoch, ceiling, data.draw(st.integers(epoch, ceiling - 1)))
     assert EpochRecord.parse(record.encode()) == record
 
 
@@ -99,7 +100,7 @@ def test_a_newer_format_is_refused_with_advice() -> None:
 @pytest.mark.parametrize("ceiling", [4, 5, TIMESTAMP_MAX + 1])
 def test_an_epoch_needs_room_below_its_ceiling(ceiling: int) -> None:
     with pytest.raises(RecordInvalid, match="ceiling"):
-        EpochRecord(5, ceiling)
+        EpochRecord(5, ceiling, 5)
 
 
 def test_importing_the_room_does_not_import_kazoo() -> None:

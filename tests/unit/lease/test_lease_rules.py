@@ -98,7 +98,7 @@ def test_the_wait_is_the_rest_of_the_holders_own_lease() -> None:
 def test_an_absent_lease_is_free_only_where_nobody_ever_served() -> None:
     sighting = Sighting(None, None, 100.0)
     assert absence_wait_ms(None, sighting, LeaseSettings(), 100.0) == 0.0
-    assert absence_wait_ms(EpochRecord(1, 2), sighting, LeaseSettings(), 100.0) == 2000.0
+    assert absence_wait_ms(EpochRecord(1, 2, 1), sighting, LeaseSettings(), 100.0) == 2000.0
 
 
 @given(st.lists(st.tuples(TIMESTAMPS, st.lists(st.tuples(TIMESTAMPS, SPANS), max_size=4)), max_size=8), SPANS)
@@ -116,7 +116,7 @@ def test_epochs_are_disjoint_and_increase_whatever_the_clock_says(
             raised = raised_ceiling(ceiling, later, min(epoch.epoch + used, ceiling - 1), ahead)
             assert raised is None or raised > ceiling
             ceiling = raised or ceiling
-        last = EpochRecord(epoch.epoch, ceiling)
+        last = EpochRecord(epoch.epoch, ceiling, epoch.epoch)
 
 
 @given(TIMESTAMPS, TIMESTAMPS, TIMESTAMPS, SPANS)

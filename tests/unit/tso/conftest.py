@@ -170,7 +170,8 @@ class Rig:
     def commit_request(starts: list[int], snapshot: int, cells: list[int]) -> CommitRequest:
         """The same write set for each of the transactions."""
         offsets = [len(cells) * index for index in range(len(starts) + 1)]
-        return CommitRequest(starts, [snapshot] * len(starts), offsets, cells * len(starts))  # type: ignore[arg-type]
+        count = len(starts)
+        return CommitRequest(starts, [snapshot] * count, [0] * count, offsets, cells * count)  # type: ignore[arg-type]
 
     @staticmethod
     def reason_of(reply: Message) -> Reason:

@@ -7,7 +7,7 @@ import pytest
 
 from tso.oracle import Begun, Decided, Impossible, Later, Moment, Oracle, Recalled
 from tso.settings import Limits
-from wire import CommitRequest, Reason
+from wire import CommitRequest, HeartbeatReply, HeartbeatRequest, Reason
 
 EPOCH = 1000
 NOW = Moment(wall_ms=0, monotonic_ms=0.0)
@@ -23,15 +23,18 @@ def begin(oracle: Oracle, count: int = 1) -> Begun:
     return begun
 
 
-def request(*commits: tuple[int, int, list[int]]) -> CommitRequest:
+def request(*commits: tuple[int, int, list[int]], validated: list[int] | None = None) -> CommitRequest:
     starts, snapshots, cells = zip(*commits, strict=True)
     offsets = np.cumsum([0, *map(len, cells)])
     flat = [cell for write_set in cells for cell in write_set]
-    return CommitRequest(starts, snapshots, offsets, flat)  # type: ignore[arg-type]
+    validated = validated or [0] * len(starts)
+    return CommitRequest(starts, snapshots, validated, offsets, flat)  # type: ignore[arg-type]
 
 
-def decide(oracle: Oracle, *commits: tuple[int, int, list[int]]) -> Decided:
-    decided = oracle.commit(request(*commits), NOW)
+def decide(
+    oracle: Oracle, *commits: tuple[int, int, list[int]], validated: list[int] | None = None, now: Moment = NOW
+) -> Decided:
+    decided = oracle.commit(request(*commits, validated=validated), now)
     assert isinstance(decided, Decided)
     return decided
 
@@ -47,8 +50,11 @@ def reasons(decided: Decided) -> list[Reason]:
     return [Reason(code) for code in decided.reply.reasons]
 
 
-def commit_one(oracle: Oracle, start: int, snapshot: int, cells: list[int]) -> Reason:
-    return reasons(settle(oracle, decide(oracle, (start, snapshot, cells))))[0]
+def commit_one(
+    oracle: Oracle, start: int, snapshot: int, cells: list[int], validated: int = 0, now: Moment = NOW
+) -> Reason:
+    decided = decide(oracle, (start, snapshot, cells), validated=[validated], now=now)
+    return reasons(settle(oracle, decided))[0]
 
 
 def transact(oracle: Oracle, cells: list[int]) -> int:
@@ -232,6 +238,89 @@ class TestRepeatedCommits:
         assert recalled.committed == {start: first.commit_timestamps[0]}
 
 
+class TestRevalidated:
+    """Commits of transactions whose client has looked for conflicts itself, up to a later snapshot."""
+
+    def test_a_transaction_of_an_older_epoch_commits_once_it_is_validated(self) -> None:
+        oracle = make()
+        old = EPOCH - 10
+        assert commit_one(oracle, old, old - 1, [1]) is Reason.TOO_OLD
+        validated = begin(oracle).snapshot
+        assert commit_one(oracle, old, old - 1, [1], validated) is Reason.COMMITTED
+
+    def test_a_commit_after_the_validation_conflicts(self) -> None:
+        oracle = make()
+        old, validated = EPOCH - 10, begin(oracle).snapshot
+        transact(oracle, [1])
+        assert commit_one(oracle, old, old - 1, [1], validated) is Reason.CONFLICT
+
+    def test_a_validation_of_an_older_epoch_does_not_count(self) -> None:
+        oracle = make()
+        assert commit_one(oracle, EPOCH - 10, EPOCH - 11, [1], validated=EPOCH - 1) is Reason.TOO_OLD
+
+    def test_one_whose_snapshot_was_evicted_commits_once_it_is_validated(self) -> None:
+        oracle = make(conflict_map_entries_max=4, commit_share_max=1)
+        slow = begin(oracle)
+        for cell in range(4):
+            transact(oracle, [cell, 10 + cell])
+        start, snapshot = slow.first_start_timestamp, slow.snapshot
+        assert commit_one(oracle, start, snapshot, [99]) is Reason.TOO_OLD
+        assert commit_one(oracle, start, snapshot, [99], begin(oracle).snapshot) is Reason.COMMITTED
+
+    def test_the_same_validated_commit_asked_twice_gets_the_same_answer(self) -> None:
+        oracle = make()
+        old, validated = EPOCH - 10, begin(oracle).snapshot
+        first = decide(oracle, (old, old - 1, [1]), validated=[validated])
+        again = decide(oracle, (old, old - 1, [1]), validated=[validated])
+        assert first.reply == again.reply
+        assert again.start_timestamps == (), "it is not written a second time"
+
+    def test_a_snapshot_that_was_never_handed_out_is_refused(self) -> None:
+        oracle = make()
+        begun = begin(oracle)
+        wrong = request((begun.first_start_timestamp, begun.snapshot, [1]), validated=[10**8])
+        assert isinstance(oracle.commit(wrong, NOW), Impossible)
+
+
+class TestLives:
+    def test_a_transaction_that_nothing_was_heard_of_is_given_up(self) -> None:
+        oracle = make(transaction_life_ms=1000)
+        oracle.observe(NOW)
+        silent, beating = begin(oracle), begin(oracle)
+        oracle.observe(Moment(0, 500))
+        later, end = Moment(0, 900), Moment(0, 1600)
+        request_to_live = HeartbeatRequest([beating.first_start_timestamp], [beating.snapshot])  # type: ignore[arg-type]
+        assert oracle.heartbeat(request_to_live, later) == HeartbeatReply([1])  # type: ignore[arg-type]
+        oracle.observe(end)
+        assert commit_one(oracle, silent.first_start_timestamp, silent.snapshot, [1], now=end) is Reason.EXPIRED
+        assert commit_one(oracle, beating.first_start_timestamp, beating.snapshot, [2], now=end) is Reason.COMMITTED
+
+    def test_a_commit_asked_again_after_a_life_still_gets_its_answer(self) -> None:
+        oracle = make(transaction_life_ms=1000)
+        oracle.observe(NOW)
+        begun = begin(oracle)
+        oracle.observe(Moment(0, 500))
+        assert commit_one(oracle, begun.first_start_timestamp, begun.snapshot, [1]) is Reason.COMMITTED
+        end = Moment(0, 5000)
+        oracle.observe(end)
+        assert commit_one(oracle, begun.first_start_timestamp, begun.snapshot, [1], now=end) is Reason.COMMITTED
+
+    def test_what_may_have_committed_in_an_older_epoch_is_too_old_and_not_given_up(self) -> None:
+        oracle = make(transaction_life_ms=1000)
+        oracle.observe(NOW)
+        end = Moment(0, 5000)
+        oracle.observe(end)
+        assert commit_one(oracle, EPOCH - 10, EPOCH - 11, [1], now=end) is Reason.TOO_OLD
+
+    def test_heartbeats_have_a_limit(self) -> None:
+        oracle = make(heartbeat_transactions_max=1)
+        first, second = begin(oracle).first_start_timestamp, begin(oracle).first_start_timestamp
+        assert isinstance(oracle.heartbeat(HeartbeatRequest([first], [1]), NOW), HeartbeatReply)  # type: ignore[arg-type]
+        assert isinstance(oracle.heartbeat(HeartbeatRequest([second], [1]), NOW), Later)  # type: ignore[arg-type]
+        assert isinstance(oracle.heartbeat(HeartbeatRequest([first, second], [1, 1]), NOW), Impossible)  # type: ignore[arg-type]
+        assert isinstance(oracle.heartbeat(HeartbeatRequest([10**8], [1]), NOW), Impossible)  # type: ignore[arg-type]
+
+
 class TestAborts:
     def test_an_aborted_transaction_cannot_commit(self) -> None:
         oracle = make()
@@ -261,10 +350,30 @@ class TestAborts:
     def test_a_forgotten_abort_cannot_be_overtaken_by_a_commit(self) -> None:
         oracle = make(remembered_aborts_max=1)
         first, second = begin(oracle), begin(oracle)
-        oracle.abort([first.first_start_timestamp])
-        oracle.abort([second.first_start_timestamp])
+        for begun in (first, second):
+            oracle.abort([begun.first_start_timestamp])
+            oracle.fenced([begun.first_start_timestamp])
         assert commit_one(oracle, first.first_start_timestamp, first.snapshot, [1]) is Reason.TOO_OLD
         assert transact(oracle, [1]) > 0, "new transactions are not touched"
+
+    def test_a_forgotten_abort_cannot_be_overtaken_by_a_commit_that_was_validated_before_its_fence(self) -> None:
+        oracle = make(remembered_aborts_max=1)
+        first, second = begin(oracle), begin(oracle)
+        oracle.abort([first.first_start_timestamp])
+        validated = begin(oracle).snapshot
+        for begun in (first, second):
+            oracle.fenced([begun.first_start_timestamp])
+        assert commit_one(oracle, first.first_start_timestamp, first.snapshot, [1], validated) is Reason.TOO_OLD
+
+    def test_an_abort_is_not_forgotten_before_its_fence_stands(self) -> None:
+        oracle = make(remembered_aborts_max=1)
+        waiting, *others = (begin(oracle).first_start_timestamp for _ in range(4))
+        oracle.abort([waiting])
+        for start in others:
+            oracle.abort([start])
+            oracle.fenced([start])
+        fresh = begin(oracle).snapshot
+        assert commit_one(oracle, waiting, waiting - 1, [1], validated=fresh) is Reason.ABORTED
 
     def test_an_abort_of_a_forgotten_commit_does_not_make_it_an_aborted_one(self) -> None:
         oracle = make(conflict_map_entries_max=4, commit_share_max=1)

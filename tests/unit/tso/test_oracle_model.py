@@ -31,7 +31,7 @@ def begin(oracle: Oracle) -> Begun:
 
 
 def decide(oracle: Oracle, start: int, snapshot: int, cells: list[int]) -> tuple[Decided, Reason]:
-    columns = np.array([start]), np.array([snapshot]), np.array([0, len(cells)]), np.array(cells, "<u8")
+    columns = np.array([start]), np.array([snapshot]), np.array([0]), np.array([0, len(cells)]), np.array(cells, "<u8")
     decided = oracle.commit(CommitRequest(*columns), NOW)
     assert isinstance(decided, Decided)
     return decided, Reason(int(decided.reply.reasons[0]))

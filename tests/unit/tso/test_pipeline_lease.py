@@ -124,7 +124,7 @@ def test_a_write_is_not_repeated_beyond_the_lease(run: RunPipeline) -> None:
 
 NEVER_DECIDED = [
     BeginRequest(1),
-    CommitRequest(ids(EPOCH + 1), ids(EPOCH), np.array([0, 0], "<u4"), np.array([], "<u8")),
+    CommitRequest(ids(EPOCH + 1), ids(EPOCH), ids(0), np.array([0, 0], "<u4"), np.array([], "<u8")),
     AbortRequest(ids(EPOCH)),
 ]
 

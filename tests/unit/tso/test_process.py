@@ -29,7 +29,7 @@ WAIT_S = 20.0
 
 def commit_request(begun: BeginReply, cell: int) -> CommitRequest:
     starts, snapshots = np.array([begun.first_start_timestamp]), np.array([begun.snapshot])
-    return CommitRequest(starts, snapshots, np.array([0, 1]), np.array([cell], "<u8"))
+    return CommitRequest(starts, snapshots, np.array([0]), np.array([0, 1]), np.array([cell], "<u8"))
 
 
 async def begin(caller: Caller) -> BeginReply:
@@ -132,7 +132,7 @@ def test_a_record_with_our_own_address_is_not_passed_on(run_house: RunHouse, add
         operator, paths = MemoryCoordinator(house.tree), ZnodePaths()
         create_root(operator, paths, 1)
         record = LeaseRecord("other", "nonce", (address,), 5, False, 600_000)
-        nodes = [Create(paths.lease, record.encode()), Create(paths.epoch, EpochRecord(5, 6).encode())]
+        nodes = [Create(paths.lease, record.encode()), Create(paths.epoch, EpochRecord(5, 6, 5).encode())]
         operator.commit(nodes, timeout_ms=1)
         standby = await house.start("a", advertise="oracle:5480")
         waits = house.coordinators["a"]

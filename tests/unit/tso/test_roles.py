@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from lease import Candidate, LeaseRecord, LeaseSettings, RecordInvalid, StandBy, Tenure
-from tso.roles import RoleKeeper
+from tso.roles import Progress, RoleKeeper
 
 SETTINGS = LeaseSettings(lease_ms=100)
 WAIT_S = 20.0
@@ -25,8 +25,8 @@ class FakeTenure(Tenure):
         self.story = story
         self.renewals = renewals
 
-    def renew(self, *, reached: int = 0) -> bool:
-        self.story.append(f"renew, reached {reached}")
+    def renew(self, *, reached: int = 0, durable: int = 0) -> bool:
+        self.story.append(f"renew, reached {reached}, durable {durable}")
         self.renewals -= 1
         return self.renewals >= 0
 
@@ -68,12 +68,14 @@ class FakeFront:
         self.story = story
         self.ends_at_once = ends_at_once
         self.breaks = breaks
+        self.when_serving: Callable[[], None] = lambda: None
 
     def stand_by(self, primary: LeaseRecord | None) -> None:
         self.story.append(f"stand by, primary {None if primary is None else primary.holder}")
 
     def serve(self, tenure: Tenure, ended: Callable[[], None]) -> None:
         self.story.append(f"serve {tenure.epoch}")
+        self.when_serving()
         if self.breaks:
             raise ZeroDivisionError
         if self.ends_at_once:
@@ -82,8 +84,8 @@ class FakeFront:
     def stop_serving(self) -> None:
         self.story.append("stop serving")
 
-    def reached(self) -> int:
-        return 1500
+    def progress(self) -> Progress:
+        return Progress(reached=1500, durable=1400)
 
 
 def tell(story: list[str], front: FakeFront, *answers: Tenure | StandBy | Exception) -> list[str]:
@@ -109,11 +111,26 @@ def test_serving_ends_before_the_lease_is_released_when_it_is_lost() -> None:
         "warm up",
         "serve 1000",
         "join primary",
-        "renew, reached 1500",
-        "renew, reached 1500",
+        "renew, reached 1500, durable 1400",
+        "renew, reached 1500, durable 1400",
         "stop serving",
         "release",
     ]
+
+
+def test_a_keeper_that_steps_aside_tells_it_once_the_lease_is_free_and_leaves_it_to_others_for_a_while() -> None:
+    story: list[str] = []
+    front = FakeFront(story)
+    candidate = FakeCandidate(story, FakeTenure(story, renewals=10**6))
+    keeper = RoleKeeper(cast(Candidate, candidate), SETTINGS, front, warm_up=lambda: None, find_primary=lambda: None)
+    candidate.when_done = keeper.stop
+    front.when_serving = lambda: keeper.step_aside(lambda: story.append("told"))
+    thread = threading.Thread(target=keeper.run)
+    thread.start()
+    thread.join(WAIT_S)
+    assert not thread.is_alive()
+    assert story.index("stop serving") < story.index("release") < story.index("told")
+    assert story.count("told") == 1
 
 
 def test_a_pipeline_that_stops_by_itself_gives_the_lease_back_and_the_store_is_looked_at_again() -> None:
@@ -121,7 +138,7 @@ def test_a_pipeline_that_stops_by_itself_gives_the_lease_back_and_the_store_is_l
     told = tell(story, FakeFront(story, ends_at_once=True), FakeTenure(story, renewals=10**6))
     assert told[4:9] == ["join primary", "stop serving", "release", "join standby", "stand by, primary None"]
     assert told[9] == "warm up"
-    assert "renew, reached 1500" not in told
+    assert "renew, reached 1500, durable 1400" not in told
 
 
 def test_a_front_that_cannot_serve_gives_the_lease_back_and_ends_the_thread() -> None:

@@ -41,7 +41,7 @@ def ids(*timestamps: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 def commit_request(begun: BeginReply, cells: list[int]) -> CommitRequest:
     offsets, flat = np.array([0, len(cells)], "<u4"), np.array(cells, "<u8")
-    return CommitRequest(ids(begun.first_start_timestamp), ids(begun.snapshot), offsets, flat)
+    return CommitRequest(ids(begun.first_start_timestamp), ids(begun.snapshot), ids(0), offsets, flat)
 
 
 async def begin(caller: Caller) -> BeginReply:
@@ -77,13 +77,13 @@ HOSTILE = {
     "begin of nothing": (raw(BEGIN, bytes(4)), "at least 1", 9),
     "commit of nothing": (raw(COMMIT, bytes(12)), "empty", 9),
     "absurd counts": (raw(COMMIT, COUNTS.pack(2**32 - 1, 2**32 - 1)), "too short", 9),
-    "offsets beyond": (raw(COMMIT, COUNTS.pack(1, 0) + struct.pack("<qqII", 5, 4, 0, 9)), "offsets", 9),
+    "offsets beyond": (raw(COMMIT, COUNTS.pack(1, 0) + struct.pack("<qqqII", 5, 4, 0, 0, 9)), "offsets", 9),
     "offsets falling": (
-        raw(COMMIT, COUNTS.pack(2, 1) + struct.pack("<qqqqQIII", 5, 6, 4, 4, 1, 0, 2, 1)),
+        raw(COMMIT, COUNTS.pack(2, 1) + struct.pack("<qqqqqqQIII", 5, 6, 4, 4, 0, 0, 1, 0, 2, 1)),
         "not decrease",
         9,
     ),
-    "negative timestamps": (raw(COMMIT, COUNTS.pack(1, 0) + struct.pack("<qqII", -5, -6, 0, 0)), "negative", 9),
+    "negative timestamps": (raw(COMMIT, COUNTS.pack(1, 0) + struct.pack("<qqqII", -5, -6, 0, 0, 0)), "negative", 9),
     "abort of nothing": (raw(ABORT, bytes(8)), "empty", 9),
     "an answer as a request": (raw(COMMIT_REPLY, COUNTS.pack(1, 0) + struct.pack("<qB", 0, 1)), "not a request", 9),
 }
@@ -212,7 +212,7 @@ def test_a_standby_names_the_primary_at_once_and_tells_its_state(run_house: RunH
         await house.until(lambda: standby.server.not_primary != NotPrimary())
         caller = await house.call("b")
         expected = NotPrimary(primary.server.address, epoch)
-        request = CommitRequest(ids(5), ids(4), np.array([0, 0], "<u4"), np.array([], "<u8"))
+        request = CommitRequest(ids(5), ids(4), ids(0), np.array([0, 0], "<u4"), np.array([], "<u8"))
         for message in (BeginRequest(1), request, AbortRequest(ids(5)), OutcomeRequest(ids(5))):
             assert await caller.ask(message) == expected
         status = await caller.ask(StatusRequest())

@@ -20,6 +20,10 @@ from wire import (
     CommitRequest,
     Frame,
     FrameDecoder,
+    HandoverReply,
+    HandoverRequest,
+    HeartbeatReply,
+    HeartbeatRequest,
     Kind,
     Message,
     NotPrimary,
@@ -39,14 +43,15 @@ from wire import (
 PATIENT = settings(deadline=None, suppress_health_check=(HealthCheck.too_slow,))
 """No test here is about time: a busy machine must not fail one."""
 
-NUMBERS_OF_STATUS = "".join(f"{number:02x}00000000000000" for number in range(1, 12))
+NUMBERS_OF_STATUS = "".join(f"{number:02x}00000000000000" for number in range(1, 13))
 
 GOLDEN: list[tuple[Message, str]] = [
     (BeginRequest(3), "03000000"),
     (BeginReply(0x10, 2, 0x0F, 0x0E), "1000000000000000 0f00000000000000 0e00000000000000 02000000"),
     (
-        CommitRequest([7, 9], [5, 8], [0, 2, 3], [1, 2**64 - 1, 2**63]),  # type: ignore[arg-type]
+        CommitRequest([7, 9], [5, 8], [0, 10], [0, 2, 3], [1, 2**64 - 1, 2**63]),  # type: ignore[arg-type]
         "02000000 03000000 0700000000000000 0900000000000000 0500000000000000 0800000000000000"
+        "0000000000000000 0a00000000000000"
         "0100000000000000 ffffffffffffffff 0000000000000080 00000000 02000000 03000000",
     ),
     (
@@ -59,9 +64,16 @@ GOLDEN: list[tuple[Message, str]] = [
         OutcomeReply([OutcomeStatus.ABORTED, OutcomeStatus.COMMITTED, OutcomeStatus.UNDECIDED], [0, 5, 0]),  # type: ignore[arg-type]
         "03000000 00000000 0000000000000000 0500000000000000 0000000000000000 02 01 00",
     ),
+    (
+        HeartbeatRequest([3, 4], [1, 2]),  # type: ignore[arg-type]
+        "02000000 00000000 0300000000000000 0400000000000000 0100000000000000 0200000000000000",
+    ),
+    (HeartbeatReply([1, 0]), "02000000 00000000 01 00"),  # type: ignore[arg-type]
+    (HandoverRequest(), ""),
+    (HandoverReply(0x0E), "0e00000000000000"),
     (StatusRequest(), ""),
     (
-        StatusReply(Role.PRIMARY, "a", "h:1", "é", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11),
+        StatusReply(Role.PRIMARY, "a", "h:1", "é", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12),
         NUMBERS_OF_STATUS + "01 01000000 61 03000000 683a31 02000000 c3a9",
     ),
     (NotPrimary("h:2", 4), "0400000000000000 03000000 683a32"),
@@ -77,7 +89,7 @@ texts = st.text(max_size=20)
 def commit_request(write_sets: list[tuple[int, int, list[int]]]) -> CommitRequest:
     starts, snapshots, cells = zip(*write_sets, strict=True)
     flat = np.array([cell for write_set in cells for cell in write_set], "<u8")
-    return CommitRequest(starts, snapshots, np.cumsum([0, *map(len, cells)]), flat)  # type: ignore[arg-type]
+    return CommitRequest(starts, snapshots, [0] * len(starts), np.cumsum([0, *map(len, cells)]), flat)  # type: ignore[arg-type]
 
 
 def commit_reply(answers: list[tuple[int, int]]) -> CommitReply:
@@ -116,8 +128,12 @@ messages: st.SearchStrategy[Message] = st.one_of(
         status_reply,
         st.sampled_from(Role),
         st.lists(texts, min_size=3, max_size=3),
-        st.lists(timestamps, min_size=11, max_size=11),
+        st.lists(timestamps, min_size=12, max_size=12),
     ),
+    st.builds(lambda ids: HeartbeatRequest(ids, ids), some_ids),
+    st.builds(HeartbeatReply, st.lists(st.integers(0, 1), min_size=1, max_size=5)),
+    st.just(HandoverRequest()),
+    st.builds(HandoverReply, st.integers(min_value=1, max_value=2**63 - 1)),
     st.builds(NotPrimary, texts, timestamps),
     st.builds(Overloaded, st.integers(min_value=0, max_value=2**32 - 1)),
     st.builds(BadRequest, texts),
@@ -188,7 +204,8 @@ def test_any_payload_gives_a_protocol_error_or_a_valid_message(kind: Kind, paylo
 
 def test_an_absurd_count_is_refused_before_room_is_made() -> None:
     absurd = b"\xff\xff\xff\xff" + bytes(4)
-    for kind in (Kind.COMMIT_REQUEST, Kind.COMMIT_REPLY, Kind.ABORT_REQUEST, Kind.OUTCOME_REPLY):
+    counting = (Kind.COMMIT_REQUEST, Kind.COMMIT_REPLY, Kind.ABORT_REQUEST, Kind.OUTCOME_REPLY)
+    for kind in (*counting, Kind.HEARTBEAT_REQUEST, Kind.HEARTBEAT_REPLY):
         with pytest.raises(ProtocolError, match="too short") as caught:
             decode(Frame(kind, 8, absurd))
         assert caught.value.request_id == 8
@@ -204,6 +221,11 @@ WRONG: list[tuple[Callable[[], Message], str]] = [
     (lambda: commit([-5], [4], [0, 0], []), "negative"),
     (lambda: commit([5], [-4], [0, 0], []), "negative"),
     (lambda: commit([5], [4], [0], []), "one more value"),
+    (lambda: CommitRequest(*map(np.array, ([5], [4], [-1], [0, 1], [1]))), "negative"),
+    (lambda: CommitRequest(*map(np.array, ([5], [4], [6, 6], [0, 1], [1]))), "same length"),
+    (lambda: HeartbeatRequest(np.array([5, 6]), np.array([4])), "same length"),
+    (lambda: HeartbeatReply(np.array([2])), "0 or 1"),
+    (lambda: HandoverReply(0), "a timestamp"),
     (lambda: commit([5], [4], [0, 2], [1]), "from 0 to the 1 cells"),
     (lambda: commit([5], [4], [1, 1], [1]), "from 0 to the 1 cells"),
     (lambda: commit([5, 6, 7], [4, 4, 4], [0, 2, 1, 3], [1, 2, 3]), "not decrease"),
@@ -219,7 +241,7 @@ WRONG: list[tuple[Callable[[], Message], str]] = [
     (lambda: commit(["5"], [4], [0, 0], []), "must hold integers"),
     (lambda: CommitReply(np.array([5]), np.array([1])), "exactly where"),
     (lambda: CommitReply(np.array([0]), np.array([0])), "exactly where"),
-    (lambda: CommitReply(np.array([0]), np.array([5])), "largest that is known is 4"),
+    (lambda: CommitReply(np.array([0]), np.array([6])), "largest that is known is 5"),
     (lambda: CommitReply(np.array([0, 0]), np.array([1])), "same length"),
     (lambda: OutcomeReply(np.array([3]), np.array([0])), "largest that is known is 2"),
     (lambda: OutcomeReply(np.array([1]), np.array([0])), "exactly where"),
@@ -231,7 +253,7 @@ WRONG: list[tuple[Callable[[], Message], str]] = [
 
 
 def commit(starts: list[Any], snapshots: list[Any], offsets: list[Any], cells: list[Any]) -> CommitRequest:
-    return CommitRequest(starts, snapshots, offsets, cells)  # type: ignore[arg-type]
+    return CommitRequest(starts, snapshots, [0] * len(starts), offsets, cells)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("build", "reason"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
@@ -256,7 +278,7 @@ def test_text_that_is_not_utf8_is_refused() -> None:
 
 def test_an_unknown_role_is_refused() -> None:
     payload = bytearray(StatusReply(Role.STANDBY, "", "", "").payload())
-    payload[11 * 8] = 9
+    payload[12 * 8] = 9
     with pytest.raises(ProtocolError, match="no role 9"):
         decode(Frame(Kind.STATUS_REPLY, 1, bytes(payload)))
 
