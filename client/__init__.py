@@ -19,6 +19,7 @@ from client.errors import (
     PythiaError,
     SnapshotTooOld,
     TransactionAborted,
+    TransactionExpired,
     TransactionTooLarge,
 )
 from client.handles import SnapshotHandle, TransactionHandle
@@ -47,6 +48,7 @@ __all__ = [
     "SnapshotTooOld",
     "Transaction",
     "TransactionAborted",
+    "TransactionExpired",
     "TransactionHandle",
     "TransactionManager",
     "TransactionStatus",

@@ -1,18 +1,19 @@
 """The way of a transaction from its last write to its outcome.
 
 1. the buffered writes go to the store as tentative versions;
-2. the oracle decides over the write set;
+2. the oracle decides over the write set, and is asked until it answers; where it remembers too little to decide, as
+   after a failover, the client looks for conflicts itself and asks again (``client.revalidation``);
 3. the shadow cells are written: from here on readers could do that as well.
 
 The commit point lies in step 2, when the commit table holds the commit; nothing that fails later may undo it, and
-nothing that fails earlier may leave it open. Where the oracle's answer is lost, the transaction is *finished* through
-the primary of the moment: aborted for good, unless it did commit.
+nothing that fails earlier may leave it open. The call ends in committed or aborted whatever failed on the way, and only
+where its deadline comes first in ``OutcomeUnknown``.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -27,12 +28,14 @@ from client.errors import (
     PythiaError,
     SnapshotTooOld,
     TransactionAborted,
+    TransactionExpired,
     TransactionTooLarge,
 )
 from client.handles import TransactionHandle
 from client.manifest import Job, Manifest, all_rows
-from client.oracle import COMMIT_CELLS_MAX, OracleClient, ReplyLost
+from client.oracle import COMMIT_CELLS_MAX, Decision, OracleClient, ReplyLost
 from client.resolver import OutcomeCache, Resolver, Site
+from client.revalidation import Revalidator
 from client.visibility import NOT_COMMITTED
 from client.write_buffer import WriteBuffer
 from commit_table import CommitTable, Committed
@@ -42,6 +45,8 @@ from wire import Reason
 _log = logging.getLogger(__name__)
 
 UNREPEATED_SHOWN_MAX = 3
+REVALIDATIONS_MAX = 20
+"""In one commit. Each outlives one failover, or one turnover of the oracle's conflict map."""
 NOT_PART_OF_IT = (
     "transaction {} was committed by another process that shares it: what was written here is not part of it"
 )
@@ -65,9 +70,9 @@ CommitObserver = Callable[[CommitStep, int], None]
 
 _REFUSALS: dict[Reason, tuple[type[TransactionAborted], str]] = {
     Reason.CONFLICT: (Conflict, "another transaction committed to its write set after its snapshot"),
-    Reason.TOO_OLD: (SnapshotTooOld, "its snapshot is older than what the oracle remembers; run it again"),
     Reason.ABORTED: (TransactionAborted, "its id was aborted through the oracle"),
     Reason.TOO_LARGE: (TransactionTooLarge, "its write set is larger than the oracle takes; split it"),
+    Reason.EXPIRED: (TransactionExpired, "the oracle heard nothing of it for too long and gave it up; run it again"),
 }
 
 
@@ -81,6 +86,7 @@ class Services:
     manifest: Manifest
     oracle: OracleClient
     resolver: Resolver
+    revalidator: Revalidator
     cache: OutcomeCache
     observe: CommitObserver
     deadline_ms: int
@@ -106,7 +112,7 @@ def commit(
         _write(services, buffer, start_timestamp)
         deadline = Deadline(services.deadline_ms)  # the store has limits of its own, and a large write takes its time
         services.observe(CommitStep.WRITTEN, start_timestamp)
-        commit_timestamp = _decide(services, handle, keys, deadline)
+        commit_timestamp = _decide(services, handle, keys, (dict(buffer.rows()), bulk), deadline)
     except (TransactionAborted, StoreError, NoPrimary, InvalidRequest) as error:
         # Fenced for good *before* the record of its bulk writes goes: a process that starts over must not find nothing.
         commit_timestamp = _finish_through_oracle(services, start_timestamp, deadline) if shared else 0
@@ -176,28 +182,48 @@ def _conflict_keys(catalog: Catalog, start_timestamp: int, buffer: WriteBuffer, 
     return keys
 
 
-def _decide(services: Services, handle: TransactionHandle, keys: set[int], deadline: Deadline) -> int:
-    """The commit timestamp; raises ``TransactionAborted`` or ``OutcomeUnknown``."""
+def _decide(
+    services: Services, handle: TransactionHandle, keys: set[int], written: Sequence[Rows], deadline: Deadline
+) -> int:
+    """The commit timestamp; raises ``TransactionAborted`` or ``OutcomeUnknown``, and ``NoPrimary`` or ``StoreError``
+    where it surely did not commit.
+    """
     start_timestamp = handle.start_timestamp
+    uncertain, validated = False, 0
     try:
-        decision = services.oracle.commit(
-            start_timestamp,
-            handle.snapshot_timestamp,
-            keys,
-            lambda: services.observe(CommitStep.SENT, start_timestamp),
-            deadline,
-        )
-    except ReplyLost as lost:
-        _log.info("transaction %d: %s; asking for its outcome", start_timestamp, lost)
-        committed = _finish_through_oracle(services, start_timestamp, deadline)
-        if not committed:
-            reason = "the oracle's answer was lost, and it had not committed by then"
-            raise TransactionAborted(start_timestamp, reason) from lost
-        return committed
-    if decision.commit_timestamp:
-        return decision.commit_timestamp
-    error, reason = _REFUSALS[decision.reason]
-    raise error(start_timestamp, reason)
+        for _ in range(1 + REVALIDATIONS_MAX):
+            decision = _ask(services, handle, keys, validated, deadline)
+            if decision.commit_timestamp:
+                return decision.commit_timestamp
+            if decision.reason is not Reason.TOO_OLD:
+                error, reason = _REFUSALS[decision.reason]
+                raise error(start_timestamp, reason)
+            _log.info("transaction %d: the oracle does not remember its snapshot; revalidating it", start_timestamp)
+            uncertain = decision.after_loss
+            revalidated = services.revalidator.revalidate(handle, written, deadline)
+            if isinstance(revalidated, Committed):
+                return revalidated.commit_timestamp
+            uncertain, validated = False, revalidated  # it is fenced: whatever was lost did not commit it
+    except ReplyLost as error:
+        raise OutcomeUnknown(start_timestamp, deadline.waited_ms) from error
+    except (NoPrimary, StoreError) as error:
+        if uncertain:
+            raise OutcomeUnknown(start_timestamp, deadline.waited_ms) from error
+        raise
+    raise SnapshotTooOld(
+        start_timestamp, f"it was revalidated {REVALIDATIONS_MAX} times, and each time the oracle had moved on"
+    )
+
+
+def _ask(services: Services, handle: TransactionHandle, keys: set[int], validated: int, deadline: Deadline) -> Decision:
+    return services.oracle.commit(
+        handle.start_timestamp,
+        handle.snapshot_timestamp,
+        keys,
+        lambda: services.observe(CommitStep.SENT, handle.start_timestamp),
+        deadline,
+        validated=validated,
+    )
 
 
 def _finish_through_oracle(services: Services, start_timestamp: int, deadline: Deadline) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class Deadline:
@@ -11,6 +13,15 @@ class Deadline:
     def __init__(self, limit_ms: int) -> None:
         self._started = time.monotonic()
         self._limit_seconds = limit_ms / 1000
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """What is done inside does not count: it has limits of its own."""
+        paused = time.monotonic()
+        try:
+            yield
+        finally:
+            self._started += time.monotonic() - paused
 
     def remaining_seconds(self, at_most_ms: int | None = None) -> float:
         """What is left, 0 at least; no more than ``at_most_ms`` if that is given."""

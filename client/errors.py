@@ -6,7 +6,8 @@
     ├── InvalidRequest           the caller's mistake: nothing was done, and repeating it will not help
     ├── TransactionAborted       the transaction did not commit and never will
     │   ├── Conflict             another transaction committed to one of its cells first
-    │   ├── SnapshotTooOld       its snapshot is older than what the oracle remembers
+    │   ├── SnapshotTooOld       the oracle forgot, time and again, what it would have had to be judged by
+    │   ├── TransactionExpired   nothing was heard of it for longer than the oracle allows
     │   └── TransactionTooLarge  its write set is beyond what one commit may hold
     ├── OutcomeUnknown           the caller's deadline came before the answer; ask ``manager.outcome`` later
     └── NoPrimary                no oracle served within the time that the caller allowed
@@ -41,7 +42,11 @@ class Conflict(TransactionAborted):
 
 
 class SnapshotTooOld(TransactionAborted):
-    """The oracle no longer remembers every commit since the snapshot, so it cannot rule a conflict out."""
+    """The oracle does not remember every commit since the snapshot, nor since those at which it was revalidated."""
+
+
+class TransactionExpired(TransactionAborted):
+    """The oracle heard nothing of the transaction for ``transaction_life_ms`` and gave it up."""
 
 
 class TransactionTooLarge(TransactionAborted):

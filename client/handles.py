@@ -18,14 +18,15 @@ from commit_table.timestamps import TIMESTAMP_MAX
 
 @dataclass(frozen=True, slots=True)
 class SnapshotHandle:
-    """A snapshot to read at: ``timestamp``, and the ``epoch`` (its first timestamp) in which it was taken."""
+    """A snapshot to read at: ``timestamp``, and the ``epoch`` (its first timestamp) in which it was found settled."""
 
     timestamp: int
     epoch: int
     settings: ClientSettings
 
     def __post_init__(self) -> None:
-        _check_order({"epoch": self.epoch, "snapshot": self.timestamp})
+        for timestamp in (self.epoch, self.timestamp):  # a past snapshot is older than the epoch that it is read in
+            _check_order({"timestamp": timestamp})
 
     def to_json(self) -> str:
         """The handle as text, for a Spark option or a queue."""

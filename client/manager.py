@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import TypeVar
 
@@ -15,11 +16,14 @@ from client.catalog import Catalog, CatalogEntry, ConflictLevel
 from client.commit import CommitObserver, CommitStep, Services
 from client.errors import InvalidRequest, TransactionAborted
 from client.handles import SnapshotHandle, TransactionHandle
+from client.heartbeat import Heartbeats
 from client.manifest import Attempt, Manifest
 from client.oracle import OracleClient
-from client.primary import PrimaryAddress
+from client.past import Past, moment_of
+from client.primary import Directory, ZooKeeperDirectory
 from client.reading import SnapshotReader
 from client.resolver import OutcomeCache, Resolver
+from client.revalidation import Revalidator
 from client.settings import ClientSettings
 from client.snapshot import Snapshot
 from client.transaction import Transaction
@@ -39,16 +43,15 @@ RERUN_WAIT_SECONDS_MAX = 1.0
 class TransactionManager:
     """Begins transactions and snapshots on one installation. Thread-safe; a context manager that closes itself.
 
-    ``store`` and ``find_primary`` are what it runs on; ``connect`` builds them from settings. ``find_primary`` takes a
-    limit in milliseconds and returns the primary's ``"host:port"``, or ``None`` where there is none. ``observe`` is
-    told of each step of each commit: for tests, drills and progress displays.
+    ``store`` and ``directory`` are what it runs on; ``connect`` builds them from settings. ``observe`` is told of each
+    step of each commit: for tests, drills and progress displays.
     """
 
     def __init__(
         self,
         settings: ClientSettings,
         store: CellStore,
-        find_primary: Callable[[int], str | None],
+        directory: Directory,
         *,
         observe: CommitObserver | None = None,
         close: Callable[[], None] | None = None,
@@ -58,7 +61,9 @@ class TransactionManager:
         self.commit_table = CommitTable(store, table_name(settings.root))
         self.catalog = Catalog(store, settings.root)
         self.manifest = Manifest(store, settings.root)
-        self.oracle = OracleClient(find_primary, settings)
+        self.oracle = OracleClient(directory, settings)
+        self.heartbeats = Heartbeats(self.oracle, settings.heartbeat_interval_ms)
+        self._past = Past(directory, self.oracle, settings.deadline_ms)
         self._close = close
         cache = OutcomeCache(settings.outcome_cache_entries_max)
         self._services = Services(
@@ -68,6 +73,7 @@ class TransactionManager:
             manifest=self.manifest,
             oracle=self.oracle,
             resolver=Resolver(store, self.commit_table, cache, heal=settings.heal),
+            revalidator=Revalidator(store, self.commit_table, self.catalog, self.oracle),
             cache=cache,
             observe=observe or _unobserved,
             deadline_ms=settings.deadline_ms,
@@ -78,16 +84,17 @@ class TransactionManager:
         """A manager on the real services. Connections are opened when they are first needed."""
         pool = PoolSettings(connections_max=settings.store_connections_max, unavailable_after_ms=settings.deadline_ms)
         store = HBaseCellStore(settings.thrift, pool)
-        primary = PrimaryAddress(settings)
+        directory = ZooKeeperDirectory(settings)
 
         def close() -> None:
-            primary.close()
+            directory.close()
             store.close()
 
-        return cls(settings, store, primary.find, observe=observe, close=close)
+        return cls(settings, store, directory, observe=observe, close=close)
 
     def close(self) -> None:
         """Give back every connection. Open transactions can neither read nor commit afterwards."""
+        self.heartbeats.close()
         self.oracle.close()
         if self._close is not None:
             self._close()
@@ -123,7 +130,9 @@ class TransactionManager:
         """Begin a transaction. Raises ``NoPrimary``."""
         begun = self.oracle.begin()
         handle = TransactionHandle(begun.first_start_timestamp, begun.snapshot, begun.epoch, self.settings)
-        return self._transaction(handle, shared=False, read_only=read_only)
+        transaction = self._transaction(handle, shared=False, read_only=read_only)
+        self.heartbeats.watch(handle.start_timestamp, transaction)
+        return transaction
 
     def resume(self, handle: TransactionHandle) -> Transaction:
         """A transaction that another process began: reads as it does, writes into it, may end it.
@@ -131,12 +140,23 @@ class TransactionManager:
         What the other process has only buffered is not seen here. One process ends the transaction, not several.
         """
         self._check_ours(handle)
-        return self._transaction(handle, shared=True, read_only=False)
+        transaction = self._transaction(handle, shared=True, read_only=False)
+        self.heartbeats.watch(handle.start_timestamp, transaction)
+        return transaction
 
-    def snapshot(self) -> Snapshot:
-        """Everything committed by now. Raises ``NoPrimary``."""
+    def snapshot(self, at: int | datetime | None = None) -> Snapshot:
+        """Everything committed by now, or by then: ``at`` is a timestamp, or a time with its zone.
+
+        A past one needs no oracle, but ZooKeeper; up to where the past is settled it works with every oracle down.
+        Raises ``NoPrimary``, and ``InvalidRequest`` for a time that has not come.
+        """
+        if at is not None:
+            settled = self._past.settled(moment_of(at))
+            return self.resume_snapshot(SnapshotHandle(moment_of(at), settled.epoch, self.settings))
         begun = self.oracle.begin()
-        return self.resume_snapshot(SnapshotHandle(begun.snapshot, begun.epoch, self.settings))
+        snapshot = self.resume_snapshot(SnapshotHandle(begun.snapshot, begun.epoch, self.settings))
+        self.heartbeats.watch(begun.first_start_timestamp, snapshot)
+        return snapshot
 
     def resume_snapshot(self, handle: SnapshotHandle) -> Snapshot:
         """A snapshot that another process took. Needs no oracle."""

@@ -1,8 +1,10 @@
-"""Asking the primary oracle: finds it, re-routes, and repeats only what is harmless to repeat.
+"""Asking the primary oracle: finds it, re-routes at once, and asks again until it is answered or the time is up.
 
-Three kinds of ends are told apart. *Refused* (NotPrimary, Overloaded, no connection): nothing was done, any request
-may go out again. *Lost* (the connection broke or the time ran out after the request was sent): a begin, an abort or a
-question may go out again; a commit may not, since it may have taken effect: ``ReplyLost`` says so. *Answered*.
+Three kinds of ends are told apart. *Refused* (NotPrimary, Overloaded, no connection): nothing was done. *Lost* (the
+connection broke, the time ran out, or somebody else became primary after the request was sent): it may have been done.
+*Answered*. Every request may go out again after either of the first two: a begin, an abort, a heartbeat or a question
+is harmless to repeat, and a commit asked again gets the same answer, or TOO_OLD, which is no answer at all. Only where
+the time is up does it matter whether a commit was ever lost: ``ReplyLost`` says so.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import logging
 import select
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -21,6 +23,7 @@ import tenacity
 
 from client.deadline import Deadline
 from client.errors import InvalidRequest, NoPrimary, PythiaError
+from client.primary import Directory
 from client.settings import ClientSettings
 from commit_table import Aborted, Committed
 from lease.errors import LeaseError
@@ -34,6 +37,8 @@ from wire import (
     CommitReply,
     CommitRequest,
     FrameDecoder,
+    HeartbeatReply,
+    HeartbeatRequest,
     Message,
     NotPrimary,
     OutcomeReply,
@@ -54,6 +59,10 @@ OF_THE_CONNECTION = 0
 """The request id of a refusal that is meant for the connection as a whole: nothing that came over it is done."""
 RETRY_WAIT_MS_MAX = 100
 """The longest pause between two looks for a primary: a failover is noticed within this time."""
+CONNECT_MS_MAX = 1_000
+"""The longest wait for a connection: a host that was cut off says nothing, and another may be primary already."""
+LOOK_INTERVAL_MS = 50
+"""How often somebody who waits for an answer looks whether another oracle has become primary."""
 COMMIT_CELLS_MAX = (FRAME_BYTES_MAX - HEADER_BYTES - 256) // 8
 """The largest write set that fits one frame."""
 
@@ -61,7 +70,11 @@ Answer = TypeVar("Answer", bound=Message)
 
 
 class ReplyLost(PythiaError):
-    """A commit was sent and its answer did not come: it may have committed. Never leaves this library."""
+    """A request was sent and its answer did not come: it may have been done. Never leaves this library."""
+
+
+def _nothing(*_: object) -> None:
+    return None
 
 
 class _Refused(Exception):
@@ -74,21 +87,21 @@ class _Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An oracle's answer to a commit; ``commit_timestamp`` is 0 where it refused, for ``reason``."""
+    """An oracle's answer to a commit; ``commit_timestamp`` is 0 where it refused, for ``reason``.
+
+    ``after_loss``: an earlier answer to the same request was lost.
+    """
 
     commit_timestamp: int
     reason: Reason
+    after_loss: bool
 
 
 class OracleClient:
-    """The oracle as one process of callers sees it. Safe to call from several threads.
+    """The oracle as one process of callers sees it. Safe to call from several threads."""
 
-    ``find_primary(timeout_ms)`` returns the primary's ``"host:port"`` as it is known now, or ``None``; it may raise
-    ``LeaseError`` where nobody can say within that time.
-    """
-
-    def __init__(self, find_primary: Callable[[int], str | None], settings: ClientSettings) -> None:
-        self._find_primary = find_primary
+    def __init__(self, directory: Directory, settings: ClientSettings) -> None:
+        self._directory = directory
         self._settings = settings
         self._lock = threading.Lock()
         self._idle: list[_Channel] = []
@@ -96,10 +109,10 @@ class OracleClient:
         self._primary: str | None = None
         self._slots = threading.BoundedSemaphore(settings.oracle_connections_max)
 
-    def begin(self) -> BeginReply:
+    def begin(self, deadline: Deadline | None = None) -> BeginReply:
         """One start timestamp and its snapshot. Raises ``NoPrimary``."""
-        deadline = Deadline(self._settings.deadline_ms)
-        return self._repeat(lambda: self._ask(BeginRequest(1), BeginReply, deadline), deadline)
+        limit = deadline or Deadline(self._settings.deadline_ms)
+        return self._repeat(lambda: self._ask(BeginRequest(1), BeginReply, limit), limit)
 
     def abort(self, start_timestamp: int, deadline: Deadline | None = None) -> Committed | Aborted:
         """Have a transaction aborted for good, or learn that it committed. Raises ``NoPrimary``."""
@@ -117,21 +130,42 @@ class OracleClient:
         cells: Iterable[int],
         on_sent: Callable[[], None],
         deadline: Deadline,
+        *,
+        validated: int = 0,
     ) -> Decision:
         """Have a transaction decided over ``cells``, ``COMMIT_CELLS_MAX`` conflict keys at most.
 
-        ``on_sent`` is called once the request is out. Raises ``NoPrimary`` (nothing was done), ``ReplyLost`` (it may
-        have committed), ``InvalidRequest``.
+        ``validated``: a later snapshot, up to which the caller has looked for conflicts itself (0: none). ``on_sent``
+        is called whenever the request is out. Raises ``NoPrimary`` (nothing was done), ``ReplyLost`` (the time is up
+        and it may have committed), ``InvalidRequest``.
         """
         columns = np.fromiter(cells, np.uint64)
         request = CommitRequest(
             np.array([start_timestamp], np.int64),
             np.array([snapshot], np.int64),
+            np.array([validated], np.int64),
             np.array([0, columns.size], np.uint32),
             columns,
         )
-        reply = self._repeat(lambda: self._exchange(request, CommitReply, on_sent, deadline), deadline)
-        return Decision(int(reply.commit_timestamps[0]), Reason(int(reply.reasons[0])))
+        lost: list[ReplyLost] = []
+        try:
+            reply = self._repeat(lambda: self._ask(request, CommitReply, deadline, on_sent, lost.append), deadline)
+        except (NoPrimary, InvalidRequest) as error:
+            if lost:
+                raise lost[-1] from error
+            raise
+        return Decision(int(reply.commit_timestamps[0]), Reason(int(reply.reasons[0])), after_loss=bool(lost))
+
+    def heartbeat(self, snapshots: Mapping[int, int]) -> dict[int, bool]:
+        """Let transactions live on (start timestamp → snapshot); false for those given up before.
+
+        Raises ``NoPrimary``.
+        """
+        limit = Deadline(self._settings.deadline_ms)
+        starts = np.fromiter(snapshots.keys(), np.int64)
+        request = HeartbeatRequest(starts, np.fromiter(snapshots.values(), np.int64))
+        reply = self._repeat(lambda: self._ask(request, HeartbeatReply, limit), limit)
+        return dict(zip(snapshots, map(bool, reply.alive), strict=True))
 
     def close(self) -> None:
         """Close every idle connection; those in use are closed when they are given back."""
@@ -153,11 +187,19 @@ class OracleClient:
         except _Refused as refused:
             raise NoPrimary(deadline.waited_ms, str(refused)) from refused
 
-    def _ask(self, request: Message, answer: type[Answer], deadline: Deadline) -> Answer:
-        """One try of a request that is harmless to repeat: a lost answer is as good as a refusal."""
+    def _ask(
+        self,
+        request: Message,
+        answer: type[Answer],
+        deadline: Deadline,
+        on_sent: Callable[[], None] = _nothing,
+        on_lost: Callable[[ReplyLost], None] = _nothing,
+    ) -> Answer:
+        """One try: a lost answer is as good as a refusal, after ``on_lost`` was told."""
         try:
-            return self._exchange(request, answer, _nothing, deadline)
+            return self._exchange(request, answer, on_sent, deadline)
         except ReplyLost as lost:
+            on_lost(lost)
             raise _Refused(str(lost)) from lost
 
     def _exchange(
@@ -205,14 +247,15 @@ class OracleClient:
         if channel is not None:
             return channel
         try:
-            return _Channel(address, deadline.remaining_seconds(self._settings.request_timeout_ms))
+            timeout_seconds = deadline.remaining_seconds(min(CONNECT_MS_MAX, self._settings.request_timeout_ms))
+            return _Channel(address, timeout_seconds, lambda: self._directory.has_moved(address, LOOK_INTERVAL_MS))
         except (OSError, ValueError) as error:
             self._primary = None
             raise _Refused(f"no connection to the primary at {address}: {error}") from error
 
     def _locate(self, deadline: Deadline) -> str:
         try:
-            address = self._find_primary(int(1000 * deadline.remaining_seconds(self._settings.request_timeout_ms)))
+            address = self._directory.primary(int(1000 * deadline.remaining_seconds(self._settings.request_timeout_ms)))
         except LeaseError as error:
             raise _Refused(f"ZooKeeper does not say who is primary: {error}") from error
         if address is None:
@@ -233,8 +276,9 @@ class _Channel:
 
     _request_ids = itertools.count(1)
 
-    def __init__(self, address: str, timeout_seconds: float) -> None:
+    def __init__(self, address: str, timeout_seconds: float, has_moved: Callable[[], bool]) -> None:
         self.address = address
+        self._has_moved = has_moved
         host, _, port = address.rpartition(":")
         bare = host.removeprefix("[").removesuffix("]")
         self._socket = socket.create_connection((bare, int(port)), timeout=max(timeout_seconds, LEAST_WAIT_SECONDS))
@@ -251,7 +295,7 @@ class _Channel:
         """Send a request and wait for its answer; raises ``ReplyLost`` where none comes in time."""
         request_id = next(self._request_ids)
         try:
-            self._limit(deadline)
+            self._socket.settimeout(max(deadline.remaining_seconds(), LEAST_WAIT_SECONDS))
             self._socket.sendall(encode(request, request_id))
             on_sent()
             return self._receive(request_id, deadline)
@@ -261,13 +305,15 @@ class _Channel:
     def close(self) -> None:
         self._socket.close()
 
-    def _limit(self, deadline: Deadline) -> None:
-        self._socket.settimeout(max(deadline.remaining_seconds(), LEAST_WAIT_SECONDS))
-
     def _receive(self, request_id: int, deadline: Deadline) -> Message:
-        while deadline.remaining_seconds() > 0:
-            self._limit(deadline)
-            received = self._socket.recv(RECEIVE_BYTES)
+        while (remaining_seconds := deadline.remaining_seconds(LOOK_INTERVAL_MS)) > 0:
+            self._socket.settimeout(max(remaining_seconds, LEAST_WAIT_SECONDS))
+            try:
+                received = self._socket.recv(RECEIVE_BYTES)
+            except TimeoutError:
+                if self._has_moved():
+                    raise ConnectionError("another oracle has become primary") from None
+                continue
             if not received:
                 raise ConnectionError("the connection was closed")
             for frame in self._decoder.feed(received):
@@ -283,7 +329,3 @@ def _pause(state: tenacity.RetryCallState) -> float:
     asked_ms = error.pause_ms if isinstance(error, _Refused) else 0
     grown_ms = 1 << min(state.attempt_number, 10)
     return max(asked_ms, min(RETRY_WAIT_MS_MAX, grown_ms - 2)) / 1000
-
-
-def _nothing() -> None:
-    return None

@@ -1,31 +1,84 @@
-"""Where the primary oracle is, as ZooKeeper tells it."""
+"""Where the primary oracle is, and how far the past is settled, as ZooKeeper tells it."""
 
 from __future__ import annotations
 
 import threading
+from typing import NamedTuple, Protocol
 
 from client.deadline import Deadline
 from client.settings import ClientSettings
-from lease.errors import CoordinatorUnavailable
+from lease.coordinator import ZnodePaths
+from lease.errors import CoordinatorUnavailable, LeaseError
 from lease.primary import PrimaryFinder
+from lease.records import EpochRecord, LeaseRecord
 from lease.zookeeper import ZooKeeperCoordinator
 
 
-class PrimaryAddress:
-    """Looks the primary up. Connects when it is first asked: tasks that only read and write cells never do."""
+class Settled(NamedTuple):
+    """Every commit at or below ``timestamp`` is recorded; ``epoch`` was the newest one then."""
+
+    timestamp: int
+    epoch: int
+
+
+class Directory(Protocol):
+    """What a manager has to know of its installation. Every call ends within ``timeout_ms``; thread-safe."""
+
+    def primary(self, timeout_ms: int) -> str | None:
+        """The primary's ``"host:port"``, or ``None`` where there is none now. Raises ``LeaseError``."""
+        ...
+
+    def has_moved(self, address: str, timeout_ms: int) -> bool:
+        """Whether somebody else than ``address`` is known to be primary now. Asked often: cheap where nothing changed.
+
+        False also where that cannot be found out. Raises nothing.
+        """
+        ...
+
+    def settled(self, timeout_ms: int) -> Settled | None:
+        """Up to where the past may be read without an oracle; ``None`` before the first epoch.
+
+        Raises ``LeaseError``.
+        """
+        ...
+
+
+class ZooKeeperDirectory:
+    """The ``Directory`` of a real installation. Connects when first asked: tasks that only read cells never do."""
 
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
         self._coordinator: ZooKeeperCoordinator | None = None
+        self._changed = threading.Event()
+        self._changed.set()
 
-    def find(self, timeout_ms: int) -> str | None:
-        """The primary's ``"host:port"``, or ``None`` where there is none now. Raises ``LeaseError`` after that time."""
+    def primary(self, timeout_ms: int) -> str | None:
+        """See ``Directory``."""
         deadline = Deadline(timeout_ms)
-        coordinator = self._connected(deadline)
-        remaining_ms = 1000 * deadline.remaining_seconds()
-        record = PrimaryFinder(coordinator, self._settings.root, timeout_ms=remaining_ms).current()
+        record = self._lease(self._connected(deadline), deadline)
         return None if record is None else record.addresses[0]
+
+    def has_moved(self, address: str, timeout_ms: int) -> bool:
+        """See ``Directory``. The lease is read only when it was written since: a renewal is that, too."""
+        coordinator = self._coordinator
+        if coordinator is None or not self._changed.is_set():
+            return False
+        try:
+            record = self._lease(coordinator, Deadline(timeout_ms))
+        except LeaseError:
+            return False
+        return record is not None and record.addresses[0] != address
+
+    def settled(self, timeout_ms: int) -> Settled | None:
+        """See ``Directory``."""
+        deadline = Deadline(timeout_ms)
+        coordinator, path = self._connected(deadline), ZnodePaths(self._settings.root).epoch
+        node = coordinator.read(path, timeout_ms=1000 * deadline.remaining_seconds(), synced=True)
+        if node is None:
+            return None
+        record = EpochRecord.parse(node.data)
+        return Settled(record.durable, record.epoch)
 
     def close(self) -> None:
         """End the session with ZooKeeper."""
@@ -33,6 +86,16 @@ class PrimaryAddress:
             coordinator, self._coordinator = self._coordinator, None
         if coordinator is not None:
             coordinator.close()
+
+    def _lease(self, coordinator: ZooKeeperCoordinator, deadline: Deadline) -> LeaseRecord | None:
+        self._changed.clear()
+        try:
+            remaining_ms = 1000 * deadline.remaining_seconds()
+            finder = PrimaryFinder(coordinator, self._settings.root, timeout_ms=remaining_ms)
+            return finder.current(self._changed)
+        except BaseException:
+            self._changed.set()
+            raise
 
     def _connected(self, deadline: Deadline) -> ZooKeeperCoordinator:
         """One caller connects; the others wait for it, none for longer than it may."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 
 from client.cells import TOMBSTONE, decode_value, family_of, is_reserved, is_shadow
 from client.resolver import Resolver, Site
@@ -25,15 +26,24 @@ Rows = Sequence[tuple[bytes, Row]]
 
 
 class SnapshotReader:
-    """Rows at one view. ``families_of`` a table names what to read where the caller does not choose."""
+    """Rows at one view. ``families_of`` a table names what to read where the caller does not choose.
+
+    ``assumed``: outcomes that hold for this view and need not be asked for, by writer.
+    """
 
     def __init__(
-        self, store: CellStore, resolver: Resolver, view: View, families_of: Callable[[str], Sequence[bytes]]
+        self,
+        store: CellStore,
+        resolver: Resolver,
+        view: View,
+        families_of: Callable[[str], Sequence[bytes]],
+        assumed: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self._store = store
         self._resolver = resolver
         self._view = view
         self._families_of = families_of
+        self._assumed = assumed
 
     def row(self, table: str, row: bytes, columns: Sequence[bytes] | None) -> dict[bytes, bytes] | None:
         """Column → value, reserved columns included; ``None`` where the snapshot sees nothing of the row."""
@@ -50,29 +60,52 @@ class SnapshotReader:
         while batch := list(islice(rows, SCAN_BATCH_ROWS)):
             yield from self._visible(table, batch)
 
+    def newest_commit(self, table: str, rows: Sequence[bytes], columns: Sequence[bytes] | None) -> int:
+        """The largest commit timestamp of a version that is visible in these rows; 0 for none.
+
+        ``columns`` b"f:q" to look at; by default the whole rows. The visible version of a cell is the last one that
+        committed, too, since of two that committed to one cell the one that started first committed first.
+        """
+        chosen = with_bookkeeping(columns or self._families_of(table))
+        found = self._store.get_many(table, rows, chosen, before=self._view.before)
+        return max(
+            (
+                settled.outcomes[cells[column].timestamp]
+                for batch in self._settled(table, list(found.items()))
+                for _, cells, settled in batch
+                for column in settled.visible
+                if columns is None or column in columns
+            ),
+            default=0,
+        )
+
     def _visible(self, table: str, rows: Rows) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
-        """Look at the newest candidates, then below each that is hidden, until every column is settled."""
         stored: dict[bytes, dict[bytes, bytes]] = {row: {} for row, _ in rows}
-        for _ in range(INVISIBLE_VERSIONS_MAX):
-            settled = self._settle(table, rows)
-            for row, columns in settled:
+        for batch in self._settled(table, rows):
+            for row, _, columns in batch:
                 stored[row].update(columns.visible)
-            rows = self._next_candidates(table, settled)
-            if not rows:
-                break
-        else:
-            raise StoreUnavailable(
-                f"{table}: the rows from {next(iter(stored))!r} on have columns with more than "
-                f"{INVISIBLE_VERSIONS_MAX:,} versions that no snapshot sees: they need a vacuum"
-            )
         for row, columns_stored in stored.items():
             values = _values(columns_stored)
             if values:
                 yield row, values
 
-    def _settle(self, table: str, rows: Rows) -> list[tuple[bytes, Settled]]:
+    def _settled(self, table: str, rows: Rows) -> Iterator[list[tuple[bytes, Row, Settled]]]:
+        """Look at the newest candidates, then below each that is hidden, until every column is settled."""
+        for _ in range(INVISIBLE_VERSIONS_MAX):
+            settled = self._settle(table, rows)
+            yield settled
+            following = self._next_candidates(table, settled)
+            if not following:
+                return
+            rows = following
+        raise StoreUnavailable(
+            f"{table}: the rows from {rows[0][0]!r} on have columns with more than "
+            f"{INVISIBLE_VERSIONS_MAX:,} versions that no snapshot sees: they need a vacuum"
+        )
+
+    def _settle(self, table: str, rows: Rows) -> list[tuple[bytes, Row, Settled]]:
         """Settle rows, asking for the outcomes that are open; heals what is seen to lack its shadow cell."""
-        known: dict[int, int] = {}  # for this batch: the shared cache may drop an entry between the two looks
+        known = dict(self._assumed)  # for this batch: the shared cache may drop an entry between the two looks
 
         def outcome_of(writer: int) -> int:
             if writer not in known:
@@ -88,15 +121,16 @@ class SnapshotReader:
         if sites:
             known.update(self._resolver.resolve(self._view, sites))
         final = [
-            (row, settle(cells, self._view, outcome_of) if settled.open else settled) for row, cells, settled in first
+            (row, cells, settle(cells, self._view, outcome_of) if settled.open else settled)
+            for row, cells, settled in first
         ]
         self._heal(table, final)
         return final
 
-    def _next_candidates(self, table: str, rows: Sequence[tuple[bytes, Settled]]) -> list[tuple[bytes, Row]]:
+    def _next_candidates(self, table: str, rows: Sequence[tuple[bytes, Row, Settled]]) -> list[tuple[bytes, Row]]:
         """The versions right below those that turned out hidden: one request for each writer that hides some."""
         hidden: defaultdict[int, defaultdict[bytes, set[bytes]]] = defaultdict(lambda: defaultdict(set))
-        for row, settled in rows:
+        for row, _, settled in rows:
             for column, writer in settled.hidden.items():
                 hidden[writer][row].add(column)
         following: list[tuple[bytes, Row]] = []
@@ -106,9 +140,9 @@ class SnapshotReader:
             following.extend((row, _only(cells, wanted[row])) for row, cells in found.items())
         return following
 
-    def _heal(self, table: str, rows: Iterable[tuple[bytes, Settled]]) -> None:
+    def _heal(self, table: str, rows: Iterable[tuple[bytes, Row, Settled]]) -> None:
         missing: defaultdict[tuple[int, int], list[tuple[bytes, bytes]]] = defaultdict(list)
-        for row, settled in rows:
+        for row, _, settled in rows:
             for family, writer_and_commit in settled.unshadowed.items():
                 missing[writer_and_commit].append((row, family))
         if missing:

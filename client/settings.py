@@ -15,6 +15,7 @@ _LIMITS = {
     "deadline_ms": (1, 86_400_000),
     "transaction_bytes_max": (1, 2**40),
     "outcome_cache_entries_max": (1, 2**32),
+    "heartbeat_interval_ms": (10, 86_400_000),
     "oracle_connections_max": (1, 10_000),
     "store_connections_max": (1, 10_000),
 }
@@ -28,7 +29,9 @@ class ClientSettings:
     which the installation lives. ``request_timeout_ms``: how long one request may take before another way is tried.
     ``deadline_ms``: how long a call may take in all, failovers included. ``transaction_bytes_max``: what one
     transaction may hold in this process's memory before it commits. ``outcome_cache_entries_max``: transactions whose
-    commit timestamps are remembered, about 150 bytes each. ``heal``: whether readers write missing shadow cells.
+    commit timestamps are remembered, about 150 bytes each. ``heartbeat_interval_ms``: how often the oracle is told
+    which transactions are still in use; well below its ``transaction_life_ms``. ``heal``: whether readers write missing
+    shadow cells.
 
     Raises ``InvalidRequest`` for settings that cannot work.
     """
@@ -40,6 +43,7 @@ class ClientSettings:
     deadline_ms: int = 30_000
     transaction_bytes_max: int = 256 * 2**20
     outcome_cache_entries_max: int = 100_000
+    heartbeat_interval_ms: int = 15_000
     oracle_connections_max: int = 64
     store_connections_max: int = 16
     heal: bool = True

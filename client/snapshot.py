@@ -5,12 +5,15 @@ It needs no oracle once it is begun, and it can be handed to other processes.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 
 from client.cells import validate_choice, validate_row
 from client.handles import SnapshotHandle
 from client.ranges import key_range
 from client.reading import SnapshotReader, without_reserved
+
+_log = logging.getLogger(__name__)
 
 
 class Snapshot:
@@ -24,6 +27,19 @@ class Snapshot:
     def timestamp(self) -> int:
         """What is seen: every commit at or below it."""
         return self._handle.timestamp
+
+    @property
+    def snapshot_timestamp(self) -> int:
+        """The same, by the name that it has in a transaction."""
+        return self._handle.timestamp
+
+    def is_open(self) -> bool:
+        """A snapshot has no end but that nobody holds it any more."""
+        return True
+
+    def give_up(self) -> None:
+        """Learn from the oracle that it was not heard of for too long: versions that it reads may be vacuumed."""
+        _log.warning("the oracle gave the snapshot at %d up: take a new one", self.timestamp)
 
     @property
     def epoch(self) -> int:

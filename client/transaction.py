@@ -10,7 +10,7 @@ from types import TracebackType
 from client import commit as committing
 from client.cells import encode_value, family_of, validate_column, validate_row, validate_stored, validate_value
 from client.commit import Services
-from client.errors import InvalidRequest, OutcomeUnknown, PythiaError, TransactionAborted
+from client.errors import InvalidRequest, OutcomeUnknown, PythiaError, TransactionAborted, TransactionExpired
 from client.handles import TransactionHandle
 from client.manifest import Job, all_rows
 from client.ranges import key_range
@@ -55,6 +55,7 @@ class Transaction:
         self._shared = shared
         self._read_only = read_only
         self._status = TransactionStatus.ACTIVE
+        self._expired = False
 
     @property
     def start_timestamp(self) -> int:
@@ -75,6 +76,14 @@ class Transaction:
     def status(self) -> TransactionStatus:
         """Where the transaction stands."""
         return self._status
+
+    def is_open(self) -> bool:
+        """Whether it has not ended, as far as is known."""
+        return self._status in (TransactionStatus.ACTIVE, TransactionStatus.UNKNOWN)
+
+    def give_up(self) -> None:
+        """Learn from the oracle that the transaction expired: whoever uses it next is told so."""
+        self._expired = True
 
     def handle(self) -> TransactionHandle:
         """The transaction as a value, for other processes that write into it or read with it.
@@ -240,6 +249,10 @@ class Transaction:
         if self._status is not TransactionStatus.ACTIVE:
             raise InvalidRequest(
                 f"transaction {self.start_timestamp} is {self._status.value}: a transaction is used once, begin another"
+            )
+        if self._expired:
+            raise TransactionExpired(
+                self.start_timestamp, "the oracle heard nothing of it for too long and gave it up; run it again"
             )
 
     def _require_writable(self) -> None:

@@ -56,6 +56,8 @@ class Settled:
     """Column → cell timestamp of a newest candidate that is not visible: an older version has to be looked for."""
     open: dict[bytes, int] = field(default_factory=dict)
     """Column → the writer whose outcome has to be found out first."""
+    outcomes: dict[int, int] = field(default_factory=dict)
+    """Writer → outcome, of every writer that the row shows."""
     unshadowed: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     """Family → (writer, commit timestamp) where the writer's shadow cell is missing for certain: to be healed."""
 
@@ -66,8 +68,8 @@ def settle(row: Row, view: View, outcome_of: Callable[[int], int]) -> Settled:
     An outcome is a writer's, not a cell's: it is found once for each writer that the row shows, by whichever shadow
     cell of the row is its own, and the shadow cells of a row are written together.
     """
-    settled = Settled()
     outcomes = {cell.timestamp: decode_shadow(cell.value) for column, cell in row.items() if is_shadow(column)}
+    settled = Settled(outcomes=outcomes)
     shadowed = len(outcomes)
     for column, (value, writer) in row.items():
         outcome = outcomes.get(writer)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from client import ClientSettings, CommitObserver, TransactionManager
+from client.primary import Settled
+from lease import EpochRecord, ZnodePaths
 from lease.memory import MemoryCoordinator, MemoryTree
 from store.faults import FaultyCellStore
 from tso.process import OracleProcess
@@ -66,6 +68,26 @@ class RunningOracle:
             self._primary.set()
 
 
+class InstallationDirectory:
+    """Where an installation's primary is, as the test says, and what its record says of the past."""
+
+    def __init__(self, installation: Installation) -> None:
+        self._installation = installation
+
+    def primary(self, timeout_ms: int) -> str | None:
+        return self._installation.find_primary()
+
+    def has_moved(self, address: str, timeout_ms: int) -> bool:
+        return self._installation.find_primary() not in (None, address)
+
+    def settled(self, timeout_ms: int) -> Settled | None:
+        node = MemoryCoordinator(self._installation.tree).read(ZnodePaths(SETTINGS.root).epoch, timeout_ms=timeout_ms)
+        if node is None:
+            return None
+        record = EpochRecord.parse(node.data)
+        return Settled(record.durable, record.epoch)
+
+
 @dataclass
 class Installation:
     """What tests get: the store with its fault switches, and managers and oracles at will."""
@@ -84,7 +106,7 @@ class Installation:
     def manager(
         self, *, settings: ClientSettings = SETTINGS, observe: CommitObserver | None = None
     ) -> TransactionManager:
-        manager = TransactionManager(settings, self.store, lambda timeout_ms: self.find_primary(), observe=observe)
+        manager = TransactionManager(settings, self.store, InstallationDirectory(self), observe=observe)
         self._managers.append(manager)
         return manager
 

@@ -1,0 +1,90 @@
+"""Letting the oracle know which transactions and snapshots are still in use.
+
+The oracle gives up what it has not heard of for a life, so that a forgotten transaction does not hold back the vacuum.
+One thread a manager speaks for all that are older than an interval; short transactions cost nothing. What nobody holds
+any more in this process falls silent by itself: the thread keeps weak references only.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from typing import Protocol
+
+from client.errors import PythiaError
+from client.oracle import OracleClient
+
+_log = logging.getLogger(__name__)
+
+TRANSACTIONS_PER_REQUEST_MAX = 10_000
+
+
+class Living(Protocol):
+    """A transaction or a snapshot: what the oracle has to know of it."""
+
+    @property
+    def snapshot_timestamp(self) -> int:
+        """What it reads."""
+        ...
+
+    def is_open(self) -> bool:
+        """Whether it is still in use."""
+        ...
+
+    def give_up(self) -> None:
+        """Learn that the oracle gave it up."""
+        ...
+
+
+class Heartbeats:
+    """Speaks for what is watched, every ``interval_ms``. Thread-safe; its thread starts with the first one watched."""
+
+    def __init__(self, oracle: OracleClient, interval_ms: int) -> None:
+        self._oracle = oracle
+        self._interval_seconds = interval_ms / 1000
+        self._watched: weakref.WeakValueDictionary[int, Living] = weakref.WeakValueDictionary()
+        self._met: set[int] = set()
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def watch(self, start_timestamp: int, living: Living) -> None:
+        """Speak for a transaction, or for a snapshot by the id of the begin that gave it, while it is open."""
+        with self._lock:
+            self._watched[start_timestamp] = living
+            if self._thread is None and not self._closed.is_set():
+                self._thread = threading.Thread(target=self._run, name="pythia-heartbeats", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Fall silent. Waits for a round under way, for an interval at most."""
+        self._closed.set()
+        with self._lock:
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join(self._interval_seconds)
+
+    def beat(self) -> None:
+        """One round, for all that the round before has met; those given up are told. Raises ``NoPrimary``."""
+        due = self._due()
+        starts = sorted(due)
+        for first in range(0, len(starts), TRANSACTIONS_PER_REQUEST_MAX):
+            chunk = starts[first : first + TRANSACTIONS_PER_REQUEST_MAX]
+            asked = {start: due[start].snapshot_timestamp for start in chunk}
+            for start_timestamp, alive in self._oracle.heartbeat(asked).items():
+                if not alive:
+                    due[start_timestamp].give_up()
+
+    def _due(self) -> dict[int, Living]:
+        with self._lock:
+            living = {start: living for start, living in self._watched.items() if living.is_open()}
+            met, self._met = self._met, set(living)
+        return {start: living[start] for start in living.keys() & met}
+
+    def _run(self) -> None:
+        while not self._closed.wait(self._interval_seconds):
+            try:
+                self.beat()
+            except PythiaError as error:
+                _log.warning("no heartbeat got through, the next one may: %s", error)

@@ -1,0 +1,104 @@
+"""Saving a transaction whose snapshot the oracle cannot judge any more: after a failover, or by mere eviction.
+
+The new primary remembers nothing of its predecessor. What it would have had to remember lies in the tables, so the
+client looks there itself (DESIGN section 8; Omid aborts instead):
+
+1. a fresh snapshot V, of the primary's epoch F;
+2. the transaction's own id is fenced at F: either it did commit, or no commit of it below F will ever count;
+3. in every cell of the write set the newest commit at V is looked for, others being fenced as by any reader at F; one
+   above the transaction's snapshot is a conflict;
+4. then the commit is asked for once more, validated up to V; later commits the oracle knows.
+
+The order matters. The own record is read after V was handed out: an abort that the oracle has forgotten by the time of
+step 4 had its fence before V, so it is found in step 2. The data is read after it, too: what committed at or below V
+was recorded before V was handed out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from client.catalog import Catalog
+from client.deadline import Deadline
+from client.errors import Conflict, TransactionAborted
+from client.handles import TransactionHandle
+from client.oracle import OracleClient
+from client.reading import SnapshotReader
+from client.resolver import OutcomeCache, Resolver
+from client.visibility import NOT_COMMITTED, View
+from commit_table import Aborted, CommitTable, Committed
+from store import CellStore
+
+BATCH_ROWS = 500
+
+WrittenRows = Mapping[str, Mapping[bytes, Iterable[bytes]]]
+"""Table → row → columns."""
+
+
+class Revalidator:
+    """Looks for conflicts in the data, on behalf of transactions of one manager. Thread-safe."""
+
+    def __init__(
+        self,
+        store: CellStore,
+        commit_table: CommitTable,
+        catalog: Catalog,
+        oracle: OracleClient,
+    ) -> None:
+        self._store = store
+        self._commit_table = commit_table
+        self._catalog = catalog
+        self._oracle = oracle
+
+    def revalidate(
+        self, handle: TransactionHandle, written: Sequence[WrittenRows], deadline: Deadline
+    ) -> Committed | int:
+        """The commit, where the transaction turns out to have committed, or a snapshot up to which nothing conflicts.
+
+        Reading the data does not count against ``deadline``. Raises ``Conflict``, ``TransactionAborted`` (somebody
+        aborted it), ``NoPrimary``, ``StoreUnavailable``.
+        """
+        start_timestamp = handle.start_timestamp
+        begun = self._oracle.begin(deadline)
+        with deadline.paused():
+            outcome = self._commit_table.resolve(start_timestamp, begun.epoch)
+            if isinstance(outcome, Committed):
+                return outcome
+            if isinstance(outcome, Aborted):
+                raise TransactionAborted(start_timestamp, "its id was aborted through the oracle")
+            reader = self._reader(View(begun.snapshot, begun.epoch), start_timestamp)
+            for rows_by_table in written:
+                for table, rows in rows_by_table.items():
+                    self._check(reader, handle, table, rows)
+        return begun.snapshot
+
+    def _reader(self, view: View, own: int) -> SnapshotReader:
+        """Heals nothing and remembers nothing: that the transaction's own versions do not count holds here only."""
+        resolver = Resolver(self._store, self._commit_table, OutcomeCache(BATCH_ROWS), heal=False)
+        families_of = lambda table: self._catalog.entry(table).family_columns  # noqa: E731
+        return SnapshotReader(self._store, resolver, view, families_of, assumed={own: NOT_COMMITTED})
+
+    def _check(
+        self, reader: SnapshotReader, handle: TransactionHandle, table: str, rows: Mapping[bytes, Iterable[bytes]]
+    ) -> None:
+        """Look by the table's conflict level: at what the write set would be compared by."""
+        by_row = self._catalog.entry(table).conflict_level == "row"
+        alike: defaultdict[tuple[bytes, ...], list[bytes]] = defaultdict(list)
+        for row, columns in rows.items():
+            alike[() if by_row else tuple(sorted(columns))].append(row)
+        for columns_alike, rows_alike in alike.items():
+            for batch in _batches(rows_alike):
+                newest = reader.newest_commit(table, batch, columns_alike or None)
+                if newest > handle.snapshot_timestamp:
+                    raise Conflict(
+                        handle.start_timestamp,
+                        f"after its snapshot another transaction committed, at {newest}, to what it wrote in {table}",
+                    )
+
+
+def _batches(rows: Sequence[bytes]) -> Iterator[list[bytes]]:
+    remaining = iter(rows)
+    while batch := list(islice(remaining, BATCH_ROWS)):
+        yield batch
