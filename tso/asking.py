@@ -1,11 +1,22 @@
-"""Asking one oracle process how it is: a blocking question over a connection of its own, for operators' tools."""
+"""Asking one oracle process something: a blocking question over a connection of its own, for operators' tools."""
 
 from __future__ import annotations
 
 import socket
 import time
 
-from wire import FrameDecoder, Message, ProtocolError, StatusReply, StatusRequest, decode, encode
+from wire import (
+    FrameDecoder,
+    HandoverReply,
+    HandoverRequest,
+    Message,
+    NotPrimary,
+    ProtocolError,
+    StatusReply,
+    StatusRequest,
+    decode,
+    encode,
+)
 
 _CHUNK_BYTES = 65_536
 
@@ -16,17 +27,31 @@ class NoAnswer(Exception):
 
 def ask_status(address: str, timeout_ms: float) -> StatusReply:
     """The state of the process at ``host:port``. Raises ``NoAnswer`` when there is none within ``timeout_ms``."""
+    reply = _ask(address, StatusRequest(), timeout_ms)
+    if not isinstance(reply, StatusReply):
+        raise NoAnswer(f"{address} answered {reply}")
+    return reply
+
+
+def ask_to_hand_over(address: str, timeout_ms: float) -> int:
+    """Have the primary at ``host:port`` release its lease; its epoch, once that is done. Raises ``NoAnswer``."""
+    reply = _ask(address, HandoverRequest(), timeout_ms)
+    if isinstance(reply, NotPrimary):
+        raise NoAnswer(f"{address} is not primary any more: look at pythia tso status, and ask again")
+    if not isinstance(reply, HandoverReply):
+        raise NoAnswer(f"{address} answered {reply}")
+    return reply.epoch
+
+
+def _ask(address: str, request: Message, timeout_ms: float) -> Message:
     host, _, port = address.rpartition(":")
     deadline_s = time.monotonic() + timeout_ms / 1000
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_ms / 1000) as connection:
-            connection.sendall(encode(StatusRequest(), 1))
-            reply = _receive(connection, deadline_s)
+            connection.sendall(encode(request, 1))
+            return _receive(connection, deadline_s)
     except (OSError, ProtocolError) as error:
         raise NoAnswer(f"{address}: {error}") from error
-    if not isinstance(reply, StatusReply):
-        raise NoAnswer(f"{address} answered {reply}")
-    return reply
 
 
 def _receive(connection: socket.socket, deadline_s: float) -> Message:

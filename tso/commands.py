@@ -12,7 +12,7 @@ import logging
 import os
 import socket
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 import click
@@ -20,11 +20,11 @@ from rich.console import Console
 from rich.table import Table
 
 from commit_table.timestamps import counter_of, milliseconds_of, wall_time_of
-from lease import LeaseError, Member, members
+from lease import LeaseError
 from lease.coordinator import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore, PoolSettings
-from tso.asking import NoAnswer, ask_status
+from tso.fleet import CannotHandOver, Seen, hand_over, look
 from tso.process import OracleProcess, run_with_signals
 from tso.settings import InvalidSettings, Limits, ServeSettings, lease_settings, parse_listen
 from wire import StatusReply
@@ -53,7 +53,7 @@ _root_option = click.option(
 
 @click.group()
 def tso() -> None:
-    """The transaction status oracle: serve, status."""
+    """The transaction status oracle: serve, status, handover."""
 
 
 def _default_name() -> str:
@@ -146,7 +146,7 @@ def _explained() -> Iterator[None]:
     """What an operator can put right is told in one line, without a traceback."""
     try:
         yield
-    except (InvalidSettings, LeaseError, OSError, ValueError) as error:
+    except (InvalidSettings, LeaseError, CannotHandOver, OSError, ValueError) as error:
         raise click.ClickException(str(error)) from error
 
 
@@ -160,22 +160,39 @@ def _explained() -> Iterator[None]:
 def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool) -> None:
     """Show every oracle process and its state. Exit code 1 when none of them is primary."""
     with _explained(), contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
-        states = [_state(member, timeout_ms) for member in members(coordinator, root)]
+        seen = look(coordinator, root, timeout_ms=timeout_ms)
     if as_json:
-        click.echo(json.dumps({"members": states}, indent=2))
+        click.echo(json.dumps({"members": [_state(one) for one in seen]}, indent=2))
     else:
-        _print_states(states)
-    if not any(state["role"] == "primary" for state in states):
+        _print_states(seen)
+    if not any(one.role == "primary" for one in seen):
         raise SystemExit(1)
 
 
-def _state(member: Member, timeout_ms: float) -> dict[str, Any]:
-    try:
-        reply = ask_status(member.address, timeout_ms)
-    except NoAnswer as error:
-        return {"holder": member.holder, "address": member.address, "role": "silent", "problem": str(error)}
-    state: dict[str, Any] = {"holder": member.holder, "address": member.address, "role": reply.role.name.lower()}
-    return {**state, **{name: getattr(reply, name) for name in StatusReply.NUMBERS}}
+@tso.command()
+@_zookeeper_option
+@_root_option
+@click.option(
+    "--timeout-ms", default=10_000, show_default=True, type=click.IntRange(min=1), help="For the whole hand-over."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def handover(zookeeper: str, root: str, timeout_ms: int, as_json: bool) -> None:
+    """Have the primary finish what is under way and a standby take over: clients see a pause, and no error."""
+    with _explained(), contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
+        done = hand_over(coordinator, root, timeout_ms=timeout_ms)
+    if as_json:
+        click.echo(json.dumps(asdict(done)))
+    else:
+        click.echo(
+            f"{done.from_holder} handed over to {done.to_holder}, epoch {done.to_epoch}, in {done.took_ms:.0f} ms"
+        )
+
+
+def _state(seen: Seen) -> dict[str, Any]:
+    state: dict[str, Any] = {"holder": seen.member.holder, "address": seen.member.address, "role": seen.role}
+    if seen.status is None:
+        return {**state, "problem": seen.problem}
+    return {**state, **{name: getattr(seen.status, name) for name in StatusReply.NUMBERS}}
 
 
 _STATUS_WIDTH_CHARACTERS = 160
@@ -191,20 +208,21 @@ _COLUMNS = {
 }
 
 
-def _print_states(states: list[dict[str, Any]]) -> None:
-    if not states:
+def _print_states(seen: list[Seen]) -> None:
+    if not seen:
         click.echo("No oracle process is a member here. Start one: pythia tso serve --help")
         return
     table = Table(box=None, pad_edge=False)
     for title in _COLUMNS.values():
         table.add_column(title, no_wrap=True)
-    for state in states:
+    for one in seen:
+        state = _state(one)
         table.add_row(*(str(state.get(name, "")) for name in _COLUMNS))
     # What a narrow terminal cannot hold in a line it may break; a number is never cut short.
     Console(width=_STATUS_WIDTH_CHARACTERS, soft_wrap=True).print(table)
-    for state in states:
-        if "problem" in state:
-            click.echo(state["problem"], err=True)
+    for one in seen:
+        if one.problem:
+            click.echo(one.problem, err=True)
 
 
 @click.group()

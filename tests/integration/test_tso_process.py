@@ -5,23 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import queue
-import re
 import signal
 import socket
 import subprocess
 import sys
-import threading
-import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from commit_table import Aborted, CommitTable, Committed, Undecided, table_name
-from store.hbase import HBaseCellStore
+from commit_table import Aborted, Committed, Undecided
 from wire import (
     AbortRequest,
     BeginReply,
@@ -38,50 +31,11 @@ from wire import (
 )
 
 if TYPE_CHECKING:
-    from tests.conftest import Services
+    from tests.integration.conftest import Installation
 
 pytestmark = pytest.mark.integration
 
-LEASE_MS = 2000
 WAIT_S = 60.0
-
-
-class Oracle:
-    """A `tso serve` process and what it prints."""
-
-    def __init__(self, name: str, root: str, services: Services) -> None:
-        arguments = ["--name", name, "--root", root, "--lease-ms", str(LEASE_MS), "--listen", "127.0.0.1:0"]
-        where = ["--zookeeper", services.zookeeper, "--thrift", services.thrift]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tso", "serve", *arguments, *where], stdout=subprocess.PIPE, text=True
-        )
-        self._lines: queue.Queue[str] = queue.Queue()
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-        self.address = self.expect(r"serving on (127\.0\.0\.1:\d+) as standby")
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self._lines.put(line)
-
-    def expect(self, pattern: str) -> str:
-        """The group of the pattern in the next line, which has to match it."""
-        line = self._lines.get(timeout=WAIT_S)
-        match = re.fullmatch(pattern, line.strip())
-        assert match is not None, f"{line!r} is not {pattern!r}"
-        return match[1]
-
-    def until_primary(self) -> int:
-        return int(self.expect(r"primary, epoch (\d+)"))
-
-    def end(self, number: signal.Signals) -> int:
-        self.process.send_signal(number)
-        code = self.process.wait(WAIT_S)
-        self._reader.join(WAIT_S)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        return code
 
 
 class Connection:
@@ -120,36 +74,6 @@ class Connection:
         )
         assert isinstance(reply, CommitReply)
         return reply
-
-
-@dataclass
-class Installation:
-    """A root of its own on the shared services, and the processes started on it."""
-
-    services: Services
-    root: str
-    table: CommitTable
-    oracles: list[Oracle]
-
-    def start(self, name: str) -> Oracle:
-        self.oracles.append(Oracle(name, self.root, self.services))
-        return self.oracles[-1]
-
-
-@pytest.fixture
-def installation(services: Services) -> Iterator[Installation]:
-    root = f"/tso-process-{uuid.uuid4().hex[:8]}"
-    store = HBaseCellStore(services.thrift)
-    made = Installation(services, root, CommitTable(store, table_name(root)), [])
-    try:
-        yield made
-    finally:
-        for oracle in made.oracles:
-            if oracle.process.poll() is None:
-                oracle.end(signal.SIGKILL)
-        if table_name(root) in store.table_names():
-            store.drop_table(table_name(root))
-        store.close()
 
 
 def test_commits_are_found_in_the_commit_table(installation: Installation) -> None:

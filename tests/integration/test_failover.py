@@ -1,0 +1,158 @@
+"""Applications on real ZooKeeper and HBase while the primary is killed, paused, told to hand over, or gone for good."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from client import ClientSettings, Committed, Conflict, NoPrimary, Transaction, TransactionManager
+
+if TYPE_CHECKING:
+    from tests.integration.conftest import Installation
+
+pytestmark = pytest.mark.integration
+
+TABLE, COLUMN = "failover", b"f:value"
+WAIT_SECONDS_MAX = 60
+
+
+@pytest.fixture
+def manager(installation: Installation) -> Iterator[TransactionManager]:
+    """A manager of an installation with a primary; the table is dropped afterwards."""
+    installation.start("a").until_primary()
+    services = installation.services
+    settings = ClientSettings(zookeeper=services.zookeeper, thrift=services.thrift, root=installation.root)
+    with TransactionManager.connect(settings) as manager:
+        manager.create_table(TABLE, ["f"])
+        try:
+            yield manager
+        finally:
+            manager.store.drop_table(TABLE)
+
+
+def add_one(row: bytes) -> Callable[[Transaction], None]:
+    def add(transaction: Transaction) -> None:
+        number = int(transaction.get(TABLE, row).get(COLUMN, b"0"))
+        transaction.put(TABLE, row, {COLUMN: b"%d" % (number + 1)})
+
+    return add
+
+
+class Load:
+    """Threads that add one to a row of their own, and to one that they share, until they are told to stop."""
+
+    def __init__(self, manager: TransactionManager, threads: int) -> None:
+        self._manager = manager
+        self._stopping = threading.Event()
+        self._threads = ThreadPoolExecutor(threads)
+        self._added = [self._threads.submit(self._work, b"row%d" % number) for number in range(threads)]
+        self.threads = threads
+
+    def _work(self, row: bytes) -> int:
+        count = 0
+        while not self._stopping.is_set():
+            self._manager.run(add_one(row))
+            self._manager.run(add_one(b"shared"), attempts_max=1_000)
+            count += 1
+        return count
+
+    def stop(self) -> list[int]:
+        """How often each thread added; raises what went wrong in any of them."""
+        self._stopping.set()
+        added = [future.result(WAIT_SECONDS_MAX) for future in self._added]
+        self._threads.shutdown()
+        return added
+
+
+def check_sums(manager: TransactionManager, added: list[int]) -> None:
+    snapshot = manager.snapshot()
+    assert [int(snapshot.get(TABLE, b"row%d" % number)[COLUMN]) for number in range(len(added))] == added
+    assert int(snapshot.get(TABLE, b"shared")[COLUMN]) == sum(added)
+
+
+def handover(installation: Installation) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tso", "handover", "--json", "--root", installation.root]
+    where = ["--zookeeper", installation.services.zookeeper]
+    return subprocess.run([*command, *where], capture_output=True, text=True, check=False, timeout=WAIT_SECONDS_MAX)
+
+
+@pytest.mark.parametrize("end", ["killed", "paused", "told to hand over"])
+def test_no_transaction_is_lost_or_aborted_by_a_failover(
+    installation: Installation, manager: TransactionManager, end: str
+) -> None:
+    standby = installation.start("b")
+    in_flight = [manager.transaction() for _ in range(5)]
+    for number, transaction in enumerate(in_flight):
+        transaction.put(TABLE, b"in flight %d" % number, {COLUMN: b"1"})
+    load = Load(manager, threads=3)
+    first = installation.oracles[0]
+    if end == "killed":
+        first.end(signal.SIGKILL)
+    elif end == "paused":
+        os.kill(first.process.pid, signal.SIGSTOP)
+    else:
+        told = handover(installation)
+        assert told.returncode == 0, told.stderr
+        assert json.loads(told.stdout)["to_holder"] == "b"
+    standby.until_primary()
+    if end == "paused":
+        os.kill(first.process.pid, signal.SIGCONT)
+    for transaction in in_flight:
+        assert isinstance(transaction.commit(), Committed)
+    check_sums(manager, load.stop())
+    snapshot = manager.snapshot()
+    assert all(snapshot.get(TABLE, b"in flight %d" % number) for number in range(len(in_flight)))
+
+
+def test_a_transaction_in_flight_still_ends_by_its_own_conflict(
+    installation: Installation, manager: TransactionManager
+) -> None:
+    transaction = manager.transaction()
+    transaction.put(TABLE, b"r", {COLUMN: b"mine"})
+    with manager.transaction() as rival:
+        rival.put(TABLE, b"r", {COLUMN: b"theirs"})
+    standby = installation.start("b")
+    installation.oracles[0].end(signal.SIGKILL)
+    standby.until_primary()
+    with pytest.raises(Conflict):
+        transaction.commit()
+    assert manager.snapshot().get(TABLE, b"r") == {COLUMN: b"theirs"}
+
+
+def test_the_past_is_read_with_every_oracle_down(installation: Installation, manager: TransactionManager) -> None:
+    with manager.transaction() as transaction:
+        transaction.put(TABLE, b"r", {COLUMN: b"1"})
+    committed = manager.outcome(transaction.start_timestamp)
+    assert isinstance(committed, Committed)
+    begun = manager.snapshot()
+    standby = installation.start("b")
+    installation.oracles[0].end(signal.SIGTERM)
+    standby.until_primary()
+    standby.end(signal.SIGKILL)
+    assert begun.get(TABLE, b"r") == {COLUMN: b"1"}
+    stranger = dataclasses.replace(manager.settings, deadline_ms=2_000)
+    with TransactionManager.connect(stranger) as other:
+        assert other.snapshot(at=committed.commit_timestamp).get(TABLE, b"r") == {COLUMN: b"1"}
+        with pytest.raises(NoPrimary):
+            other.transaction()
+        with pytest.raises(NoPrimary):
+            other.snapshot(at=datetime.fromtimestamp(datetime.now(UTC).timestamp() + 3_600, UTC))
+
+
+def test_a_handover_needs_a_standby_and_says_so(installation: Installation, manager: TransactionManager) -> None:
+    alone = handover(installation)
+    assert alone.returncode == 1
+    assert "no standby answers" in alone.stderr
+    with manager.transaction() as transaction:
+        transaction.put(TABLE, b"r", {COLUMN: b"1"})

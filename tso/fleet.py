@@ -1,0 +1,85 @@
+"""All oracle processes of an installation, as an operator sees them, and the hand-over from one to another."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from lease import Coordinator, Member, members
+from tso.asking import NoAnswer, ask_status, ask_to_hand_over
+from wire import Role, StatusReply
+
+_LOOK_INTERVAL_SECONDS = 0.01
+_STATUS_TIMEOUT_MS_MAX = 2_000.0
+
+
+class CannotHandOver(Exception):
+    """Nothing was handed over; the text says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One member, and what it answered; ``problem`` where it did not."""
+
+    member: Member
+    status: StatusReply | None
+    problem: str = ""
+
+    @property
+    def role(self) -> str:
+        """In words; ``"silent"`` for one that does not answer."""
+        return "silent" if self.status is None else self.status.role.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """Who gave the lease to whom, the epochs, and how long there was no primary, as seen from here."""
+
+    from_holder: str
+    to_holder: str
+    from_epoch: int
+    to_epoch: int
+    took_ms: float
+
+
+def look(coordinator: Coordinator, root: str, *, timeout_ms: float) -> list[Seen]:
+    """Ask every member; ``timeout_ms`` for each. Raises ``LeaseError``."""
+    return [_seen(member, timeout_ms) for member in members(coordinator, root)]
+
+
+def hand_over(coordinator: Coordinator, root: str, *, timeout_ms: float) -> Handover:
+    """Have the primary finish what is under way and release its lease, and wait for the next one.
+
+    Refused while no standby answers. ``timeout_ms``: for all of it. Raises ``CannotHandOver``, ``LeaseError``.
+    """
+    ends_s = time.monotonic() + timeout_ms / 1000
+    seen = look(coordinator, root, timeout_ms=min(_STATUS_TIMEOUT_MS_MAX, timeout_ms))
+    primary = next((one for one in seen if one.role == "primary"), None)
+    standbys = [one for one in seen if one.role == "standby"]
+    if primary is None:
+        raise CannotHandOver("no process is primary now: look at pythia tso status")
+    if not standbys:
+        raise CannotHandOver(f"no standby answers that could take over from {primary.member.holder}: start one first")
+    began_s = time.monotonic()
+    try:
+        epoch = ask_to_hand_over(primary.member.address, 1000 * (ends_s - began_s))
+    except NoAnswer as error:
+        raise CannotHandOver(str(error)) from error
+    while time.monotonic() < ends_s:
+        for one in (*standbys, primary):
+            status = _seen(one.member, 1000 * (ends_s - time.monotonic())).status
+            if status is not None and status.role is Role.PRIMARY and status.epoch > epoch:
+                took_ms = 1000 * (time.monotonic() - began_s)
+                return Handover(primary.member.holder, status.holder, epoch, status.epoch, took_ms)
+        time.sleep(_LOOK_INTERVAL_SECONDS)
+    raise CannotHandOver(
+        f"{primary.member.holder} released the lease, and nobody took it within {timeout_ms:.0f} ms: look at the logs "
+        "of the standbys"
+    )
+
+
+def _seen(member: Member, timeout_ms: float) -> Seen:
+    try:
+        return Seen(member, ask_status(member.address, max(1.0, timeout_ms)))
+    except NoAnswer as error:
+        return Seen(member, None, str(error))
