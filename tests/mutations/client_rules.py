@@ -134,30 +134,17 @@ CLIENT_RULES = [
     Mutation(
         "a commit is judged by its start, not by its snapshot",
         "client/commit.py",
-        "            handle.snapshot_timestamp,\n",
-        "            handle.start_timestamp - 1,\n",
+        "        handle.snapshot_timestamp,\n        keys,",
+        "        handle.start_timestamp - 1,\n        keys,",
         "unit/client/test_transactions.py::test_a_commit_that_was_on_its_way_when_the_transaction_began_is_a_conflict",
     ),
     Mutation(
-        "a lost reply to a commit is taken for an abort without asking",
-        "client/commit.py",
-        "        committed = _finish_through_oracle(services, start_timestamp, deadline)",
-        "        committed = 0",
-        "unit/client/test_transactions.py::test_a_lost_answer_to_a_commit_ends_in_the_truth",
-    ),
-    Mutation(
-        "a lost reply to a commit is taken for a success",
-        "client/commit.py",
-        "        committed = _finish_through_oracle(services, start_timestamp, deadline)",
-        "        committed = start_timestamp + 1",
-        "unit/client/test_transactions.py::test_a_lost_answer_to_a_commit_ends_in_the_truth",
-    ),
-    Mutation(
-        "a commit whose reply was lost is sent again",
+        "a commit whose answer was lost is taken for one that was never sent",
         "client/oracle.py",
-        "lambda: self._exchange(request, CommitReply, on_sent, deadline)",
-        "lambda: self._ask(request, CommitReply, deadline)",
-        "unit/client/test_transactions.py::test_a_lost_answer_to_a_commit_ends_in_the_truth",
+        "            if lost:\n                raise lost[-1] from error\n",
+        "",
+        "unit/client/test_transactions.py::"
+        "test_an_outcome_that_stays_unknown_is_said_at_the_deadline_and_settled_later",
     ),
     Mutation(
         "a transaction is marked aborted while its outcome is unknown",

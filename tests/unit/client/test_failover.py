@@ -18,6 +18,7 @@ from client import (
     Transaction,
     TransactionAborted,
     TransactionExpired,
+    TransactionHandle,
     TransactionManager,
 )
 from client.cells import encode_value
@@ -139,6 +140,49 @@ def test_a_late_write_of_the_old_primary_is_void_and_the_new_commit_counts(insta
     zombie.record([start], [start + 1], old_epoch)
     assert manager.outcome(start) == committed
     assert get(installation.manager(), b"r") == b"1"
+
+
+def test_a_late_write_of_the_old_primary_cannot_commit_what_was_told_to_be_aborted(
+    installation: Installation,
+) -> None:
+    manager = installation.manager()
+    transaction = open_with(manager, b"r", b"1")
+    start, old_epoch = transaction.start_timestamp, transaction.epoch
+    decided = put(manager, b"r", b"rival").commit_timestamp + 1
+    fail_over(installation)
+    with pytest.raises(Conflict):
+        transaction.commit()
+    CommitTable(installation.store, table_name(SETTINGS.root)).record([start], [decided], old_epoch)
+    assert not isinstance(manager.outcome(start), Committed)
+    assert get(installation.manager(), b"r") == b"rival"
+
+
+def test_a_late_write_of_the_old_primary_cannot_commit_a_rival_that_was_passed_by(installation: Installation) -> None:
+    manager = installation.manager()
+    rival, transaction = open_with(manager, b"r", b"rival"), open_with(manager, b"r", b"1")
+    manager.store.put("t", [RowPut(b"r", {A: encode_value(b"rival")})], rival.start_timestamp)
+    fail_over(installation)
+    transaction.commit()
+    zombie = CommitTable(installation.store, table_name(SETTINGS.root))
+    zombie.record([rival.start_timestamp], [transaction.start_timestamp + 1], rival.epoch)
+    assert not isinstance(manager.outcome(rival.start_timestamp), Committed)
+    assert get(installation.manager(), b"r") == b"1"
+
+
+def test_a_commit_between_snapshot_and_start_is_a_conflict_across_a_failover(installation: Installation) -> None:
+    manager = installation.manager()
+    put(manager, b"r", b"0")
+    begun = manager.oracle.begin()
+    committed = put(manager, b"r", b"rival").commit_timestamp
+    late = manager.oracle.begin()
+    assert begun.snapshot < committed < late.first_start_timestamp
+    handle = TransactionHandle(late.first_start_timestamp, begun.snapshot, late.epoch, manager.settings)
+    transaction = manager.resume(handle)
+    transaction.put("t", b"r", {A: b"1"})
+    fail_over(installation)
+    with pytest.raises(Conflict):
+        transaction.commit()
+    assert get(manager, b"r") == b"rival"
 
 
 def test_what_did_commit_before_the_failover_is_told_so_though_the_answer_was_lost(installation: Installation) -> None:
@@ -337,10 +381,14 @@ def test_a_past_moment_is_read_with_every_oracle_down(installation: Installation
 def test_a_moment_of_an_older_epoch_stays_as_it_was_when_read(installation: Installation) -> None:
     manager = installation.manager()
     undecided = open_with(manager, b"r", b"late")
+    manager.store.put("t", [RowPut(b"r", {A: encode_value(b"late")})], undecided.start_timestamp)
+    decided = manager.oracle.begin().first_start_timestamp
     moment = put(manager, b"s", b"1").commit_timestamp
     fail_over(installation)
-    past = installation.manager().snapshot(at=moment)
-    assert past.get("t", b"r") == {}
+    assert installation.manager().snapshot(at=moment).get("t", b"r") == {}
+    zombie = CommitTable(installation.store, table_name(SETTINGS.root))
+    zombie.record([undecided.start_timestamp], [decided], undecided.epoch)
+    assert installation.manager().snapshot(at=moment).get("t", b"r") == {}
     undecided.commit()
     assert installation.manager().snapshot(at=moment).get("t", b"r") == {}
     assert get(manager, b"r") == b"late"

@@ -134,6 +134,24 @@ def test_a_conflict_with_a_commit_on_its_way_is_told_after_it(run: RunPipeline) 
     run(scenario)
 
 
+def test_what_is_still_on_its_way_is_not_called_durable(run: RunPipeline) -> None:
+    async def scenario(rig: Rig) -> None:
+        begun = await rig.begin()
+        gate = rig.table.hold(begun.first_start_timestamp)
+        commit = rig.commit(begun, 1)
+        await rig.until(lambda: len(rig.table.writes) == 1)
+        rig.pipeline.observe()
+        under_way = rig.pipeline.durable
+        gate.set()
+        reply = await rig.answer(commit)
+        assert isinstance(reply, CommitReply)
+        assert under_way < int(reply.commit_timestamps[0])
+        rig.pipeline.observe()
+        assert rig.pipeline.durable >= int(reply.commit_timestamps[0])
+
+    run(scenario)
+
+
 def test_an_abort_is_answered_after_its_fence_and_holds(run: RunPipeline) -> None:
     async def scenario(rig: Rig) -> None:
         begun = await rig.begin()

@@ -1,0 +1,161 @@
+"""Broken rules of failover: what saves a transaction in flight, who may live on, and what of the past is settled."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_FAILOVER = "unit/client/test_failover.py::"
+
+FAILOVER_RULES = [
+    Mutation(
+        "a transaction is revalidated without a fence of its own",
+        "client/revalidation.py",
+        "self._commit_table.resolve(start_timestamp, begun.epoch)",
+        "self._commit_table.outcome(start_timestamp)",
+        _FAILOVER + "test_a_late_write_of_the_old_primary_cannot_commit_what_was_told_to_be_aborted",
+    ),
+    Mutation(
+        "a transaction that did commit before the failover is committed once more",
+        "client/revalidation.py",
+        "            if isinstance(outcome, Committed):\n                return outcome\n",
+        "",
+        _FAILOVER + "test_what_did_commit_before_the_failover_is_told_so_though_the_answer_was_lost",
+    ),
+    Mutation(
+        "a transaction that somebody aborted is revalidated",
+        "client/revalidation.py",
+        "            if isinstance(outcome, Aborted):",
+        "            if False:",
+        _FAILOVER + "test_somebody_elses_abort_is_found_across_a_failover",
+    ),
+    Mutation(
+        "a revalidation looks for no conflicts",
+        "client/revalidation.py",
+        "                if newest > handle.snapshot_timestamp:",
+        "                if False:",
+        _FAILOVER + "test_its_own_conflict_is_found_on_either_side_of_the_failover",
+    ),
+    Mutation(
+        "a revalidation misses the commits between snapshot and start",
+        "client/revalidation.py",
+        "newest > handle.snapshot_timestamp",
+        "newest > handle.start_timestamp",
+        _FAILOVER + "test_a_commit_between_snapshot_and_start_is_a_conflict_across_a_failover",
+    ),
+    Mutation(
+        "a revalidation leaves other writers of the old epoch unfenced",
+        "client/revalidation.py",
+        "View(begun.snapshot, begun.epoch)",
+        "View(begun.snapshot, 0)",
+        _FAILOVER + "test_a_late_write_of_the_old_primary_cannot_commit_a_rival_that_was_passed_by",
+    ),
+    Mutation(
+        "a revalidation takes the transaction's own versions for a rival's",
+        "client/revalidation.py",
+        'conflict_level == "row"',
+        'conflict_level == "cell"',
+        _FAILOVER + "test_the_conflict_level_of_the_table_holds_across_a_failover",
+    ),
+    Mutation(
+        "a revalidation leaves out bulk writes",
+        "client/commit.py",
+        "(dict(buffer.rows()), bulk), deadline)",
+        "(dict(buffer.rows()),), deadline)",
+        _FAILOVER + "test_a_bulk_write_survives_a_failover_and_finds_its_conflicts",
+    ),
+    Mutation(
+        "the oracle takes a validated snapshot of an older epoch",
+        "tso/oracle.py",
+        "        if snapshot < self.conflicts.low_watermark:\n            return Reason.TOO_OLD",
+        "        if snapshot < self.conflicts.low_watermark and snapshot < start:\n            return Reason.TOO_OLD",
+        "unit/tso/test_oracle.py::TestAborts::"
+        "test_a_forgotten_abort_cannot_be_overtaken_by_a_commit_that_was_validated_before_its_fence",
+    ),
+    Mutation(
+        "the oracle takes a snapshot that it never gave",
+        "tso/oracle.py",
+        "if int(request.validated.max()) > self.range.last:",
+        "if False:",
+        "unit/tso/test_oracle.py::TestRevalidated",
+    ),
+    Mutation(
+        "commits after a validation are not looked at",
+        "tso/oracle.py",
+        "np.maximum(request.snapshots, request.validated).tolist()",
+        "[2**62 if v else s for s, v in zip(request.snapshots.tolist(), request.validated.tolist())]",
+        "unit/tso/test_oracle.py::TestRevalidated",
+    ),
+    Mutation(
+        "an abort is forgotten before its fence stands",
+        "tso/oracle.py",
+        "            self._aborts.update(recalled.unknown)\n",
+        "            self._aborts.update(recalled.unknown)\n"
+        "            while len(self._aborts) > self._limits.remembered_aborts_max:\n"
+        "                self._aborts.discard(min(self._aborts))\n",
+        "unit/tso/test_oracle.py::TestAborts::test_an_abort_is_not_forgotten_before_its_fence_stands",
+    ),
+    Mutation(
+        "a transaction that may have committed is told that it expired",
+        "tso/oracle.py",
+        "        if snapshot < self.conflicts.low_watermark:\n            return Reason.TOO_OLD",
+        "        if not self.lives.is_alive(start, now.monotonic_ms):\n            return Reason.EXPIRED\n"
+        "        if snapshot < self.conflicts.low_watermark:\n            return Reason.TOO_OLD",
+        "unit/tso/test_oracle.py::TestLives",
+    ),
+    Mutation(
+        "a transaction that was given up may commit",
+        "tso/oracle.py",
+        "        if not self.lives.is_alive(start, now.monotonic_ms):",
+        "        if False:",
+        "unit/tso/test_oracle.py::TestLives",
+    ),
+    Mutation(
+        "a heartbeat brings back a transaction that was given up",
+        "tso/lives.py",
+        "        if not self.is_alive(start_timestamp, now_ms):\n            return False\n",
+        "",
+        "unit/tso/test_lives.py",
+    ),
+    Mutation(
+        "the horizon passes a transaction that lives by heartbeats",
+        "tso/lives.py",
+        "oldest = min(young, min((beat.snapshot for beat in self._beating.values()), default=young))",
+        "oldest = young",
+        "unit/tso/test_lives.py",
+    ),
+    Mutation(
+        "the horizon passes a transaction that is young",
+        "tso/lives.py",
+        "now_ms - self._samples[0].taken_ms >= self._life_ms",
+        "now_ms - self._samples[0].taken_ms >= self._life_ms / 2",
+        "unit/tso/test_lives.py",
+    ),
+    Mutation(
+        "the epoch's record calls durable what is still on its way",
+        "tso/oracle.py",
+        "        self.range.next(1, now.wall_ms)\n        return self.snapshot",
+        "        self.range.next(1, now.wall_ms)\n        return self.range.last",
+        "unit/tso/test_pipeline.py::test_what_is_still_on_its_way_is_not_called_durable",
+    ),
+    Mutation(
+        "a moment is read before it is settled",
+        "client/past.py",
+        "if moment > self._known.timestamp:",
+        "if False:",
+        _FAILOVER + "test_a_past_moment_is_read_with_every_oracle_down",
+    ),
+    Mutation(
+        "a past moment is read without fencing older epochs",
+        "client/manager.py",
+        "SnapshotHandle(moment_of(at), settled.epoch, self.settings)",
+        "SnapshotHandle(moment_of(at), 1, self.settings)",
+        _FAILOVER + "test_a_moment_of_an_older_epoch_stays_as_it_was_when_read",
+    ),
+    Mutation(
+        "a hand-over is told before the lease is free",
+        "tso/roles.py",
+        "        self._released = released\n        self._tenure_ended.set()",
+        "        self._released = lambda: None\n        released()\n        self._tenure_ended.set()",
+        "unit/tso/test_roles.py",
+    ),
+]
