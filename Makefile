@@ -2,7 +2,7 @@
 # Nothing but Python ≥ 3.11 and Java 17 has to be there before.
 
 VENV := .venv/bin
-CODE := benchmarks client commit_table demo devcluster drills lease store tests tso wire
+CODE := benchmarks client commit_table demo devcluster drills histories lease store tests tso wire
 
 .PHONY: demo test check unit mutations format clean
 

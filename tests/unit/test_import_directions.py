@@ -19,7 +19,8 @@ ALLOWED: dict[str, set[str]] = {
     "client": {"commit_table", "lease", "store", "wire"},
     "tso": {"commit_table", "lease", "store", "wire"},
     "demo": {"client", "commit_table", "devcluster", "store"},
-    "drills": {"client", "commit_table", "devcluster", "store"},
+    "drills": {"client", "commit_table", "devcluster", "histories", "lease", "store"},
+    "histories": {"client", "commit_table", "store"},
     "benchmarks": {"client", "demo", "store"},
 }
 
@@ -27,6 +28,10 @@ WITHOUT_INPUT_OR_OUTPUT = {
     "client": ["cells", "ranges", "visibility", "write_buffer"],
     "commit_table": ["layout", "outcomes", "rule", "timestamps"],
     "lease": ["records", "rules"],
+    "histories": [
+        "anomalies", "cells", "checker", "history", "json_lines", "key_value", "parsing", "reads", "real_time",
+        "unsettled", "versions",
+    ],
     "client/spark": ["codecs", "column_types", "mapping", "options", "splitting"],
     "tso": ["conflict_map", "oracle", "timestamp_range", "watermark"],
     "wire": ["columns", "frames", "message", "messages", "service"],
