@@ -7,6 +7,7 @@ values: harmless, which is what makes task retries and speculation safe.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from client.cells import is_shadow, validate_row
@@ -15,6 +16,8 @@ from client.handles import TransactionHandle
 from client.manifest import Manifest
 from commit_table import Aborted, CommitTable, Committed
 from store import CellStore, RowPut
+
+_log = logging.getLogger(__name__)
 
 
 class AttemptWriter:
@@ -35,11 +38,30 @@ class AttemptWriter:
         self._store = store
         self._commit_table = commit_table
         self._manifest = manifest
+        self._handle = handle
         self._start_timestamp = handle.start_timestamp
         self._table = table
         self._job = job
         self._attempt = (partition, attempt)
         self._sequence = 0
+
+    @property
+    def start_timestamp(self) -> int:
+        """Of the transaction that it writes into, and for which it speaks while it is held."""
+        return self._start_timestamp
+
+    @property
+    def snapshot_timestamp(self) -> int:
+        """What the transaction reads."""
+        return self._handle.snapshot_timestamp
+
+    def is_open(self) -> bool:
+        """A task works until nobody holds its writer any more."""
+        return True
+
+    def give_up(self) -> None:
+        """Learn that the transaction expired: its commit will say so, or the next write."""
+        _log.warning("the oracle gave transaction %d up while it was written into", self._start_timestamp)
 
     def write(self, puts: Sequence[RowPut]) -> None:
         """Record and write some rows.

@@ -47,9 +47,6 @@ _log = logging.getLogger(__name__)
 UNREPEATED_SHOWN_MAX = 3
 REVALIDATIONS_MAX = 20
 """In one commit. Each outlives one failover, or one turnover of the oracle's conflict map."""
-NOT_PART_OF_IT = (
-    "transaction {} was committed by another process that shares it: what was written here is not part of it"
-)
 
 
 class CommitStep(Enum):
@@ -116,34 +113,34 @@ def commit(
     except (TransactionAborted, StoreError, NoPrimary, InvalidRequest) as error:
         # Fenced for good *before* the record of its bulk writes goes: a process that starts over must not find nothing.
         commit_timestamp = _finish_through_oracle(services, start_timestamp, deadline) if shared else 0
-        if commit_timestamp and buffer:
-            raise InvalidRequest(NOT_PART_OF_IT.format(start_timestamp)) from error
         if not commit_timestamp:
-            mark_aborted(services, start_timestamp, buffer, bulk)
+            mark_aborted(services, start_timestamp, buffer, bulk, shared=shared)
             raise _as_abort(start_timestamp, error) from error
     services.cache.remember(start_timestamp, commit_timestamp)
     services.observe(CommitStep.ANSWERED, start_timestamp)
-    finish(services, start_timestamp, commit_timestamp, buffer, bulk)
+    finish(services, start_timestamp, commit_timestamp, buffer, bulk, shared=shared)
     services.observe(CommitStep.SHADOWED, start_timestamp)
     return Committed(commit_timestamp)
 
 
-def finish(services: Services, start_timestamp: int, commit_timestamp: int, buffer: WriteBuffer, bulk: Rows) -> None:
+def finish(
+    services: Services, start_timestamp: int, commit_timestamp: int, buffer: WriteBuffer, bulk: Rows, *, shared: bool
+) -> None:
     """Write the shadow cells of a committed transaction. What fails here is left to readers, who heal it."""
     try:
         services.resolver.write_shadows(_sites(buffer, bulk), start_timestamp, commit_timestamp)
-        if bulk:
+        if shared:
             services.manifest.forget(start_timestamp)
     except StoreError as error:
         _log.warning("shadow cells of transaction %d are left to readers: %s", start_timestamp, error)
 
 
-def mark_aborted(services: Services, start_timestamp: int, buffer: WriteBuffer, bulk: Rows) -> None:
+def mark_aborted(services: Services, start_timestamp: int, buffer: WriteBuffer, bulk: Rows, *, shared: bool) -> None:
     """Mark the cells of a transaction that can never commit. What fails here costs readers a look-up, no more."""
     services.cache.remember(start_timestamp, NOT_COMMITTED)
     try:
         services.resolver.write_shadows(_sites(buffer, bulk), start_timestamp, NOT_COMMITTED)
-        if bulk:
+        if shared:
             services.manifest.forget(start_timestamp)
     except StoreError as error:
         _log.info("cells of the aborted transaction %d are left unmarked: %s", start_timestamp, error)

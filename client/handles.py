@@ -23,10 +23,14 @@ class SnapshotHandle:
     timestamp: int
     epoch: int
     settings: ClientSettings
+    begun: int = 0
+    """The id of the begin that gave it; 0 for a past moment, which nobody keeps."""
 
     def __post_init__(self) -> None:
         for timestamp in (self.epoch, self.timestamp):  # a past snapshot is older than the epoch that it is read in
             _check_order({"timestamp": timestamp})
+        if self.begun != 0:
+            _check_order({"snapshot": self.timestamp, "begun": self.begun})
 
     def to_json(self) -> str:
         """The handle as text, for a Spark option or a queue."""
@@ -35,7 +39,7 @@ class SnapshotHandle:
     @classmethod
     def from_json(cls, text: str) -> SnapshotHandle:
         """Read what ``to_json`` wrote; raises ``InvalidRequest``."""
-        return cls(**_parse(text, "snapshot handle", {"timestamp", "epoch", "settings"}))
+        return cls(**_parse(text, "snapshot handle", {"timestamp", "epoch", "settings", "begun"}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
+from collections import defaultdict
 from typing import Protocol
 
 from client.errors import PythiaError
@@ -21,7 +22,12 @@ TRANSACTIONS_PER_REQUEST_MAX = 10_000
 
 
 class Living(Protocol):
-    """A transaction or a snapshot: what the oracle has to know of it."""
+    """A transaction or a snapshot, or somebody who works for one: what the oracle has to know of it."""
+
+    @property
+    def start_timestamp(self) -> int:
+        """The id by which it lives; a snapshot has that of the begin which gave it."""
+        ...
 
     @property
     def snapshot_timestamp(self) -> int:
@@ -43,16 +49,16 @@ class Heartbeats:
     def __init__(self, oracle: OracleClient, interval_ms: int) -> None:
         self._oracle = oracle
         self._interval_seconds = interval_ms / 1000
-        self._watched: weakref.WeakValueDictionary[int, Living] = weakref.WeakValueDictionary()
+        self._watched: weakref.WeakSet[Living] = weakref.WeakSet()
         self._met: set[int] = set()
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def watch(self, start_timestamp: int, living: Living) -> None:
-        """Speak for a transaction, or for a snapshot by the id of the begin that gave it, while it is open."""
+    def watch(self, living: Living) -> None:
+        """Speak for it while it is open, and somebody holds it. Several may speak for one transaction."""
         with self._lock:
-            self._watched[start_timestamp] = living
+            self._watched.add(living)
             if self._thread is None and not self._closed.is_set():
                 self._thread = threading.Thread(target=self._run, name="pythia-heartbeats", daemon=True)
                 self._thread.start()
@@ -71,16 +77,20 @@ class Heartbeats:
         starts = sorted(due)
         for first in range(0, len(starts), TRANSACTIONS_PER_REQUEST_MAX):
             chunk = starts[first : first + TRANSACTIONS_PER_REQUEST_MAX]
-            asked = {start: due[start].snapshot_timestamp for start in chunk}
+            asked = {start: min(living.snapshot_timestamp for living in due[start]) for start in chunk}
             for start_timestamp, alive in self._oracle.heartbeat(asked).items():
                 if not alive:
-                    due[start_timestamp].give_up()
+                    for living in due[start_timestamp]:
+                        living.give_up()
 
-    def _due(self) -> dict[int, Living]:
+    def _due(self) -> dict[int, list[Living]]:
+        by_start: defaultdict[int, list[Living]] = defaultdict(list)
         with self._lock:
-            living = {start: living for start, living in self._watched.items() if living.is_open()}
-            met, self._met = self._met, set(living)
-        return {start: living[start] for start in living.keys() & met}
+            for living in self._watched:
+                if living.is_open():
+                    by_start[living.start_timestamp].append(living)
+            met, self._met = self._met, set(by_start)
+        return {start: by_start[start] for start in by_start.keys() & met}
 
     def _run(self) -> None:
         while not self._closed.wait(self._interval_seconds):

@@ -20,7 +20,7 @@ from client.heartbeat import Heartbeats
 from client.manifest import Attempt, Manifest
 from client.oracle import OracleClient
 from client.past import Past, moment_of
-from client.primary import Directory, ZooKeeperDirectory
+from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from client.reading import SnapshotReader
 from client.resolver import OutcomeCache, Resolver
 from client.revalidation import Revalidator
@@ -29,7 +29,8 @@ from client.snapshot import Snapshot
 from client.transaction import Transaction
 from client.visibility import View
 from client.write_buffer import WriteBuffer
-from commit_table import Aborted, CommitTable, Committed, Outcome, table_name
+from commit_table import Aborted, CommitTable, Committed, Outcome, system_table, table_name
+from lease.solo import SoloRegistry
 from store import CellStore
 from store.hbase import HBaseCellStore, PoolSettings
 
@@ -84,6 +85,9 @@ class TransactionManager:
         """A manager on the real services. Connections are opened when they are first needed."""
         pool = PoolSettings(connections_max=settings.store_connections_max, unavailable_after_ms=settings.deadline_ms)
         store = HBaseCellStore(settings.thrift, pool)
+        if settings.oracle:
+            registry = SoloRegistry(store, system_table(settings.root, "epoch"))
+            return cls(settings, store, SoloDirectory(settings.oracle, registry), observe=observe, close=store.close)
         directory = ZooKeeperDirectory(settings)
 
         def close() -> None:
@@ -131,7 +135,7 @@ class TransactionManager:
         begun = self.oracle.begin()
         handle = TransactionHandle(begun.first_start_timestamp, begun.snapshot, begun.epoch, self.settings)
         transaction = self._transaction(handle, shared=False, read_only=read_only)
-        self.heartbeats.watch(handle.start_timestamp, transaction)
+        self.heartbeats.watch(transaction)
         return transaction
 
     def resume(self, handle: TransactionHandle) -> Transaction:
@@ -141,7 +145,7 @@ class TransactionManager:
         """
         self._check_ours(handle)
         transaction = self._transaction(handle, shared=True, read_only=False)
-        self.heartbeats.watch(handle.start_timestamp, transaction)
+        self.heartbeats.watch(transaction)
         return transaction
 
     def snapshot(self, at: int | datetime | None = None) -> Snapshot:
@@ -154,14 +158,15 @@ class TransactionManager:
             settled = self._past.settled(moment_of(at))
             return self.resume_snapshot(SnapshotHandle(moment_of(at), settled.epoch, self.settings))
         begun = self.oracle.begin()
-        snapshot = self.resume_snapshot(SnapshotHandle(begun.snapshot, begun.epoch, self.settings))
-        self.heartbeats.watch(begun.first_start_timestamp, snapshot)
-        return snapshot
+        handle = SnapshotHandle(begun.snapshot, begun.epoch, self.settings, begun.first_start_timestamp)
+        return self.resume_snapshot(handle)
 
     def resume_snapshot(self, handle: SnapshotHandle) -> Snapshot:
         """A snapshot that another process took. Needs no oracle."""
         self._check_ours(handle)
-        return Snapshot(handle, self._reader(View(handle.timestamp, handle.epoch)))
+        snapshot = Snapshot(handle, self._reader(View(handle.timestamp, handle.epoch)))
+        self.heartbeats.watch(snapshot)
+        return snapshot
 
     def run(self, function: Callable[[Transaction], Result], *, attempts_max: int = 10) -> Result:
         """Call ``function`` in a transaction and commit; after a conflict, call it again in a *new* transaction.
@@ -198,9 +203,11 @@ class TransactionManager:
         """Where one attempt of one task of a bulk write puts its rows; see ``client.bulk``."""
         self._check_ours(handle)
         self.catalog.entry(table)
-        return AttemptWriter(
+        writer = AttemptWriter(
             self.store, self.commit_table, self.manifest, handle, table, job, partition=partition, attempt=attempt
         )
+        self.heartbeats.watch(writer)
+        return writer
 
     def open_job(self, handle: TransactionHandle) -> str:
         """Announce a bulk write: from now on the transaction commits only if ``seal_job`` was called for it.
@@ -219,10 +226,11 @@ class TransactionManager:
         self.manifest.seal(handle.start_timestamp, job, winners)
 
     def _check_ours(self, handle: TransactionHandle | SnapshotHandle) -> None:
-        if (handle.settings.root, handle.settings.zookeeper) != (self.settings.root, self.settings.zookeeper):
+        theirs, ours = handle.settings, self.settings
+        if (theirs.root, theirs.zookeeper, theirs.oracle) != (ours.root, ours.zookeeper, ours.oracle):
             raise InvalidRequest(
-                f"the handle belongs to {handle.settings.root} at {handle.settings.zookeeper}, this manager to "
-                f"{self.settings.root} at {self.settings.zookeeper}: connect with the handle's settings"
+                f"the handle belongs to {theirs.root} at {theirs.zookeeper or theirs.oracle}, this manager to "
+                f"{ours.root} at {ours.zookeeper or ours.oracle}: connect with the handle's settings"
             )
 
     def _run_once(self, function: Callable[[Transaction], Result]) -> Result:

@@ -6,7 +6,8 @@ writes. From the record any process can tell the transaction's write set, finish
 an aborted one; and a commit can see that a job of it never ended.
 
 =======  ==================================================================================================
-row key  start timestamp, job (its name, a zero byte), partition, attempt, sequence; or that it is *open*, or its *seal*
+row key  start timestamp, job (its name, a zero byte), partition, attempt, sequence; or that it is *open*, or its
+         *seal*; or, with no job, who *ends* the transaction
 ``m:``   ``table``, ``columns`` (JSON list, hexadecimal), ``rows`` (each with its length before it, 2 bytes)
 seal     ``winners``: JSON list of the (partition, attempt) pairs whose rows count
 =======  ==================================================================================================
@@ -23,7 +24,7 @@ from dataclasses import dataclass, field
 from client.catalog import OwnTable
 from client.errors import InvalidRequest
 from commit_table import system_table
-from store import CellStore, Family, KeyRange, Row, RowPut
+from store import Applied, CellStore, Family, KeyRange, Row, RowPut, StoreUnavailable, Unknown
 
 ENTRY_ROW_BYTES_MAX = 2**20
 """Row keys in one manifest cell: well below the largest cell that HBase takes."""
@@ -32,6 +33,8 @@ _START = struct.Struct(">q")
 _ATTEMPT = struct.Struct(">IQI")
 _LENGTH = struct.Struct(">H")
 _OPEN, _ENTRY, _SEAL = b"\x00", b"\x01", b"\x02"
+_END, _CLAIM = b"\x00", b"m:claimant"
+CLAIM_ATTEMPTS_MAX = 10
 
 Attempt = tuple[int, int]
 """(partition, attempt) of a task."""
@@ -95,10 +98,26 @@ class Manifest:
         value = json.dumps(sorted(winners)).encode()
         self._store.put(self._own.name(), [RowPut(key, {b"m:winners": value})], start_timestamp)
 
+    def claim_end(self, start_timestamp: int, claimant: str) -> bool:
+        """Whether ``claimant``, a text never used before, is the one that ends the transaction; only one ever is."""
+        key, value = _START.pack(start_timestamp) + _END, claimant.encode()
+        for _ in range(CLAIM_ATTEMPTS_MAX):
+            answer = self._store.compare_and_set(
+                self._own.name(), key, check=_CLAIM, expected=None, put=_CLAIM, value=value
+            )
+            if not isinstance(answer, Unknown):
+                return isinstance(answer, Applied)
+            stored = self._store.get(self._own.name(), key, [_CLAIM]).get(_CLAIM)
+            if stored is not None:
+                return stored.value == value
+        raise StoreUnavailable(f"it cannot be found out who ends transaction {start_timestamp}")
+
     def jobs(self, start_timestamp: int) -> dict[str, Job]:
         """Everything on record for a transaction, by job."""
         jobs: defaultdict[str, Job] = defaultdict(Job)
         for key, cells in self._scan(start_timestamp):
+            if key[_START.size :] == _END:
+                continue
             name, _, rest = key[_START.size :].partition(b"\0")
             job = jobs[name.decode()]
             if rest[:1] == _SEAL:

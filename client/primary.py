@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import NamedTuple, Protocol
 
@@ -11,6 +12,7 @@ from lease.coordinator import ZnodePaths
 from lease.errors import CoordinatorUnavailable, LeaseError
 from lease.primary import PrimaryFinder
 from lease.records import EpochRecord, LeaseRecord
+from lease.solo import SoloRegistry
 from lease.zookeeper import ZooKeeperCoordinator
 
 
@@ -43,6 +45,27 @@ class Directory(Protocol):
         ...
 
 
+class SoloDirectory:
+    """The ``Directory`` of an oracle that is alone: its address is given, and its epoch is kept in the store."""
+
+    def __init__(self, address: str, registry: SoloRegistry) -> None:
+        self._address = address
+        self._registry = registry
+
+    def primary(self, timeout_ms: int) -> str | None:
+        """See ``Directory``."""
+        return self._address
+
+    def has_moved(self, address: str, timeout_ms: int) -> bool:
+        """See ``Directory``. There is nowhere to move to."""
+        return False
+
+    def settled(self, timeout_ms: int) -> Settled | None:
+        """See ``Directory``. The store has limits of its own."""
+        record = self._registry.read()
+        return None if record is None else Settled(record.epoch.durable, record.epoch.epoch)
+
+
 class ZooKeeperDirectory:
     """The ``Directory`` of a real installation. Connects when first asked: tasks that only read cells never do."""
 
@@ -52,6 +75,7 @@ class ZooKeeperDirectory:
         self._coordinator: ZooKeeperCoordinator | None = None
         self._changed = threading.Event()
         self._changed.set()
+        self._last_seen: str | None = None
 
     def primary(self, timeout_ms: int) -> str | None:
         """See ``Directory``."""
@@ -62,13 +86,10 @@ class ZooKeeperDirectory:
     def has_moved(self, address: str, timeout_ms: int) -> bool:
         """See ``Directory``. The lease is read only when it was written since: a renewal is that, too."""
         coordinator = self._coordinator
-        if coordinator is None or not self._changed.is_set():
-            return False
-        try:
-            record = self._lease(coordinator, Deadline(timeout_ms))
-        except LeaseError:
-            return False
-        return record is not None and record.addresses[0] != address
+        if coordinator is not None and self._changed.is_set():
+            with contextlib.suppress(LeaseError):
+                self._lease(coordinator, Deadline(timeout_ms))
+        return self._last_seen not in (None, address)
 
     def settled(self, timeout_ms: int) -> Settled | None:
         """See ``Directory``."""
@@ -92,7 +113,9 @@ class ZooKeeperDirectory:
         try:
             remaining_ms = 1000 * deadline.remaining_seconds()
             finder = PrimaryFinder(coordinator, self._settings.root, timeout_ms=remaining_ms)
-            return finder.current(self._changed)
+            record = finder.current(self._changed)
+            self._last_seen = None if record is None else record.addresses[0]
+            return record
         except BaseException:
             self._changed.set()
             raise

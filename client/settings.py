@@ -25,9 +25,11 @@ _LIMITS = {
 class ClientSettings:
     """How to reach one installation of Pythia.
 
-    ``zookeeper``, ``thrift``: ``"host:port"`` (ZooKeeper: several, separated by commas). ``root``: the znode under
-    which the installation lives. ``request_timeout_ms``: how long one request may take before another way is tried.
-    ``deadline_ms``: how long a call may take in all, failovers included. ``transaction_bytes_max``: what one
+    ``zookeeper``, ``thrift``: ``"host:port"`` (ZooKeeper: several, separated by commas). ``oracle``: ``"host:port"`` of
+    an oracle that serves alone, in place of ``zookeeper``, which is ``""`` then. ``root``: the znode under which the
+    installation lives. ``request_timeout_ms``: how long one request may take before another way is tried.
+    ``deadline_ms``: how long a call may wait for the oracle, failovers included; reading and writing cells has the
+    same limit once more, from the first failure on. ``transaction_bytes_max``: what one
     transaction may hold in this process's memory before it commits. ``outcome_cache_entries_max``: transactions whose
     commit timestamps are remembered, about 150 bytes each. ``heartbeat_interval_ms``: how often the oracle is told
     which transactions are still in use; well below its ``transaction_life_ms``. ``heal``: whether readers write missing
@@ -47,12 +49,15 @@ class ClientSettings:
     oracle_connections_max: int = 64
     store_connections_max: int = 16
     heal: bool = True
+    oracle: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("zookeeper", "thrift", "root"):
+        for name in ("zookeeper", "thrift", "root", "oracle"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidRequest(f"{name} is text, not {getattr(self, name)!r}")
-        for address in (*self.zookeeper.split(","), self.thrift):
+        if bool(self.oracle) == bool(self.zookeeper):
+            raise InvalidRequest("either zookeeper or oracle (of an oracle that is alone) says where the oracle is")
+        for address in (*(self.oracle or self.zookeeper).split(","), self.thrift):
             _check_address(address)
         try:
             ZnodePaths(self.root)

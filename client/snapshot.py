@@ -33,9 +33,14 @@ class Snapshot:
         """The same, by the name that it has in a transaction."""
         return self._handle.timestamp
 
+    @property
+    def start_timestamp(self) -> int:
+        """The id of the begin that gave it, by which the oracle knows that it is in use; 0 for a past moment."""
+        return self._handle.begun
+
     def is_open(self) -> bool:
-        """A snapshot has no end but that nobody holds it any more."""
-        return True
+        """A snapshot has no end but that nobody holds it any more. The oracle knows nothing of a past moment."""
+        return self._handle.begun > 0
 
     def give_up(self) -> None:
         """Learn from the oracle that it was not heard of for too long: versions that it reads may be vacuumed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from types import TracebackType
@@ -17,7 +18,7 @@ from client.ranges import key_range
 from client.reading import SnapshotReader, without_reserved
 from client.snapshot import check_choice, check_read
 from client.write_buffer import WriteBuffer, tombstones
-from commit_table import Aborted, Committed
+from commit_table import Aborted, Committed, Undecided
 from store import StoreError
 
 _log = logging.getLogger(__name__)
@@ -160,6 +161,7 @@ class Transaction:
         """
         self._require_active()
         if self._shared:
+            self._claim_end()
             ended = self._ended_by_others()
             if ended is not None:
                 return ended
@@ -191,10 +193,12 @@ class Transaction:
         bulk = all_rows(self._jobs())
         if isinstance(outcome, Committed):
             self._status = TransactionStatus.COMMITTED
-            committing.finish(self._services, self.start_timestamp, outcome.commit_timestamp, written, bulk)
+            committing.finish(
+                self._services, self.start_timestamp, outcome.commit_timestamp, written, bulk, shared=self._shared
+            )
             return outcome
         self._status = TransactionStatus.ABORTED
-        committing.mark_aborted(self._services, self.start_timestamp, written, bulk)
+        committing.mark_aborted(self._services, self.start_timestamp, written, bulk, shared=self._shared)
         return outcome
 
     def __enter__(self) -> Transaction:
@@ -224,20 +228,33 @@ class Transaction:
             unknown = ", ".join(sorted(family.decode(errors="replace") for family in wanted - families))
             raise InvalidRequest(f"table {table!r} has no family {unknown}; it has {sorted(families)}")
 
+    def _claim_end(self) -> None:
+        """Of the processes that share a transaction only one ends it: what the others wrote would not be judged."""
+        if not self._services.manifest.claim_end(self.start_timestamp, uuid.uuid4().hex):
+            outcome = self._services.commit_table.outcome(self.start_timestamp)
+            if isinstance(outcome, Undecided):
+                raise InvalidRequest(
+                    f"transaction {self.start_timestamp} is being ended by another process that shares it; if that "
+                    f"process has died, manager.abort({self.start_timestamp}) ends it"
+                )
+
     def _ended_by_others(self) -> Committed | None:
         """What another process made of a shared transaction before; ``None`` where it is still to be ended."""
         outcome = self._services.commit_table.outcome(self.start_timestamp)
         if isinstance(outcome, Aborted):
             self._status = TransactionStatus.ABORTED
             bulk = all_rows(self._jobs())
-            committing.mark_aborted(self._services, self.start_timestamp, WriteBuffer(0), bulk)
+            committing.mark_aborted(self._services, self.start_timestamp, WriteBuffer(0), bulk, shared=True)
             reason = "another process that shares it rolled it back, as a failed Spark write does"
             raise TransactionAborted(self.start_timestamp, reason)
         if not isinstance(outcome, Committed):
             return None
         self._status = TransactionStatus.COMMITTED
         if self._buffer:
-            raise InvalidRequest(committing.NOT_PART_OF_IT.format(self.start_timestamp))
+            raise InvalidRequest(
+                f"transaction {self.start_timestamp} was committed by another process that shares it: what was put "
+                "here is not part of it"
+            )
         return outcome
 
     def _jobs(self) -> dict[str, Job]:

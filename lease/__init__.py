@@ -1,11 +1,13 @@
 """Who may serve, and which timestamps are theirs: lease and epoch rules over any coordinator.
 
-``lease.zookeeper`` holds the coordinator on kazoo, ``lease.memory`` its twin; importing this package imports neither.
+``lease.zookeeper`` holds the coordinator on kazoo, ``lease.memory`` its twin, ``lease.solo`` an oracle that is alone;
+importing this package imports none of them.
 """
 
-from lease.candidate import Candidate, StandBy
+from lease.candidate import Candidate
 from lease.clocks import monotonic_ms, wall_ms
 from lease.coordinator import Check, Coordinator, Create, Node, Operation, SetData, ZnodePaths
+from lease.election import Contender, Holding, StandBy
 from lease.errors import (
     CoordinatorRefused,
     CoordinatorUnavailable,
@@ -23,11 +25,13 @@ from lease.tenure import Tenure
 __all__ = [
     "Candidate",
     "Check",
+    "Contender",
     "Coordinator",
     "CoordinatorRefused",
     "CoordinatorUnavailable",
     "Create",
     "EpochRecord",
+    "Holding",
     "InvalidLeaseSettings",
     "LeaseError",
     "LeaseRecord",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lease.coordinator import DEFAULT_ROOT, Applied, Coordinator, ZnodePaths, create_root
+from lease.election import StandBy
 from lease.errors import CoordinatorUnavailable, RecordInvalid, StillHeld
 from lease.membership import Membership
 from lease.records import LeaseRecord, Member, check_addresses, check_name
@@ -30,18 +31,6 @@ from lease.tenure import Tenure
 
 CLAIMS_MAX = 8
 """Ambiguous takeovers that are remembered; one forgotten too early costs a wait of one lease, nothing more."""
-
-
-@dataclass(frozen=True, slots=True)
-class StandBy:
-    """Not now: ``primary`` holds the lease (``None``: nobody, or not known); try again after ``wait_ms``.
-
-    ``problem`` says why nothing is known, when the coordinator did not answer.
-    """
-
-    primary: LeaseRecord | None
-    wait_ms: float
-    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,14 @@ from lease import LeaseError
 from lease.coordinator import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore, PoolSettings
-from tso.fleet import CannotHandOver, Seen, hand_over, look
+from tso.fleet import CannotHandOver, NotAlone, Seen, hand_over, look, require_alone
 from tso.process import OracleProcess, run_with_signals
 from tso.settings import InvalidSettings, Limits, ServeSettings, lease_settings, parse_listen
 from wire import StatusReply
 
 _LOG_FORMAT = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
 _STORE_UNAVAILABLE_AFTER_MS = 1_000
+_STORE_REQUEST_TIMEOUT_MS = 3_000
 """The store gives up soon: who repeats a write here has to look at the lease between two tries."""
 
 _zookeeper_option = click.option(
@@ -69,7 +70,10 @@ def _limits_help() -> str:
 @tso.command(context_settings={"show_default": True})
 @click.option("--name", default=_default_name, show_default="host and process id", envvar="PYTHIA_NAME",
               show_envvar=True, help="This process, unique in the installation.")  # fmt: skip
-@_zookeeper_option
+@click.option("--zookeeper", default="", metavar="HOST:PORT[,…]", envvar="PYTHIA_ZOOKEEPER", show_envvar=True,
+              help="ZooKeeper, where lease and members are kept.")  # fmt: skip
+@click.option("--alone", is_flag=True, envvar="PYTHIA_ALONE", show_envvar=True,
+              help="Serve without ZooKeeper and without failover, as the only process. Never start two.")  # fmt: skip
 @click.option("--thrift", required=True, metavar="HOST:PORT", envvar="PYTHIA_THRIFT", show_envvar=True,
               help="HBase's Thrift gateway (binary protocol, buffered transport).")  # fmt: skip
 @click.option("--listen", default="127.0.0.1:5480", metavar="HOST:PORT", envvar="PYTHIA_LISTEN", show_envvar=True,
@@ -85,7 +89,7 @@ def _limits_help() -> str:
               help=_limits_help())  # fmt: skip
 @click.option("--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]),
               envvar="PYTHIA_LOG_LEVEL", show_envvar=True, help="How much to log, to standard error.")  # fmt: skip
-def serve(thrift: str, zookeeper: str, log_level: str, **options: Any) -> None:
+def serve(thrift: str, zookeeper: str, alone: bool, log_level: str, **options: Any) -> None:
     """Run one oracle process: a standby, which becomes primary when there is none.
 
     Prints `serving on HOST:PORT as standby`, then a line at each change of role (`primary, epoch E`; `standby`).
@@ -94,25 +98,31 @@ def serve(thrift: str, zookeeper: str, log_level: str, **options: Any) -> None:
     logging.basicConfig(level=log_level.upper(), format=_LOG_FORMAT)
     logging.getLogger("kazoo").setLevel(logging.WARNING)
     with _explained():
+        if alone == bool(zookeeper):
+            raise InvalidSettings("give either --zookeeper or --alone")
         settings = _serve_settings(zookeeper, thrift, **options)
         pool = PoolSettings(
             connections_max=settings.limits.commit_writers + settings.limits.lookup_threads + 1,
+            request_timeout_ms=_STORE_REQUEST_TIMEOUT_MS,
             unavailable_after_ms=_STORE_UNAVAILABLE_AFTER_MS,
         )
         with (
             contextlib.closing(HBaseCellStore(thrift, pool)) as store,
-            contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator,
+            contextlib.nullcontext() if alone else contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator,
         ):
+            if coordinator is None:
+                require_alone(store, settings.root)
             code = asyncio.run(_serve(settings, coordinator, store))
     raise SystemExit(code)
 
 
-async def _serve(settings: ServeSettings, coordinator: ZooKeeperCoordinator, store: HBaseCellStore) -> int:
+async def _serve(settings: ServeSettings, coordinator: ZooKeeperCoordinator | None, store: HBaseCellStore) -> int:
     return await run_with_signals(OracleProcess(settings, coordinator, store, announce=_say))
 
 
 def _say(line: str) -> None:
-    click.echo(line)
+    with contextlib.suppress(BrokenPipeError):  # who read the lines may have gone; serving goes on
+        click.echo(line)
 
 
 def _serve_settings(
@@ -146,7 +156,7 @@ def _explained() -> Iterator[None]:
     """What an operator can put right is told in one line, without a traceback."""
     try:
         yield
-    except (InvalidSettings, LeaseError, CannotHandOver, OSError, ValueError) as error:
+    except (InvalidSettings, LeaseError, CannotHandOver, NotAlone, OSError, ValueError) as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass
 
+from commit_table import system_table
 from lease import Coordinator, Member, members
+from lease.solo import SoloRegistry
+from store import CellStore
 from tso.asking import NoAnswer, ask_status, ask_to_hand_over
 from wire import Role, StatusReply
 
@@ -15,6 +19,10 @@ _STATUS_TIMEOUT_MS_MAX = 2_000.0
 
 class CannotHandOver(Exception):
     """Nothing was handed over; the text says why, and what to do."""
+
+
+class NotAlone(Exception):
+    """Another oracle of the installation is serving."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,16 @@ def hand_over(coordinator: Coordinator, root: str, *, timeout_ms: float) -> Hand
         f"{primary.member.holder} released the lease, and nobody took it within {timeout_ms:.0f} ms: look at the logs "
         "of the standbys"
     )
+
+
+def require_alone(store: CellStore, root: str) -> None:
+    """Raise ``NotAlone`` where the process that served last without ZooKeeper still does. May raise ``LeaseError``."""
+    record = SoloRegistry(store, system_table(root, "epoch")).read()
+    if record is None:
+        return
+    with contextlib.suppress(NoAnswer):
+        if ask_status(record.address, _STATUS_TIMEOUT_MS_MAX).role is not Role.STANDBY:
+            raise NotAlone(f"another oracle of {root} serves at {record.address}: end it first")
 
 
 def _seen(member: Member, timeout_ms: float) -> Seen:

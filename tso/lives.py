@@ -12,6 +12,7 @@ every older transaction may live on and nothing is known of what they read, so t
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from collections.abc import Iterable
 from typing import NamedTuple
 
 _SAMPLES_PER_LIFE = 8
@@ -66,10 +67,10 @@ class Lives:
         self._beating.move_to_end(start_timestamp)
         return True
 
-    def has_room(self, transactions: int, now_ms: float) -> bool:
-        """Whether so many more may be remembered."""
+    def has_room(self, start_timestamps: Iterable[int], now_ms: float) -> bool:
+        """Whether these may be remembered; those that are count once."""
         self._forget(now_ms)
-        return len(self._beating) + transactions <= self._beating_max
+        return len(self._beating) + len(set(start_timestamps) - self._beating.keys()) <= self._beating_max
 
     def end(self, start_timestamp: int) -> None:
         """A transaction was decided: it reads no more."""

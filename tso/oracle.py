@@ -15,7 +15,7 @@ one epoch and remembers nothing of another. The rules (after "A Critique of Snap
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -105,6 +105,7 @@ class Oracle:
         self._undurable: dict[int, int] = {}
         self._starts_of: dict[int, tuple[int, ...]] = {}
         self._aborts: set[int] = set()
+        self._voided: set[int] = set()
         self._fenced_aborts: deque[tuple[int, int]] = deque()
 
     @property
@@ -156,9 +157,7 @@ class Oracle:
         starts, snapshots = request.start_timestamps.tolist(), request.snapshots.tolist()
         if max(starts) > self.range.last:
             return self._not_issued("start timestamp", max(starts))
-        if len(starts) > self._limits.heartbeat_transactions_max:
-            return Impossible(f"one request may name {self._limits.heartbeat_transactions_max} transactions")
-        if not self.lives.has_room(len(starts), now.monotonic_ms):
+        if not self.lives.has_room(starts, now.monotonic_ms):
             return Later(self._limits.retry_after_ms)
         alive = [self.lives.beat(*pair, now.monotonic_ms) for pair in zip(starts, snapshots, strict=True)]
         return HeartbeatReply(np.array(alive, "u1"))
@@ -184,6 +183,7 @@ class Oracle:
             # fence. A client that names a later one has read the commit table after that, and found the fence.
             start_timestamp, fenced_at = self._fenced_aborts.popleft()
             self._aborts.discard(start_timestamp)
+            self._voided.discard(start_timestamp)
             self.conflicts.raise_low_watermark(fenced_at)
 
     def recall(self, start_timestamps: Sequence[int]) -> Recalled | Impossible:
@@ -205,6 +205,26 @@ class Oracle:
     def persisted(self, number: int) -> None:
         """Learn that the commits of decision ``number`` are in the commit table."""
         self._watermark.persisted(number)
+
+    def void(self, start_timestamps: Iterable[int]) -> None:
+        """Learn that commits decided here do not count, since fences at infinity were there before them."""
+        for start_timestamp in start_timestamps:
+            self.conflicts.enter_refusal(start_timestamp, self.range.last)
+            self._aborts.add(start_timestamp)
+            self._voided.add(start_timestamp)
+        self.fenced(start_timestamps)
+
+    def told(self, request: CommitRequest, reply: CommitReply) -> CommitReply:
+        """A reply as it has to be given by now: some of its commits may have turned out not to count."""
+        if not self._voided:
+            return reply
+        void = np.isin(request.start_timestamps, list(self._voided)) & (reply.reasons == Reason.COMMITTED)
+        reasons = np.where(void, np.uint8(Reason.ABORTED), reply.reasons)
+        return CommitReply(np.where(void, 0, reply.commit_timestamps), reasons)
+
+    def still_committed(self, committed: Mapping[int, int]) -> dict[int, int]:
+        """The same for an answer to an abort or a question."""
+        return {start: time for start, time in committed.items() if start not in self._voided}
 
     def release(self) -> list[int]:
         """The decisions that may be told now, in the order in which they were made; each is given once."""
@@ -247,7 +267,7 @@ class Oracle:
                 if reason is Reason.COMMITTED:
                     new.append((start, decision))
             else:
-                reason = Reason.COMMITTED if decision > 0 else Reason.CONFLICT
+                reason = Reason.COMMITTED if decision > 0 else self._refusal_of(start)
             times.append(max(decision, 0))
             reasons.append(reason)
         self.counts.commits += len(new)
@@ -265,6 +285,9 @@ class Oracle:
         that took it for undecided would fence it while its commit is being written.
         """
         return self._undurable.get(start) or self.conflicts.decision_of(start)
+
+    def _refusal_of(self, start: int) -> Reason:
+        return Reason.ABORTED if start in self._aborts else Reason.CONFLICT
 
     def _judge(self, start: int, snapshot: int, write_set: list[int], now: Moment) -> Reason:
         if snapshot < self.conflicts.low_watermark:

@@ -1,5 +1,9 @@
 """Writing commits and aborts to the commit table, stubbornly but not beyond the lease.
 
+A commit of a transaction from an older epoch is read back before it counts. A deposed oracle that had been asked to
+abort it may have had its fence at infinity under way, and nothing dates that fence: it may have landed before the
+commit did. Once the commit stands it can land no more, since it is set only where none stands.
+
 Runs in writer threads. Invariant: a call returns only when everything handed to it is in the table; every other end is
 an exception, so that nothing can be called committed, or aborted, by oversight. The lease is checked before *each* try:
 a primary that has lost it must not write any more.
@@ -78,11 +82,19 @@ class Persister:
         """Make every `persist` end soon, one way or the other."""
         self._stopped.set()
 
-    def persist(self, decisions: Sequence[Decided]) -> None:
-        """Write the commits of some decisions. Blocks; raises ``NotPersisted``."""
+    def persist(self, decisions: Sequence[Decided]) -> frozenset[int]:
+        """Write the commits of some decisions; returns those which turn out to be aborted. Blocks.
+
+        Raises ``NotPersisted``.
+        """
         starts = [start for decided in decisions for start in decided.start_timestamps]
         times = [time for decided in decisions for time in decided.commit_timestamps]
         self._until_done(lambda: self._table.record(starts, times, self._tenure.epoch), f"{len(starts)} commits")
+        older = [start for start in starts if start < self._tenure.epoch]
+        if not older:
+            return frozenset()
+        found = self._until_done(lambda: self._table.outcomes(older), f"the question for {len(older)} commits")
+        return frozenset(start for start in older if not isinstance(found[start], Committed))
 
     def abort(self, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
         """Fence transactions at infinity, or learn that they did commit. Blocks; raises ``NotPersisted``."""

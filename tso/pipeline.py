@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from commit_table import Committed, Outcome
+from commit_table import Aborted, Committed, Outcome
 from tso.lookups import Lookups, outcome_reply
 from tso.oracle import Begun, Decided, Impossible, Later, Moment, Oracle, Recalled
 from tso.persist import Commits, HeldLease, NotPersisted, Persister
@@ -163,6 +163,7 @@ class Pipeline:
             self._state = _State.DRAINING
             self._refuse_arrived()
             self._note_idle()
+        if self._state is _State.DRAINING:
             try:
                 await asyncio.wait_for(self._idle.wait(), limit_ms / 1000)
             except TimeoutError:
@@ -303,7 +304,7 @@ class Pipeline:
             batch.append(self._unwritten.popleft())
         return batch
 
-    def _written(self, batch: list[Decided], future: asyncio.Future[None]) -> None:
+    def _written(self, batch: list[Decided], future: asyncio.Future[frozenset[int]]) -> None:
         """A write has ended. Only one that succeeded, with the lease still held *now*, makes its commits known."""
         self._writing -= 1
         error = None if future.cancelled() else future.exception()
@@ -311,6 +312,10 @@ class Pipeline:
             self._depose(str(error))
         if self.ended or not self._still_held():
             return
+        voided = future.result()
+        if voided:
+            log.warning("epoch %d: %d commits were aborted by an older epoch", self._tenure.epoch, len(voided))
+            self.oracle.void(voided)
         for decided in batch:
             self.oracle.persisted(decided.number)
         self._tell_released()
@@ -323,7 +328,8 @@ class Pipeline:
             arrival, decision = self._owed.pop(number)
             if isinstance(decision, Decided):
                 self._in_flight -= decision.reply.reasons.size
-                arrival.answer(decision.reply)
+                assert isinstance(arrival.message, CommitRequest)
+                arrival.answer(self.oracle.told(arrival.message, decision.reply))
             else:
                 self._look_up(arrival, decision)
         self._note_idle()
@@ -352,8 +358,9 @@ class Pipeline:
         assert isinstance(arrival.message, AbortRequest | OutcomeRequest)
         if isinstance(arrival.message, AbortRequest):
             self.oracle.fenced(recalled.unknown)
-        remembered = {start: Committed(time) for start, time in recalled.committed.items()}
-        arrival.answer(outcome_reply(arrival.message.start_timestamps.tolist(), {**remembered, **found}))
+        known: dict[int, Outcome] = dict.fromkeys(recalled.committed, Aborted())
+        known |= {start: Committed(time) for start, time in self.oracle.still_committed(recalled.committed).items()}
+        arrival.answer(outcome_reply(arrival.message.start_timestamps.tolist(), {**known, **found}))
 
     def _note_idle(self) -> None:
         if self._state is _State.DRAINING and not self._owed and not self._looking_up:

@@ -15,9 +15,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from commit_table import CommitTable, table_name
+from commit_table import CommitTable, system_table, table_name
 from commit_table.timestamps import compose
-from lease import Candidate, Coordinator, LeaseRecord, PrimaryFinder, Tenure, monotonic_ms, wall_ms
+from lease import (
+    Candidate,
+    Contender,
+    Coordinator,
+    Holding,
+    LeaseRecord,
+    PrimaryFinder,
+    monotonic_ms,
+    wall_ms,
+)
+from lease.solo import SoloCandidate, SoloRegistry
 from store import CellStore
 from tso.oracle import Moment
 from tso.pipeline import Pipeline
@@ -29,21 +39,27 @@ from wire import HandoverReply, NotPrimary
 log = logging.getLogger(__name__)
 
 Returned = TypeVar("Returned")
+FindPrimary = Callable[[], LeaseRecord | None]
 
 
 class OracleProcess:
-    """Everything of one process but its signals and its adapters. ``announce`` gets a line at each change of role."""
+    """Everything of one process but its signals and its adapters.
+
+    ``coordinator``: where the lease is kept; ``None``: this oracle is alone, and its epoch is kept in the store.
+    ``announce`` gets a line at each change of role.
+    """
 
     def __init__(
         self,
         settings: ServeSettings,
-        coordinator: Coordinator,
+        coordinator: Coordinator | None,
         store: CellStore,
         *,
         announce: Callable[[str], None],
     ) -> None:
         self._settings = settings
         self._coordinator = coordinator
+        self._store = store
         self._table = CommitTable(store, table_name(settings.root))
         self._announce = announce
         self._stop = asyncio.Event()
@@ -88,19 +104,28 @@ class OracleProcess:
     async def _hand_over(self, keeper: RoleKeeper, connection: Connection, request_id: int) -> None:
         """Finish what is under way, give the lease back, and only then say so: whoever asked can look who took it."""
         pipeline = self.server.pipeline
-        assert pipeline is not None
+        if pipeline is None:  # it ended between the request and this task
+            connection.send(self.server.not_primary, request_id)
+            return
         await pipeline.drain(self._settings.limits.drain_ms_max)
         loop, released = asyncio.get_running_loop(), asyncio.Event()
 
         def tell() -> None:
             loop.call_soon_threadsafe(released.set)
 
-        keeper.step_aside(tell)
+        keeper.step_aside(pipeline.oracle.epoch, tell)
         await released.wait()
         connection.send(HandoverReply(pipeline.oracle.epoch), request_id)
 
     def _keeper(self, advertised: str, front: _LoopFront) -> RoleKeeper:
-        settings, coordinator = self._settings, self._coordinator
+        front.advertised = advertised
+        contender, find_primary = (
+            self._alone(advertised) if self._coordinator is None else self._elected(self._coordinator, advertised)
+        )
+        return RoleKeeper(contender, self._settings.lease, front, warm_up=self._table.create, find_primary=find_primary)
+
+    def _elected(self, coordinator: Coordinator, advertised: str) -> tuple[Contender, FindPrimary]:
+        settings = self._settings
         candidate = Candidate(
             coordinator,
             settings.lease,
@@ -109,12 +134,27 @@ class OracleProcess:
             monotonic_ms=monotonic_ms,
             wall_ms=wall_ms,
             timestamp_of_ms=compose,
-            new_nonce=lambda: uuid.uuid4().hex,
+            new_nonce=_new_nonce,
             root=settings.root,
         )
-        front.advertised = advertised
         finder = PrimaryFinder(coordinator, settings.root, timeout_ms=settings.lease.request_timeout_ms)
-        return RoleKeeper(candidate, settings.lease, front, warm_up=self._table.create, find_primary=finder.current)
+        return candidate, finder.current
+
+    def _alone(self, advertised: str) -> tuple[Contender, FindPrimary]:
+        registry = SoloRegistry(self._store, system_table(self._settings.root, "epoch"))
+        candidate = SoloCandidate(
+            registry,
+            self._settings.lease,
+            advertised,
+            wall_ms=wall_ms,
+            timestamp_of_ms=compose,
+            new_nonce=_new_nonce,
+        )
+        return candidate, lambda: None
+
+
+def _new_nonce() -> str:
+    return uuid.uuid4().hex
 
 
 async def run_with_signals(process: OracleProcess) -> int:
@@ -150,7 +190,7 @@ class _LoopFront:
             answer = NotPrimary(primary.addresses[0], primary.epoch)
         self._on_loop(lambda: setattr(self._server, "not_primary", answer))
 
-    def serve(self, tenure: Tenure, ended: Callable[[], None]) -> None:
+    def serve(self, tenure: Holding, ended: Callable[[], None]) -> None:
         """See ``Front``."""
         self._on_loop(lambda: self._serve(tenure, ended))
         self._announce(f"primary, epoch {tenure.epoch}")
@@ -168,7 +208,7 @@ class _LoopFront:
         self._loop.call_soon_threadsafe(pipeline.observe)
         return Progress(pipeline.oracle.range.last, pipeline.durable)
 
-    def _serve(self, tenure: Tenure, ended: Callable[[], None]) -> None:
+    def _serve(self, tenure: Holding, ended: Callable[[], None]) -> None:
         self._server.not_primary = NotPrimary()
         self._server.pipeline = Pipeline(
             tenure,

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from lease import Candidate, LeaseError, LeaseRecord, LeaseSettings, StandBy, Tenure
+from lease import Contender, Holding, LeaseError, LeaseRecord, LeaseSettings, StandBy
 from store import StoreError
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class Front(Protocol):
         """Tell clients where the primary is, as far as is known."""
         ...
 
-    def serve(self, tenure: Tenure, ended: Callable[[], None]) -> None:
+    def serve(self, tenure: Holding, ended: Callable[[], None]) -> None:
         """Start serving as primary; call ``ended`` if that ends by itself."""
         ...
 
@@ -53,7 +53,7 @@ class RoleKeeper:
 
     def __init__(
         self,
-        candidate: Candidate,
+        candidate: Contender,
         settings: LeaseSettings,
         front: Front,
         *,
@@ -67,6 +67,8 @@ class RoleKeeper:
         self._find_primary = find_primary
         self._stopping = threading.Event()
         self._tenure_ended = threading.Event()
+        self._handing_over = threading.Lock()
+        self._serving_epoch = 0
         self._released: Callable[[], None] | None = None
 
     def run(self) -> None:
@@ -79,13 +81,13 @@ class RoleKeeper:
                 self._candidate.wait(WARM_RETRY_MS)
                 continue
             answer = self._attempt()
-            if isinstance(answer, Tenure):
+            if isinstance(answer, StandBy):
+                self._front.stand_by(answer.primary)
+                self._candidate.wait(answer.wait_ms)
+            else:
                 self._hold(answer)
                 warm = False  # it may have ended because the store does not answer: look before trying again
                 self._stand_back()
-            else:
-                self._front.stand_by(answer.primary)
-                self._candidate.wait(answer.wait_ms)
 
     def stop(self) -> None:
         """From any thread: end serving, give the lease back, and return from `run`."""
@@ -93,14 +95,23 @@ class RoleKeeper:
         self._tenure_ended.set()
         self._candidate.wake()
 
-    def step_aside(self, released: Callable[[], None]) -> None:
-        """From any thread: end serving and give the lease back, call ``released``, and leave it to another."""
-        self._released = released
-        self._tenure_ended.set()
+    def step_aside(self, epoch: int, released: Callable[[], None]) -> None:
+        """From any thread: end serving in ``epoch`` and give the lease back, call ``released``, leave it to another.
+
+        Where that epoch has ended already, ``released`` is called at once.
+        """
+        with self._handing_over:
+            if epoch == self._serving_epoch:
+                self._released = released
+                self._tenure_ended.set()
+                return
+        released()
 
     def _stand_back(self) -> None:
         """After a hand-over, let somebody else be faster; if nobody is, this process is a candidate again."""
-        released, self._released = self._released, None
+        with self._handing_over:
+            self._serving_epoch = 0
+            released, self._released = self._released, None
         if released is not None:
             released()
             self._stopping.wait(self._settings.renewal_interval_ms / 1000)
@@ -118,7 +129,7 @@ class RoleKeeper:
             return False
         return True
 
-    def _attempt(self) -> Tenure | StandBy:
+    def _attempt(self) -> Holding | StandBy:
         try:
             answer = self._candidate.attempt()
         except LeaseError as error:
@@ -128,23 +139,26 @@ class RoleKeeper:
             log.warning("the coordinator does not answer: %s", answer.problem)
         return answer
 
-    def _hold(self, tenure: Tenure) -> None:
+    def _hold(self, tenure: Holding) -> None:
         ended = threading.Event()
         self._tenure_ended = ended
         if self._stopping.is_set():
             ended.set()
         log.info("epoch %d: primary, timestamps up to %d", tenure.epoch, tenure.ceiling)
         try:
+            self._serving_epoch = tenure.epoch
             self._front.serve(tenure, ended.set)
             self._candidate.join("primary")
             self._renew_until(ended, tenure)
         finally:
-            self._front.stop_serving()
-            tenure.release()
+            try:
+                self._front.stop_serving()
+            finally:
+                tenure.release()
         log.info("epoch %d: no longer primary", tenure.epoch)
         self._candidate.join("standby")
 
-    def _renew_until(self, ended: threading.Event, tenure: Tenure) -> None:
+    def _renew_until(self, ended: threading.Event, tenure: Holding) -> None:
         while not ended.wait(self._settings.renewal_interval_ms / 1000):
             progress = self._front.progress()
             if not tenure.renew(reached=progress.reached, durable=progress.durable):

@@ -60,6 +60,7 @@ class Server:
         """What a primary does when it is asked to hand over; it answers the request."""
         self.connections: set[Connection] = set()
         self.receive_bytes = 0
+        self._closing = False
         self._holder = holder
         self._listener: asyncio.Server | None = None
         self._sweep: asyncio.TimerHandle | None = None
@@ -77,6 +78,7 @@ class Server:
 
     async def close(self) -> None:
         """Close the door and every connection, after what was answered has been sent, or `linger_ms_max`."""
+        self._closing = True
         if self._sweep is not None:
             self._sweep.cancel()
         if self._listener is not None:
@@ -96,6 +98,11 @@ class Server:
             self.hand_over(connection, request_id)
         else:
             self.pipeline.submit(Arrival(connection, request_id, request))
+
+    @property
+    def closing(self) -> bool:
+        """Whether the door is shut: who was let in a moment ago is sent away, and not waited for."""
+        return self._closing
 
     def make_room(self, now_s: float) -> bool:
         """Whether the newest connection may stay; if need be, the longest idle one is closed for it."""
@@ -176,7 +183,8 @@ class Connection(asyncio.Protocol):
         self._transport = transport
         others = len(self._server.connections)
         self._server.connections.add(self)
-        if others >= 2 * self._limits.connections_max:  # even those that are being told so are too many
+        # Even those that are being told that there are too many are too many; and nobody comes in after the end.
+        if self._server.closing or others >= 2 * self._limits.connections_max:
             self._abort()
         elif not self._server.make_room(self._loop.time()):
             log.warning("turned a connection away: %d are open", others)

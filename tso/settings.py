@@ -72,8 +72,9 @@ class Limits:
     """The share of the conflict map that one commit's write set may fill; a larger one is refused as TOO_LARGE."""
     remembered_aborts_max: int = 100_000
     """Aborted transactions kept so that a late commit of theirs is refused."""
-    transaction_life_ms: int = 300_000
-    """How long a transaction lives without a heartbeat (clients send them by themselves); then it is given up."""
+    transaction_life_ms: int = 3_600_000
+    """How long a transaction lives without a heartbeat; then it is given up. Clients send them by themselves, but a
+    Spark job with a transaction of its own only while its tasks write: it may shuffle for so long before."""
     heartbeat_transactions_max: int = 100_000
     """Transactions that live by heartbeats; more are told `Overloaded`."""
     transactions_in_flight_max: int = 65_536
@@ -82,8 +83,9 @@ class Limits:
     """Commits in one write to the commit table."""
     commit_writers: int = 2
     """Writes to the commit table under way at once."""
-    persist_retry_ms_max: int = 10_000
-    """How long a failing write is repeated, while the lease is held, before the primary gives up its lease."""
+    persist_retry_ms_max: int = 3_000
+    """How long a failing write is repeated, while the lease is held, before the primary gives up its lease: a standby
+    may have a way to HBase where this one has none, and what was under way is not lost by it."""
     lookup_threads: int = 2
     """Threads that ask and fence the commit table for aborts and outcomes."""
     lookup_ids_max: int = 1_000

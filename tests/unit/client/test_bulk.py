@@ -8,6 +8,7 @@ import pytest
 
 from client import (
     Aborted,
+    CommitStep,
     Committed,
     Conflict,
     InvalidRequest,
@@ -205,9 +206,35 @@ def test_a_shared_transaction_that_cannot_be_settled_stays_unmarked(
         late.commit()
     assert shadow(manager, b"a") is None
     installation.find_primary = find_primary
-    transaction.commit()
-    assert isinstance(late.rollback(), Committed)
-    assert rows_seen(manager) == [b"a"]
+    with pytest.raises(InvalidRequest, match="being ended by another process"):
+        transaction.commit()
+    assert late.rollback() == Aborted()
+    assert rows_seen(manager) == []
+
+
+def test_of_two_that_end_a_shared_transaction_at_once_only_one_may_write_into_it(
+    installation: Installation, manager: TransactionManager
+) -> None:
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    other = installation.manager().resume(handle)
+    other.put("t", b"a", {A: b"other"})
+    transaction.put("t", b"b", {A: b"1"})
+    steps: list[CommitStep] = []
+
+    def end_too(step: CommitStep, start_timestamp: int) -> None:
+        steps.append(step)
+        if step is CommitStep.WRITTEN:
+            with pytest.raises(InvalidRequest, match="being ended by another process"):
+                other.commit()
+
+    observed = installation.manager(observe=end_too).resume(handle)
+    observed.put("t", b"c", {A: b"1"})
+    observed.commit()
+    assert CommitStep.WRITTEN in steps
+    with pytest.raises(InvalidRequest, match="not part of it"):
+        transaction.commit()
+    assert rows_seen(manager) == [b"c"]
 
 
 def test_a_shared_transaction_that_is_rolled_back_can_be_committed_by_nobody(

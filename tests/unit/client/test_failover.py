@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from client import (
+    Aborted,
     Committed,
     Conflict,
     InvalidRequest,
@@ -196,6 +197,29 @@ def test_what_did_commit_before_the_failover_is_told_so_though_the_answer_was_lo
     assert get(manager, b"r") == b"1"
 
 
+def test_a_late_abort_of_the_old_primary_is_found_before_the_commit_is_acknowledged(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = installation.manager()
+    transaction = open_with(manager, b"r", b"1")
+    start = transaction.start_timestamp
+    fail_over(installation)
+    table, put_cells = table_name(SETTINGS.root), installation.store.put
+
+    def late_abort_before_the_commit(name: str, puts: Sequence[RowPut], timestamp: int) -> None:
+        if name == table:
+            CommitTable(installation.store, table).abort(start)  # a fence at infinity, asked for long ago
+        put_cells(name, puts, timestamp)
+
+    monkeypatch.setattr(installation.store, "put", late_abort_before_the_commit)
+    with pytest.raises(TransactionAborted):
+        transaction.commit()
+    monkeypatch.undo()
+    assert manager.outcome(start) == Aborted()
+    assert get(installation.manager(), b"r") is None
+    put(manager, b"r", b"2")
+
+
 def test_somebody_elses_abort_is_found_across_a_failover(installation: Installation) -> None:
     manager = installation.manager()
     transaction = open_with(manager, b"r", b"1")
@@ -334,6 +358,30 @@ def test_one_that_learns_of_its_end_by_a_heartbeat_says_so_at_its_next_use(short
     manager.heartbeats.beat()
     with pytest.raises(TransactionExpired):
         transaction.get("t", b"r")
+
+
+def test_somebody_who_worked_for_a_transaction_and_left_does_not_silence_it(installation: Installation) -> None:
+    manager = installation.manager()
+    asked: list[dict[int, int]] = []
+    manager.heartbeats._oracle.heartbeat = lambda snapshots: asked.append(dict(snapshots)) or {}  # type: ignore[method-assign, func-returns-value]
+    transaction = manager.transaction()
+    manager.resume(transaction.handle()).get("t", b"r")
+    gc.collect()
+    manager.heartbeats.beat()
+    manager.heartbeats.beat()
+    assert asked == [{transaction.start_timestamp: transaction.snapshot_timestamp}]
+
+
+def test_a_task_speaks_for_the_transaction_that_it_writes_into(installation: Installation) -> None:
+    manager = installation.manager()
+    handle = manager.transaction().handle()
+    gc.collect()
+    asked: list[dict[int, int]] = []
+    manager.heartbeats._oracle.heartbeat = lambda snapshots: asked.append(dict(snapshots)) or {}  # type: ignore[method-assign, func-returns-value]
+    writer = manager.attempt_writer(handle, "t", manager.open_job(handle), partition=0, attempt=0)
+    manager.heartbeats.beat()
+    manager.heartbeats.beat()
+    assert asked == [{writer.start_timestamp: writer.snapshot_timestamp}]
 
 
 def test_nobody_speaks_for_what_is_no_longer_held_or_has_ended(installation: Installation) -> None:

@@ -50,13 +50,14 @@ def test_nothing_is_known_of_the_horizon_in_the_first_life_of_an_epoch() -> None
 def test_there_is_a_limit_to_what_is_remembered_until_lives_end() -> None:
     lives = Lives(LIFE_MS, beating_max=2)
     lives.sample(last_timestamp=100, snapshot=100, now_ms=0)
-    assert lives.has_room(2, 0)
+    assert lives.has_room([1, 2], 0)
     assert lives.beat(1, 1, 0)
     assert lives.beat(2, 1, 0)
-    assert not lives.has_room(1, LIFE_MS - 1)
+    assert not lives.has_room([3], LIFE_MS - 1)
+    assert lives.has_room([1, 2], LIFE_MS - 1), "those are remembered already"
     lives.end(1)
-    assert lives.has_room(1, LIFE_MS - 1)
-    assert lives.has_room(2, LIFE_MS)
+    assert lives.has_room([3], LIFE_MS - 1)
+    assert lives.has_room([3, 4], LIFE_MS)
 
 
 class LivesMachine(RuleBasedStateMachine):

@@ -317,7 +317,7 @@ class TestLives:
         first, second = begin(oracle).first_start_timestamp, begin(oracle).first_start_timestamp
         assert isinstance(oracle.heartbeat(HeartbeatRequest([first], [1]), NOW), HeartbeatReply)  # type: ignore[arg-type]
         assert isinstance(oracle.heartbeat(HeartbeatRequest([second], [1]), NOW), Later)  # type: ignore[arg-type]
-        assert isinstance(oracle.heartbeat(HeartbeatRequest([first, second], [1, 1]), NOW), Impossible)  # type: ignore[arg-type]
+        assert isinstance(oracle.heartbeat(HeartbeatRequest([first], [1]), NOW), HeartbeatReply), "again"  # type: ignore[arg-type]
         assert isinstance(oracle.heartbeat(HeartbeatRequest([10**8], [1]), NOW), Impossible)  # type: ignore[arg-type]
 
 

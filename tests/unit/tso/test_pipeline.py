@@ -284,6 +284,22 @@ def test_draining_finishes_what_is_under_way_and_takes_nothing_new(run: RunPipel
     run(scenario)
 
 
+def test_a_second_drain_waits_as_the_first_one_does(run: RunPipeline) -> None:
+    async def scenario(rig: Rig) -> None:
+        begun = await rig.begin()
+        gate = rig.table.hold(begun.first_start_timestamp)
+        commit = rig.commit(begun, 1)
+        await rig.until(lambda: len(rig.table.writes) == 1)
+        drains = [asyncio.create_task(rig.pipeline.drain(20_000)) for _ in range(2)]
+        await rig.settle()
+        gate.set()
+        assert rig.reason_of(await rig.answer(commit)) is Reason.COMMITTED
+        await asyncio.gather(*drains)
+        assert not rig.requester.dropped
+
+    run(scenario)
+
+
 def test_a_drain_has_a_limit(run: RunPipeline) -> None:
     async def scenario(rig: Rig) -> None:
         begun = await rig.begin()

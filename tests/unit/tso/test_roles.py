@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import cast
 
 import pytest
 
-from lease import Candidate, LeaseRecord, LeaseSettings, RecordInvalid, StandBy, Tenure
+from lease import Holding, LeaseRecord, LeaseSettings, RecordInvalid, StandBy, Tenure
 from tso.roles import Progress, RoleKeeper
 
 SETTINGS = LeaseSettings(lease_ms=100)
@@ -73,7 +72,7 @@ class FakeFront:
     def stand_by(self, primary: LeaseRecord | None) -> None:
         self.story.append(f"stand by, primary {None if primary is None else primary.holder}")
 
-    def serve(self, tenure: Tenure, ended: Callable[[], None]) -> None:
+    def serve(self, tenure: Holding, ended: Callable[[], None]) -> None:
         self.story.append(f"serve {tenure.epoch}")
         self.when_serving()
         if self.breaks:
@@ -91,9 +90,7 @@ class FakeFront:
 def tell(story: list[str], front: FakeFront, *answers: Tenure | StandBy | Exception) -> list[str]:
     """Run a keeper until its candidate has no more answers; returns the story."""
     candidate = FakeCandidate(story, *answers)
-    keeper = RoleKeeper(
-        cast(Candidate, candidate), SETTINGS, front, warm_up=lambda: story.append("warm up"), find_primary=lambda: None
-    )
+    keeper = RoleKeeper(candidate, SETTINGS, front, warm_up=lambda: story.append("warm up"), find_primary=lambda: None)
     candidate.when_done = keeper.stop
     thread = threading.Thread(target=keeper.run)
     thread.start()
@@ -122,15 +119,37 @@ def test_a_keeper_that_steps_aside_tells_it_once_the_lease_is_free_and_leaves_it
     story: list[str] = []
     front = FakeFront(story)
     candidate = FakeCandidate(story, FakeTenure(story, renewals=10**6))
-    keeper = RoleKeeper(cast(Candidate, candidate), SETTINGS, front, warm_up=lambda: None, find_primary=lambda: None)
+    keeper = RoleKeeper(candidate, SETTINGS, front, warm_up=lambda: None, find_primary=lambda: None)
     candidate.when_done = keeper.stop
-    front.when_serving = lambda: keeper.step_aside(lambda: story.append("told"))
+    front.when_serving = lambda: keeper.step_aside(1000, lambda: story.append("told"))
     thread = threading.Thread(target=keeper.run)
     thread.start()
     thread.join(WAIT_S)
     assert not thread.is_alive()
     assert story.index("stop serving") < story.index("release") < story.index("told")
     assert story.count("told") == 1
+
+
+def test_stepping_aside_from_an_epoch_that_has_ended_is_told_at_once() -> None:
+    keeper = RoleKeeper(FakeCandidate([]), SETTINGS, FakeFront([]), warm_up=lambda: None, find_primary=lambda: None)
+    told: list[str] = []
+    keeper.step_aside(1000, lambda: told.append("told"))
+    assert told == ["told"]
+
+
+def test_the_lease_is_given_back_although_the_front_breaks_as_it_stops() -> None:
+    story: list[str] = []
+    front = FakeFront(story, ends_at_once=True)
+
+    def break_down() -> None:
+        raise ZeroDivisionError
+
+    front.stop_serving = break_down  # type: ignore[method-assign]
+    candidate = FakeCandidate(story, FakeTenure(story, renewals=1))
+    keeper = RoleKeeper(candidate, SETTINGS, front, warm_up=lambda: None, find_primary=lambda: None)
+    with pytest.raises(ZeroDivisionError):
+        keeper.run()
+    assert story[-1] == "release"
 
 
 def test_a_pipeline_that_stops_by_itself_gives_the_lease_back_and_the_store_is_looked_at_again() -> None:
@@ -145,7 +164,7 @@ def test_a_front_that_cannot_serve_gives_the_lease_back_and_ends_the_thread() ->
     story: list[str] = []
     candidate = FakeCandidate(story, FakeTenure(story, renewals=0))
     keeper = RoleKeeper(
-        cast(Candidate, candidate),
+        candidate,
         SETTINGS,
         FakeFront(story, breaks=True),
         warm_up=lambda: None,
@@ -166,7 +185,7 @@ def test_a_standby_tells_who_is_primary_and_waits_as_long_as_the_rules_say() -> 
 def test_a_keeper_that_was_stopped_before_it_ran_serves_not_at_all() -> None:
     story: list[str] = []
     keeper = RoleKeeper(
-        cast(Candidate, FakeCandidate(story)),
+        FakeCandidate(story),
         SETTINGS,
         FakeFront(story),
         warm_up=lambda: None,

@@ -1,0 +1,71 @@
+"""Where the primary is, as ZooKeeper tells it, and who notices that it has moved."""
+
+from __future__ import annotations
+
+import pytest
+
+from client import ClientSettings, InvalidRequest
+from client.primary import ZooKeeperDirectory
+from lease import EpochRecord, LeaseRecord, SetData, ZnodePaths
+from lease.coordinator import Create, create_root
+from lease.memory import MemoryCoordinator, MemoryTree
+
+PATHS = ZnodePaths("/pythia")
+
+
+def record(address: str, *, released: bool = False) -> bytes:
+    return LeaseRecord("holder", "nonce", (address,), 5, released, 2_000).encode()
+
+
+@pytest.fixture
+def coordinator() -> MemoryCoordinator:
+    coordinator = MemoryCoordinator(MemoryTree())
+    create_root(coordinator, PATHS, 1)
+    coordinator.commit([Create(PATHS.lease, record("a:1"))], timeout_ms=1)
+    return coordinator
+
+
+@pytest.fixture
+def directory(coordinator: MemoryCoordinator) -> ZooKeeperDirectory:
+    directory = ZooKeeperDirectory(ClientSettings(zookeeper="127.0.0.1:1", thrift="127.0.0.1:1"))
+    directory._coordinator = coordinator  # type: ignore[assignment]
+    assert directory.primary(1_000) == "a:1"
+    return directory
+
+
+def test_all_who_wait_learn_that_the_primary_has_moved(
+    directory: ZooKeeperDirectory, coordinator: MemoryCoordinator
+) -> None:
+    assert [directory.has_moved("a:1", 1_000) for _ in range(3)] == [False] * 3
+    coordinator.commit([SetData(PATHS.lease, record("b:1"), None)], timeout_ms=1)
+    assert [directory.has_moved("a:1", 1_000) for _ in range(3)] == [True] * 3
+    assert not directory.has_moved("b:1", 1_000)
+
+
+def test_a_renewal_and_a_release_are_no_move(directory: ZooKeeperDirectory, coordinator: MemoryCoordinator) -> None:
+    coordinator.commit([SetData(PATHS.lease, record("a:1"), None)], timeout_ms=1)
+    assert not directory.has_moved("a:1", 1_000)
+    coordinator.commit([SetData(PATHS.lease, record("a:1", released=True), None)], timeout_ms=1)
+    assert not directory.has_moved("a:1", 1_000)
+
+
+def test_what_cannot_be_found_out_is_no_move_and_is_looked_at_again(
+    directory: ZooKeeperDirectory, coordinator: MemoryCoordinator
+) -> None:
+    coordinator.commit([SetData(PATHS.lease, record("b:1"), None)], timeout_ms=1)
+    coordinator.unreachable = True
+    assert not directory.has_moved("a:1", 1_000)
+    coordinator.unreachable = False
+    assert directory.has_moved("a:1", 1_000)
+
+
+def test_the_epochs_record_says_what_is_settled(directory: ZooKeeperDirectory, coordinator: MemoryCoordinator) -> None:
+    assert directory.settled(1_000) is None
+    coordinator.commit([Create(PATHS.epoch, EpochRecord(5, 90, 70).encode())], timeout_ms=1)
+    assert directory.settled(1_000) == (70, 5)
+
+
+@pytest.mark.parametrize(("zookeeper", "oracle"), [("", ""), ("h:1", "h:2")])
+def test_one_of_zookeeper_and_oracle_is_named(zookeeper: str, oracle: str) -> None:
+    with pytest.raises(InvalidRequest, match="either zookeeper or oracle"):
+        ClientSettings(zookeeper, "h:3", oracle=oracle)
