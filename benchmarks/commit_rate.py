@@ -26,20 +26,22 @@ TABLE = "benchmark_commit_rate"
 THREADS = (1, 4, 16)
 
 
+def begin_and_commit(manager: TransactionManager) -> None:
+    """One transaction with a write set of two cells that no other has; nothing is written to a table."""
+    begun = manager.oracle.begin()
+    cells = (2 * begun.first_start_timestamp, 2 * begun.first_start_timestamp + 1)
+    decision = manager.oracle.commit(
+        begun.first_start_timestamp, begun.snapshot, cells, lambda: None, Deadline(manager.settings.deadline_ms)
+    )
+    assert decision.commit_timestamp, "no two transactions share a cell here"
+
+
 def measure(manager: TransactionManager, *, rounds: int, seconds: float, progress: Callable[[str], None]) -> list[Case]:
     """One case for each number of threads."""
     if TABLE not in manager.store.table_names():
         manager.create_table(TABLE, ["f"])
     numbers = itertools.count()
     value = os.urandom(16)
-
-    def transaction() -> None:
-        begun = manager.oracle.begin()
-        cells = (2 * begun.first_start_timestamp, 2 * begun.first_start_timestamp + 1)
-        decision = manager.oracle.commit(
-            begun.first_start_timestamp, begun.snapshot, cells, lambda: None, Deadline(manager.settings.deadline_ms)
-        )
-        assert decision.commit_timestamp, "no two transactions share a cell here"
 
     def put() -> None:
         number = next(numbers)
@@ -48,7 +50,7 @@ def measure(manager: TransactionManager, *, rounds: int, seconds: float, progres
     def beside_puts(threads: int) -> Case:
         return alternate(
             f"begin + commit beside a plain put, {threads} thread(s)",
-            partial(calls_per_second, transaction, threads=threads, seconds=seconds),
+            partial(calls_per_second, partial(begin_and_commit, manager), threads=threads, seconds=seconds),
             partial(calls_per_second, put, threads=threads, seconds=seconds),
             rounds=rounds,
             progress=progress,

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from client import ClientSettings, Committed, Conflict, NoPrimary, Transaction, TransactionManager
+from commit_table import system_table
+from store.hbase import HBaseCellStore
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Installation
@@ -156,3 +158,34 @@ def test_a_handover_needs_a_standby_and_says_so(installation: Installation, mana
     assert "no standby answers" in alone.stderr
     with manager.transaction() as transaction:
         transaction.put(TABLE, b"r", {COLUMN: b"1"})
+
+
+def test_an_oracle_alone_serves_without_zookeeper_and_tolerates_no_second(installation: Installation) -> None:
+    thrift, root = installation.services.thrift, installation.root
+    command = [sys.executable, "-m", "tso", "serve", "--alone", "--root", root, "--thrift", thrift]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHIA_ZOOKEEPER"}
+    serve = [*command, "--listen", "127.0.0.1:0"]
+    for _ in range(2):  # the second start finds a record, and nobody at its address
+        with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, env=environment) as process:
+            try:
+                assert process.stdout is not None
+                address = process.stdout.readline().split()[2]
+                assert "primary" in process.stdout.readline()
+                refused = subprocess.run(
+                    serve, capture_output=True, text=True, check=False, env=environment, timeout=WAIT_SECONDS_MAX
+                )
+                assert refused.returncode == 1
+                assert f"serves at {address}" in refused.stderr
+                with TransactionManager.connect(ClientSettings("", thrift, root, oracle=address)) as manager:
+                    transaction = manager.transaction()
+                    transaction.handle()  # so that its end is recorded though it writes nothing
+                    committed = transaction.commit()
+                    assert manager.outcome(transaction.start_timestamp) == committed
+            finally:
+                process.terminate()
+                assert process.wait(WAIT_SECONDS_MAX) == 0
+    store = HBaseCellStore(thrift)
+    for purpose in ("epoch", "manifest", "catalog"):
+        if system_table(root, purpose) in store.table_names():
+            store.drop_table(system_table(root, purpose))
+    store.close()
