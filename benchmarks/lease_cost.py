@@ -27,7 +27,7 @@ THREADS = (1, 16)
 LEASE_MS = 10_000
 """A busy machine must not lose the lease in the middle: what is measured is its upkeep."""
 STOPS_SECONDS_MAX = 30
-LIMITS = {"store_connections_max": max(THREADS), "request_timeout_ms": 30_000}
+REQUEST_TIMEOUT_MS = 30_000
 
 
 @contextlib.contextmanager
@@ -56,7 +56,13 @@ def two_installations(zookeeper: str, thrift: str) -> Iterator[tuple[Transaction
             stack.enter_context(oracle("--name", name, "--root", f"{root}/leased", "--zookeeper", zookeeper, *shared))
         address = stack.enter_context(oracle("--alone", "--root", f"{root}/alone", *shared))
         managers = [
-            stack.enter_context(TransactionManager.connect(dataclasses.replace(settings, **LIMITS)))
+            stack.enter_context(
+                TransactionManager.connect(
+                    dataclasses.replace(
+                        settings, store_connections_max=max(THREADS), request_timeout_ms=REQUEST_TIMEOUT_MS
+                    )
+                )
+            )
             for settings in (
                 ClientSettings(zookeeper, thrift, f"{root}/leased"),
                 ClientSettings("", thrift, f"{root}/alone", oracle=address),
