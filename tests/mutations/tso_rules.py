@@ -87,8 +87,8 @@ TSO_RULES = [
     Mutation(
         "the lease is not checked after the write",
         "tso/pipeline.py",
-        "        if self.ended or not self._still_held():\n            return\n        for decided in batch:",
-        "        if self.ended:\n            return\n        for decided in batch:",
+        "        if self.ended or not self._still_held():\n            return\n        voided =",
+        "        if self.ended:\n            return\n        voided =",
         "unit/tso/test_pipeline_lease.py::test_a_lease_lost_during_the_write_stops_the_answer",
     ),
     Mutation(
@@ -108,8 +108,8 @@ TSO_RULES = [
     Mutation(
         "the lease is given back while the pipeline still serves",
         "tso/roles.py",
-        "            self._front.stop_serving()\n            tenure.release()\n",
-        "            tenure.release()\n            self._front.stop_serving()\n",
+        "                self._front.stop_serving()\n            finally:\n                tenure.release()\n",
+        "                tenure.release()\n            finally:\n                self._front.stop_serving()\n",
         "unit/tso/test_roles.py::test_serving_ends_before_the_lease_is_released_when_it_is_lost",
     ),
     Mutation(
