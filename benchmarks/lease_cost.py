@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 import uuid
@@ -34,7 +35,8 @@ REQUEST_TIMEOUT_MS = 30_000
 def oracle(*options: str) -> Iterator[str]:
     """An oracle process on a free port, primary or standby; its address."""
     command = [sys.executable, "-m", "tso", "serve", "--listen", "127.0.0.1:0", "--log-level", "error", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHIA_")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline().split()

@@ -32,6 +32,11 @@ def default_directory() -> Path:
     help="Write flights and summaries in two transactions: the reader must catch that, or the demo fails.",
 )
 @click.option(
+    "--kill-primary",
+    is_flag=True,
+    help="Kill the primary oracle (SIGKILL) in the middle of some months: nothing may be aborted by that.",
+)
+@click.option(
     "--directory",
     type=click.Path(file_okay=False, path_type=Path),
     default=default_directory,
@@ -42,11 +47,19 @@ def default_directory() -> Path:
 @click.option("--thrift", metavar="HOST:PORT", help="Use this HBase Thrift gateway; goes with --zookeeper.")
 @click.option("--keep", is_flag=True, help="Leave everything running at the end, and say how to end it.")
 def demo(
-    months: int, split_transactions: bool, directory: Path, zookeeper: str | None, thrift: str | None, keep: bool
+    months: int,
+    split_transactions: bool,
+    kill_primary: bool,
+    directory: Path,
+    zookeeper: str | None,
+    thrift: str | None,
+    keep: bool,
 ) -> None:
     """Load a year of real flights with Spark in transactions, watched by a reader."""
     if (zookeeper is None) != (thrift is None):
         raise click.UsageError("--zookeeper and --thrift go together: give both, or neither for a cluster of its own")
+    if split_transactions and kill_primary:
+        raise click.UsageError("--split-transactions shows a mistake, --kill-primary a failover: choose one of them")
     _check_packages()
     # Here, since these import what the check has just looked for.
     from client import PythiaError
@@ -55,7 +68,8 @@ def demo(
     from devcluster import DevClusterError
     from store import StoreError
 
-    plan = run.Plan(directory.expanduser().resolve(), months, split_transactions, zookeeper, thrift, keep)
+    place = directory.expanduser().resolve()
+    plan = run.Plan(place, months, split_transactions, kill_primary, zookeeper, thrift, keep)
     signal.signal(signal.SIGTERM, _terminated)
     try:
         run.run(plan)

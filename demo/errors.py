@@ -15,5 +15,9 @@ class ProcessFailed(DemoError):
     """A process that the demo started ended, or did not do its part within its limit."""
 
 
+class Overdue(DemoError):
+    """Something that had to come did not come within its limit."""
+
+
 class ComparisonFailed(DemoError):
     """Numbers differ that have to be equal: a promise was broken."""

@@ -13,12 +13,13 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from client import ClientSettings, Committed, Transaction, TransactionManager
+from client import ClientSettings, Conflict, Transaction, TransactionAborted, TransactionManager
 from client.spark import table_mapping
 from demo.children import commands, tell
 from demo.flights import is_late, read_flights
 from demo.summaries import BY_DAY, SUMMARIES, Measures, added, summarise
 from demo.tables import FLIGHTS, TableNames, frame_of_totals, put_frame, read_summary
+from demo.tally import COMMITTED, CONFLICT
 
 
 class LateWriter:
@@ -36,16 +37,14 @@ class LateWriter:
         attempts: list[int] = []
 
         def attempt(transaction: Transaction) -> None:
-            if attempts:
-                self._tell_end(month, attempts[-1])
             attempts.append(transaction.start_timestamp)
             before = self._write(transaction, late)
             tell({"event": "attempt", "month": month, "transaction": attempts[-1], "flights_before": before})
             if len(attempts) == 1:
                 month_committed()
+            _commit(transaction, month)
 
         self._manager.run(attempt)
-        self._tell_end(month, attempts[-1])
         tell({"event": "reported", "month": month, "flights": len(late)})
 
     def _write(self, transaction: Transaction, late: pd.DataFrame) -> int:
@@ -59,9 +58,15 @@ class LateWriter:
             put_frame(transaction, mapping, frame_of_totals(added(stored, new), summary))
         return flights_before
 
-    def _tell_end(self, month: int, transaction: int) -> None:
-        committed = isinstance(self._manager.outcome(transaction), Committed)
-        tell({"event": "ended", "month": month, "transaction": transaction, "committed": committed})
+
+def _commit(transaction: Transaction, month: int) -> None:
+    """Commit, and tell how it ended: ``manager.run`` would keep to itself why it has to run an attempt again."""
+    try:
+        transaction.commit()
+    except TransactionAborted as error:
+        tell({"event": "ended", "month": month, "end": CONFLICT if isinstance(error, Conflict) else error.reason})
+        raise
+    tell({"event": "ended", "month": month, "end": COMMITTED})
 
 
 def main(settings: str, prefix: str) -> None:

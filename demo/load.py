@@ -118,11 +118,17 @@ class Loader:
             transaction.commit()
         return sum(map(len, frames.values()))
 
-    def load_month(self, month: int, flights: pd.DataFrame, before_commit: Callable[[], None]) -> MonthLoaded:
-        """One month in one transaction: its flights, and every summary that they change."""
+    def load_month(
+        self, month: int, flights: pd.DataFrame, begun: Callable[[int], None], before_commit: Callable[[], None]
+    ) -> MonthLoaded:
+        """One month in one transaction: its flights, and every summary that they change.
+
+        ``begun`` gets the transaction's start timestamp.
+        """
         started = time.monotonic()
         with self._manager.transaction() as transaction:
             handle = transaction.handle()
+            begun(handle.start_timestamp)
             frame = self._data_frame(FLIGHTS, flights)
             self._write(frame, FLIGHTS, handle)
             self._update_summaries(frame, handle)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import calendar
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,13 +17,16 @@ import pandas as pd
 from pyspark.errors import PySparkException
 from rich.console import Console
 
-from client import TransactionManager
+from client import TransactionAborted, TransactionManager
 from demo import services
 from demo.children import Message, Talker
 from demo.display import Bar, Display
 from demo.errors import ComparisonFailed, DemoError
+from demo.failovers import Failovers, failing_over
 from demo.flights import LATE_CARRIER, LATE_DAY, is_late, read_flights
+from demo.kills import FailoverReport, Kill, aborted
 from demo.load import Loader, MonthLoaded, spark_session
+from demo.oracles import TO_BE_KILLED, UNDISTURBED, Oracles
 from demo.report import flights_tables, phases_table
 from demo.services import Installation
 from demo.summaries import SUMMARIES, Totals, counted, differences, shown, summarise
@@ -43,6 +46,7 @@ class Plan:
     directory: Path
     months: int
     split: bool = False
+    kill_primary: bool = False
     zookeeper: str | None = None
     thrift: str | None = None
     keep: bool = False
@@ -58,11 +62,12 @@ def run(plan: Plan) -> None:
         display = stack.enter_context(Display(Console()))
         display.line(f"logs are in {logs}")
         installation = stack.enter_context(_installation(plan, display))
-        _serve(plan, stack, display, installation, logs)
+        oracles = _serve(plan, stack, display, installation, logs)
         with display.phase("Spark"):
             spark = stack.enter_context(spark_session(logs / "spark.log"))
         manager = stack.enter_context(TransactionManager.connect(installation.settings))
-        demo = Demo(plan, display, installation, manager, Loader(spark, manager, installation.names), logs)
+        loader = Loader(spark, manager, installation.names)
+        demo = Demo(plan, display, installation, oracles, manager, loader, logs)
         try:
             demo.run_split() if plan.split else demo.run()
         except PySparkException as error:
@@ -85,12 +90,13 @@ def _installation(plan: Plan, display: Display) -> Iterator[Installation]:
         yield installation
 
 
-def _serve(plan: Plan, stack: ExitStack, display: Display, installation: Installation, logs: Path) -> None:
-    settings = installation.settings
+def _serve(plan: Plan, stack: ExitStack, display: Display, installation: Installation, logs: Path) -> Oracles:
+    options = TO_BE_KILLED if plan.kill_primary else UNDISTURBED
     with display.phase("a primary and a standby oracle"):
-        oracles = stack.enter_context(services.oracles(settings, logs, keep=plan.keep))
+        oracles = stack.enter_context(services.oracles(installation.settings, logs, options, keep=plan.keep))
     if plan.keep:
-        stack.callback(lambda: display.line(_kept(plan, installation, [oracle.pid for oracle in oracles])))
+        stack.callback(lambda: display.line(_kept(plan, installation, oracles.pids())))
+    return oracles
 
 
 def _kept(plan: Plan, installation: Installation, oracles: list[int]) -> str:
@@ -115,6 +121,7 @@ class Demo:
         plan: Plan,
         display: Display,
         installation: Installation,
+        oracles: Oracles,
         manager: TransactionManager,
         loader: Loader,
         logs: Path,
@@ -122,6 +129,7 @@ class Demo:
         self._plan = plan
         self._display = display
         self._installation = installation
+        self._oracles = oracles
         self._manager = manager
         self._loader = loader
         self._logs = logs
@@ -131,17 +139,19 @@ class Demo:
 
     def run(self) -> None:
         """Load, with a second writer; compare everything at the end."""
-        self._load_reference()
-        self._loader.create_tables(self._flights)
         with ExitStack() as stack:
+            failovers = stack.enter_context(self._failing_over()) if self._plan.kill_primary else None
+            self._load_reference()
+            self._loader.create_tables(self._flights)
             reader = stack.enter_context(self._reading())
             writer = stack.enter_context(self._talking("late_writer", self._late.take))
             with self._display.phase("flights and summaries, month by month") as phase:
                 phase.rows = len(self._flights)
-                self._load_months(writer)
+                self._load_months(writer, failovers)
+            failover_report = failovers.finish() if failovers else None
             summaries = self._compare()
             self._finish_reading(reader)
-        self._report(summaries)
+        self._report(summaries, failover_report)
 
     def run_split(self) -> None:
         """Load in the wrong way, until the reader has caught it."""
@@ -171,24 +181,58 @@ class Demo:
         with self._display.phase("airlines, airports, planes and weather, in one transaction") as phase:
             phase.rows = self._loader.load_reference()
 
-    def _load_months(self, writer: Talker) -> None:
+    def _failing_over(self) -> AbstractContextManager[Failovers]:
+        return failing_over(self._manager, self._oracles, self._installation.names, self._plan.months)
+
+    def _load_months(self, writer: Talker, failovers: Failovers | None) -> None:
         on_time = self._flights[~is_late(self._flights)]
         with self._display.bar("months", self._plan.months) as bar:
             for month, flights in self._months(on_time):
                 bar.set(f"{calendar.month_name[month]}: {len(flights):,} flights", month - 1, self._plan.months)
-                loaded = self._load_month(month, flights, writer)
+                if failovers:
+                    loaded, kill = self._load_month_failing_over(month, flights, writer, failovers)
+                else:
+                    loaded, kill = self._load_month(month, flights, writer), None
                 self._reader.refuse_differences()
                 self._late.refuse_missing_conflicts(month)
                 self._display.line(self._month_line(loaded))
+                if kill:
+                    self._display.line(f"    {kill}")
 
-    def _load_month(self, month: int, flights: pd.DataFrame, writer: Talker) -> MonthLoaded:
+    def _load_month_failing_over(
+        self, month: int, flights: pd.DataFrame, writer: Talker, failovers: Failovers
+    ) -> tuple[MonthLoaded, Kill | None]:
+        """Load a month of whose transaction the primary may be killed; a standby is there again at the end."""
+        failovers.before_month(month)
+        try:
+            loaded = self._load_month(
+                month,
+                flights,
+                writer,
+                begun=lambda start_timestamp: failovers.month_begun(month, start_timestamp),
+                written=failovers.before_commit,
+            )
+        except TransactionAborted as error:
+            raise aborted(f"the transaction of {calendar.month_name[month]}", error) from error
+        return loaded, failovers.month_loaded()
+
+    def _load_month(
+        self,
+        month: int,
+        flights: pd.DataFrame,
+        writer: Talker,
+        *,
+        begun: Callable[[int], None] = lambda _: None,
+        written: Callable[[], None] = lambda: None,
+    ) -> MonthLoaded:
         """Load a month while the late writer holds a transaction open over it, which then has to be run again."""
+
+        def before_commit() -> None:
+            written()
+            writer.wait_until(lambda: self._late.waits(month), "write its report", LATE_SECONDS_MAX)
+
         writer.send({"month": month})
-        loaded = self._loader.load_month(
-            month,
-            flights,
-            lambda: writer.wait_until(lambda: self._late.waits(month), "write its report", LATE_SECONDS_MAX),
-        )
+        loaded = self._loader.load_month(month, flights, begun, before_commit)
         writer.send({"committed": month})
         writer.wait_until(lambda: month in self._late.reported, "report the late flights", LATE_SECONDS_MAX)
         return loaded
@@ -248,7 +292,7 @@ class Demo:
         for month in range(1, self._plan.months + 1):
             yield month, flights[flights["month"] == month]
 
-    def _report(self, summaries: dict[str, Totals]) -> None:
+    def _report(self, summaries: dict[str, Totals], failovers: FailoverReport | None) -> None:
         snapshot = self._manager.snapshot()
         names = [self._loader.names_of(table, snapshot) for table in ("airlines", "airports")]
         for table in flights_tables(summaries, *names):
@@ -256,6 +300,9 @@ class Demo:
         self._display.show(phases_table(self._display.phases))
         for line in self._story():
             self._display.line(line)
+        if failovers:
+            for line in failovers.lines(self._plan.months, len(self._late.reported), self._late.conflicts()):
+                self._display.line(line)
 
     def _story(self) -> list[str]:
         late, months = self._late, self._plan.months

@@ -17,14 +17,11 @@ from kazoo.handlers.threading import KazooTimeoutError
 
 import devcluster
 from client import ClientSettings
-from demo.children import Process
 from demo.errors import DemoError
+from demo.oracles import OracleOptions, Oracles
 from demo.tables import TableNames
 from store.hbase import HBaseCellStore
 
-ORACLE_START_SECONDS_MAX: Final = 60.0
-LEASE_MS: Final = 10_000
-"""Longer than the pauses of a busy laptop: a failover would abort the month under way, and none is to be shown here."""
 CONNECT_SECONDS_MAX: Final = 10.0
 
 
@@ -93,27 +90,12 @@ def _connected(zookeeper: str, thrift: str) -> Iterator[tuple[HBaseCellStore, Ka
 
 
 @contextmanager
-def oracles(settings: ClientSettings, logs: Path, *, keep: bool) -> Iterator[list[Process]]:
+def oracles(settings: ClientSettings, logs: Path, options: OracleOptions, *, keep: bool) -> Iterator[Oracles]:
     """A primary and a standby. Raises ``ProcessFailed``."""
     with ExitStack() as stack:
-        started = []
-        for number, role in enumerate(("primary", "standby"), start=1):
-            oracle = Process(f"oracle {number}", _serve(settings, f"oracle-{number}"), logs / f"oracle-{number}.log")
-            stack.callback(oracle.stop)
-            oracle.wait_for_output("serving on " if role == "standby" else "primary", ORACLE_START_SECONDS_MAX)
-            started.append(oracle)
+        started = Oracles(settings, logs, options)
+        stack.callback(started.stop)
+        started.start_all()
         if keep:
             stack.pop_all()
         yield started
-
-
-def _serve(settings: ClientSettings, name: str) -> list[str]:
-    options = {
-        "--name": name,
-        "--zookeeper": settings.zookeeper,
-        "--thrift": settings.thrift,
-        "--root": settings.root,
-        "--listen": "127.0.0.1:0",
-        "--lease-ms": str(LEASE_MS),
-    }
-    return ["tso", "serve", *(word for option in options.items() for word in option)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from demo.errors import ComparisonFailed
 from demo.summaries import shown
@@ -64,13 +64,23 @@ class ReaderTally:
         return f"{self.full:,} full and {self.quick:,} quick checks, each in a new snapshot: {found}"
 
 
+COMMITTED: Final = "committed"
+CONFLICT: Final = "conflict"
+
+
 @dataclass(slots=True)
 class Attempt:
     """One try of a late report: its transaction, and how many flights of its day it found."""
 
     transaction: int
     flights_before: int
-    committed: bool = False
+    end: str = "it has not ended"
+    """``COMMITTED``, ``CONFLICT``, or for what other reason it was aborted."""
+
+    def __str__(self) -> str:
+        ends = {COMMITTED: "committed", CONFLICT: "ended in a conflict with the month"}
+        end = ends.get(self.end, f"was aborted without a conflict ({self.end})")
+        return f"found {self.flights_before:,} flights of that day and {end}"
 
 
 @dataclass(slots=True)
@@ -88,7 +98,7 @@ class LateTally:
         if message["event"] == "attempt":
             attempts.append(Attempt(message["transaction"], message["flights_before"]))
         elif message["event"] == "ended":
-            attempts[-1].committed = message["committed"]
+            attempts[-1].end = message["end"]
         elif message["event"] == "reported":
             self.flights += message["flights"]
             self.reported.add(month)
@@ -98,21 +108,16 @@ class LateTally:
         return bool(self.reports.get(month))
 
     def conflicts(self) -> int:
-        """Attempts that did not commit."""
-        return sum(not attempt.committed for attempts in self.reports.values() for attempt in attempts)
+        """Attempts that ended in a conflict."""
+        return sum(attempt.end == CONFLICT for attempts in self.reports.values() for attempt in attempts)
 
     def story(self, month: int) -> str:
         """How the report of a month went."""
-        return "; ".join(
-            f"attempt {number} found {attempt.flights_before:,} flights of that day and "
-            + ("committed" if attempt.committed else "ended in a conflict with the month")
-            for number, attempt in enumerate(self.reports[month], start=1)
-        )
+        return "; ".join(f"attempt {number} {attempt}" for number, attempt in enumerate(self.reports[month], start=1))
 
     def refuse_missing_conflicts(self, month: int) -> None:
         """Raise ``ComparisonFailed`` unless exactly the first attempt of a month ended in a conflict."""
-        ends = [attempt.committed for attempt in self.reports[month]]
-        if ends != [False, True]:
+        if [attempt.end for attempt in self.reports[month]] != [CONFLICT, COMMITTED]:
             raise ComparisonFailed(
                 f"the late report of month {month} overlapped with the month's transaction, so its first attempt had "
                 f"to end in a conflict and its second had to commit; but {self.story(month)}"

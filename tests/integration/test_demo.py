@@ -1,4 +1,4 @@
-"""The demo as a person runs it, on real services, with one month."""
+"""The demo as a person runs it, on real services, with a month or two."""
 
 from __future__ import annotations
 
@@ -25,13 +25,11 @@ class Services(Protocol):
 def run_demo(services: Services, directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
     program = [sys.executable, "-c", "from demo.commands import demo; demo()"]
     place = ["--zookeeper", services.zookeeper, "--thrift", services.thrift, "--directory", str(directory)]
-    return subprocess.run(
-        [*program, "--months", "1", *place, *options], capture_output=True, text=True, timeout=DEMO_SECONDS_MAX
-    )
+    return subprocess.run([*program, *place, *options], capture_output=True, text=True, timeout=DEMO_SECONDS_MAX)
 
 
 def test_a_month_that_spark_loads_is_watched_and_compared(services: Services, tmp_path: Path) -> None:
-    ended = run_demo(services, tmp_path)
+    ended = run_demo(services, tmp_path, "--months", "1")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "3 transactions committed" in ended.stdout
     assert "no difference" in ended.stdout
@@ -40,7 +38,17 @@ def test_a_month_that_spark_loads_is_watched_and_compared(services: Services, tm
 
 
 def test_the_reader_catches_tables_that_spark_writes_in_two_transactions(services: Services, tmp_path: Path) -> None:
-    ended = run_demo(services, tmp_path, "--split-transactions")
+    ended = run_demo(services, tmp_path, "--months", "1", "--split-transactions")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "CAUGHT" in ended.stdout
     assert "the row is missing" in ended.stdout
+
+
+def test_a_month_whose_primary_is_killed_is_loaded_as_any_other(services: Services, tmp_path: Path) -> None:
+    ended = run_demo(services, tmp_path, "--months", "2", "--kill-primary")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "Primary oracle killed 1 time" in ended.stdout
+    assert "February: oracle-" in ended.stdout
+    assert "and the long transaction. Aborted by a real conflict with a month: 2 attempts" in ended.stdout
+    assert "5 transactions committed" in ended.stdout
+    assert "Every row of 3 summaries equals" in ended.stdout

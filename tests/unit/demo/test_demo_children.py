@@ -58,6 +58,13 @@ def test_the_output_of_a_process_is_waited_for(tmp_path: Path) -> None:
         process.stop()
 
 
+def test_a_killed_process_has_ended(tmp_path: Path) -> None:
+    process = Process("a server", ["http.server", "--bind", "127.0.0.1", "0"], tmp_path / "server.log")
+    process.wait_for_output("Serving HTTP", LIMIT_SECONDS)
+    process.kill()
+    assert not process.is_running()
+
+
 def test_output_that_cannot_come_any_more_is_not_waited_for(tmp_path: Path) -> None:
     process = Process("a tokenizer", ["tokenize", "--help"], tmp_path / "tokenize.log")
     try:

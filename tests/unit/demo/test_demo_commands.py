@@ -24,6 +24,10 @@ def test_half_a_cluster_is_refused(option: str) -> None:
     assert "go together" in refusal(option, "127.0.0.1:1")
 
 
+def test_a_mistake_and_a_failover_are_not_shown_together() -> None:
+    assert "choose one of them" in refusal("--split-transactions", "--kill-primary")
+
+
 def test_missing_packages_are_named_with_the_extra_that_brings_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     output = refusal()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from demo.errors import ComparisonFailed
-from demo.tally import LateTally, ReaderTally
+from demo.tally import COMMITTED, CONFLICT, LateTally, ReaderTally
 
 
 def check(kind: str, snapshot: int, flights: int = 0, *differences: str) -> dict[str, object]:
@@ -60,8 +60,8 @@ def attempt(month: int, transaction: int, flights_before: int) -> dict[str, obje
     return {"event": "attempt", "month": month, "transaction": transaction, "flights_before": flights_before}
 
 
-def ended(month: int, transaction: int, *, committed: bool) -> dict[str, object]:
-    return {"event": "ended", "month": month, "transaction": transaction, "committed": committed}
+def ended(month: int, end: str) -> dict[str, object]:
+    return {"event": "ended", "month": month, "end": end}
 
 
 def test_a_conflict_and_its_second_attempt_make_the_story() -> None:
@@ -69,9 +69,9 @@ def test_a_conflict_and_its_second_attempt_make_the_story() -> None:
     assert not tally.waits(1)
     tally.take(attempt(1, 10, 0))
     assert tally.waits(1)
-    tally.take(ended(1, 10, committed=False))
+    tally.take(ended(1, CONFLICT))
     tally.take(attempt(1, 20, 802))
-    tally.take(ended(1, 20, committed=True))
+    tally.take(ended(1, COMMITTED))
     tally.take({"event": "reported", "month": 1, "flights": 92})
     tally.refuse_missing_conflicts(1)
     assert (tally.conflicts(), tally.flights, tally.reported) == (1, 92, {1})
@@ -81,11 +81,23 @@ def test_a_conflict_and_its_second_attempt_make_the_story() -> None:
     )
 
 
-@pytest.mark.parametrize("ends", [[True], [False, False, True]])
-def test_another_number_of_conflicts_is_refused(ends: list[bool]) -> None:
+def report_that_ended(ends: list[str]) -> LateTally:
     tally = LateTally()
-    for number, committed in enumerate(ends):
+    for number, end in enumerate(ends):
         tally.take(attempt(3, number, 0))
-        tally.take(ended(3, number, committed=committed))
+        tally.take(ended(3, end))
+    return tally
+
+
+@pytest.mark.parametrize("ends", [[COMMITTED], [CONFLICT, CONFLICT, COMMITTED]])
+def test_another_number_of_conflicts_is_refused(ends: list[str]) -> None:
+    tally = report_that_ended(ends)
     with pytest.raises(ComparisonFailed, match="late report of month 3"):
+        tally.refuse_missing_conflicts(3)
+
+
+def test_an_abort_without_a_conflict_is_no_conflict() -> None:
+    tally = report_that_ended(["the oracle had moved on", COMMITTED])
+    assert tally.conflicts() == 0
+    with pytest.raises(ComparisonFailed, match=r"was aborted without a conflict \(the oracle had moved on\)"):
         tally.refuse_missing_conflicts(3)
