@@ -9,7 +9,7 @@
             transaction.put("audit", b"2026-11-21/1", {b"d:what": b"alice -30"})
 """
 
-from client.catalog import CatalogEntry, ConflictLevel
+from client.catalog_entry import CatalogEntry, ConflictLevel
 from client.commit import CommitObserver, CommitStep
 from client.errors import (
     Conflict,

@@ -2,102 +2,64 @@
 
 The conflict level is here, since two writers that detect conflicts by different keys would not see one another. The
 description is room for a layer above: the Spark mapping of the table lies in it.
+
+Invariants: only an empty table is agreed on, since cells that no transaction wrote would be seen by nobody. And no two
+entries of a name are ever stored as the same bytes, nor two marks of a drop, so that a write whose answer was lost and
+that arrives late finds its compare-and-set out of date.
 """
 
 from __future__ import annotations
 
-import base64
-import json
 import threading
+import time
+import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import NamedTuple, TypeGuard
 
+from client.catalog_entry import CatalogEntry, ConflictLevel, validate_table
 from client.errors import InvalidRequest
 from commit_table import system_table
-from store import ALL_VERSIONS, CellStore, Family, StoreUnavailable, TableExists, TableMissing
+from store import ALL_VERSIONS, CellStore, Family, KeyRange, StoreUnavailable, TableExists, TableMissing
 
-ConflictLevel = Literal["cell", "row"]
-"""Whether two transactions conflict when they write the same cell, or already when they write the same row."""
+ENTRY_AGE_SECONDS_MAX = 10.0
+"""How long an entry is believed before it is read again: others may have dropped the table and made it anew."""
 
-_FORMAT = 1
 _ENTRY = b"t:entry"
 _LEVEL = b"t:conflict_level"
 _DROPPED = b"dropped"
-"""In place of an entry: there was a table of that name."""
-_REGISTER_ATTEMPTS_MAX = 10
+"""What stands in place of an entry begins with this: there was a table of that name."""
+_ATTEMPTS_MAX = 10
+_ALL_ROWS = KeyRange(b"", b"")
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogEntry:
-    """What is agreed on about one table."""
-
-    conflict_level: ConflictLevel
-    families: tuple[str, ...]
-    description: bytes = b""
-
-    def __post_init__(self) -> None:
-        if self.conflict_level not in get_args(ConflictLevel):
-            raise InvalidRequest(f"conflict_level is 'cell' or 'row', not {self.conflict_level!r}")
-        if not self.families:
-            raise InvalidRequest("a table has at least one column family")
-        for family in self.families:
-            if not family or not family.isascii() or not family.isprintable() or ":" in family or "/" in family:
-                raise InvalidRequest(f"a family's name is printable ASCII without ':' and '/', not {family!r}")
-
-    @property
-    def family_columns(self) -> tuple[bytes, ...]:
-        """The families as a choice of what to read."""
-        return tuple(family.encode() for family in self.families)
-
-    def encode(self) -> bytes:
-        """The entry as it is stored."""
-        fields = {
-            "format": _FORMAT,
-            "conflict_level": self.conflict_level,
-            "families": list(self.families),
-            "description": base64.b64encode(self.description).decode(),
-        }
-        return json.dumps(fields).encode()
-
-    @classmethod
-    def parse(cls, table: str, value: bytes) -> CatalogEntry:
-        """Read a stored entry; raises ``InvalidRequest`` for one that a newer version wrote."""
-        fields: dict[str, Any] = json.loads(value)
-        if fields.get("format") != _FORMAT:
-            raise InvalidRequest(
-                f"table {table!r} is described in format {fields.get('format')!r}, this library knows {_FORMAT}: "
-                f"use a newer one"
-            )
-        return cls(
-            conflict_level=fields["conflict_level"],
-            families=tuple(fields["families"]),
-            description=base64.b64decode(fields["description"]),
-        )
+class _Remembered(NamedTuple):
+    entry: CatalogEntry
+    read_seconds: float
 
 
 class Catalog:
-    """The agreed descriptions of an installation's tables; remembers what it read."""
+    """The agreed descriptions of an installation's tables; remembers what it read, for a while. Thread-safe."""
 
     def __init__(self, store: CellStore, root: str) -> None:
         self._store = store
         self._own = OwnTable(store, system_table(root, "catalog"), Family("t", versions_max=1))
         self._own_tables = {system_table(root, purpose) for purpose in ("catalog", "commits", "manifest")}
-        self._entries: dict[str, CatalogEntry] = {}
+        self._entries: dict[str, _Remembered] = {}
 
     def create_table(self, table: str, entry: CatalogEntry) -> None:
         """Make a table and agree on its entry. Raises ``InvalidRequest`` where it exists with an entry.
 
-        After a crash between the two steps, or for a table that HBase has and Pythia does not know yet, it only adds
-        the entry.
+        After a crash between the two steps, or for an empty table that HBase has and Pythia does not know yet, it only
+        adds the entry.
         """
         self._check_name(table)
         if self._stored_entry(table) is not None:
-            raise InvalidRequest(f"table {table!r} exists already")
+            raise InvalidRequest(f"table {table!r} exists already; if its drop failed halfway, drop it again")
         try:
             self._store.create_table(table, [Family(name) for name in entry.families])
         except TableExists:
             self._check_families(table, entry.families)
+            self._check_empty(table)
         if self._agreed_level(table, entry.conflict_level) != entry.conflict_level:
             raise InvalidRequest(
                 f"a table {table!r} with another conflict level than {entry.conflict_level!r} was dropped before, and "
@@ -107,42 +69,62 @@ class Catalog:
             raise InvalidRequest(f"table {table!r} was created by somebody else meanwhile, with another description")
 
     def entry(self, table: str) -> CatalogEntry:
-        """The entry of a table. A plain HBase table that has none yet is agreed on as one with cell-level conflicts.
+        """The entry of a table, as it was at most ``ENTRY_AGE_SECONDS_MAX`` ago.
 
-        Raises ``InvalidRequest`` for a table that does not exist or does not keep the versions that snapshots need.
+        A plain HBase table that has none yet and is empty is agreed on as one with cell-level conflicts. Raises
+        ``InvalidRequest`` for a table that does not exist, holds what no transaction wrote, or does not keep the
+        versions that snapshots need.
         """
         known = self._entries.get(table)
-        if known is not None:
-            return known
-        self._check_name(table)
-        stored = self._stored_entry(table)
-        if stored is None:
-            families = self._check_families(table, ())
-            stored = self._register(table, CatalogEntry(self._agreed_level(table, "cell"), families))
-        self._entries[table] = stored
-        return stored
+        if known is not None and time.monotonic() < known.read_seconds + ENTRY_AGE_SECONDS_MAX:
+            return known.entry
+        return self.fresh_entry(table)
 
     def fresh_entry(self, table: str) -> CatalogEntry:
         """``entry`` as it is stored now: the table may have been dropped and made anew, with other families."""
-        self._entries.pop(table, None)
-        return self.entry(table)
+        self._check_name(table)
+        read_seconds = time.monotonic()
+        stored = self._stored_entry(table)
+        if stored is None:
+            families = self._check_families(table, ())
+            self._check_empty(table)
+            stored = self._register(table, CatalogEntry(self._agreed_level(table, "cell"), families))
+        self._entries[table] = _Remembered(stored, read_seconds)
+        return stored
 
     def drop_table(self, table: str) -> None:
-        """Remove a table and its entry. Not part of any transaction: those open on it fail, and so do their readers."""
+        """Remove a table and its entry. Not part of any transaction: those open on it fail, and so do their readers.
+
+        Ends a drop that failed halfway, too. Raises ``InvalidRequest`` where there is neither table nor entry, and
+        ``StoreUnavailable`` where the drop has to be repeated.
+        """
         self._check_name(table)
-        self._store.drop_table(table)
         stored = self._stored_value(table.encode(), _ENTRY)
-        if stored is not None:
-            self._store.compare_and_set(
-                self._own.name(), table.encode(), check=_ENTRY, expected=stored, put=_ENTRY, value=_DROPPED
-            )
+        try:
+            self._store.drop_table(table)
+        except TableMissing as error:
+            if not _is_entry(stored):
+                raise InvalidRequest(f"there is no table {table!r} to drop") from error
+        if _is_entry(stored):
+            self._mark_dropped(table, stored)
         self._entries.pop(table, None)
 
+    def _mark_dropped(self, table: str, entry: bytes) -> None:
+        """Put the mark in the place of this very entry; one that is there by now belongs to a newer table."""
+        dropped = _DROPPED + b" " + uuid.uuid4().hex.encode()
+        for _ in range(_ATTEMPTS_MAX):
+            if self._stored_value(table.encode(), _ENTRY) != entry:
+                return
+            self._store.compare_and_set(
+                self._own.name(), table.encode(), check=_ENTRY, expected=entry, put=_ENTRY, value=dropped
+            )
+        raise StoreUnavailable(
+            f"table {table!r} is gone, but its entry in the catalog could not be removed in {_ATTEMPTS_MAX} attempts: "
+            f"drop it again"
+        )
+
     def _check_name(self, table: str) -> None:
-        if not isinstance(table, str) or not table:
-            raise InvalidRequest(f"a table's name is text, not {table!r}")
-        if table.startswith("default:"):
-            raise InvalidRequest(f"leave 'default:' out of {table!r}: one table must have one name")
+        validate_table(table)
         if table in self._own_tables:
             raise InvalidRequest(f"table {table!r} is Pythia's own")
 
@@ -162,9 +144,23 @@ class Catalog:
             raise InvalidRequest(f"table {table!r} exists, without the families {', '.join(missing)}")
         return tuple(sorted(wanted or families))
 
+    def _check_empty(self, table: str) -> None:
+        """Raise ``InvalidRequest`` for a table that holds cells and has no entry: no transaction wrote them.
+
+        Their timestamps are no transactions', so that no snapshot would show them, and readers would look for the
+        outcome of each.
+        """
+        families = [family.encode() for family in self._store.families(table)]
+        written = next(self._store.scan(table, _ALL_ROWS, families, batch_rows=1), None) is not None
+        if written and self._stored_entry(table) is None:  # by now another process may have agreed on it and written
+            raise InvalidRequest(
+                f"table {table!r} holds data that was not written in transactions, which no snapshot would show: make "
+                f"a new table with manager.create_table, and write the rows into it in a transaction"
+            )
+
     def _stored_entry(self, table: str) -> CatalogEntry | None:
         stored = self._stored_value(table.encode(), _ENTRY)
-        return None if stored in (None, _DROPPED) else CatalogEntry.parse(table, stored)
+        return CatalogEntry.parse(table, stored) if _is_entry(stored) else None
 
     def _stored_value(self, row: bytes, column: bytes) -> bytes | None:
         cell = self._store.get(self._own.name(), row, [column]).get(column)
@@ -172,7 +168,8 @@ class Catalog:
 
     def _register(self, table: str, entry: CatalogEntry) -> CatalogEntry:
         """Put the entry unless there is one; the one that stands afterwards."""
-        return CatalogEntry.parse(table, self._put_if_absent(table.encode(), _ENTRY, entry.encode()))
+        value = entry.encode(made=uuid.uuid4().hex)
+        return CatalogEntry.parse(table, self._put_if_absent(table.encode(), _ENTRY, value))
 
     def _agreed_level(self, table: str, level: ConflictLevel) -> ConflictLevel:
         """The conflict level of all tables that ever have this name, ``level`` if there was none.
@@ -184,12 +181,17 @@ class Catalog:
 
     def _put_if_absent(self, row: bytes, column: bytes, value: bytes) -> bytes:
         """What stands afterwards."""
-        for _ in range(_REGISTER_ATTEMPTS_MAX):
+        for _ in range(_ATTEMPTS_MAX):
             stored = self._stored_value(row, column)
-            if stored is not None and stored != _DROPPED:
+            if _is_entry(stored):
                 return stored
             self._store.compare_and_set(self._own.name(), row, check=column, expected=stored, put=column, value=value)
-        raise StoreUnavailable(f"the catalog could not be written in {_REGISTER_ATTEMPTS_MAX} attempts")
+        raise StoreUnavailable(f"the catalog could not be written in {_ATTEMPTS_MAX} attempts")
+
+
+def _is_entry(stored: bytes | None) -> TypeGuard[bytes]:
+    """Whether there is something, and no mark of a drop."""
+    return stored is not None and not stored.startswith(_DROPPED)
 
 
 class OwnTable:

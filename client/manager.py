@@ -12,7 +12,8 @@ from typing import TypeVar
 import tenacity
 
 from client.bulk import AttemptWriter, require_open
-from client.catalog import Catalog, CatalogEntry, ConflictLevel
+from client.catalog import Catalog
+from client.catalog_entry import CatalogEntry, ConflictLevel, family_names
 from client.commit import CommitObserver, CommitStep, Services
 from client.errors import InvalidRequest, TransactionAborted
 from client.handles import SnapshotHandle, TransactionHandle
@@ -122,12 +123,15 @@ class TransactionManager:
         """Make a table that keeps the versions which snapshots need. Not part of any transaction.
 
         ``conflict_level``: whether transactions conflict on the same ``"cell"`` or already on the same ``"row"``; for
-        all writers, and for good. Raises ``InvalidRequest`` where the table exists.
+        all writers, and for good. Raises ``InvalidRequest`` where the table exists, or a name cannot be.
         """
-        self.catalog.create_table(table, CatalogEntry(conflict_level, tuple(families), description))
+        self.catalog.create_table(table, CatalogEntry(conflict_level, family_names(families), description))
 
     def drop_table(self, table: str) -> None:
-        """Remove a table with all its data. Not part of any transaction; those open on it fail."""
+        """Remove a table with all its data. Not part of any transaction; those open on it fail.
+
+        Raises ``InvalidRequest`` where there is none; repeating a drop that failed is harmless.
+        """
         self.catalog.drop_table(table)
 
     def transaction(self, *, read_only: bool = False) -> Transaction:
@@ -243,9 +247,7 @@ class TransactionManager:
         return Transaction(self._services, handle, self._reader(view), buffer, shared=shared, read_only=read_only)
 
     def _reader(self, view: View) -> SnapshotReader:
-        return SnapshotReader(
-            self.store, self._services.resolver, view, lambda table: self.catalog.entry(table).family_columns
-        )
+        return SnapshotReader(self.store, self._services.resolver, view, self.catalog)
 
 
 def _worth_a_rerun(error: BaseException) -> bool:

@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 
 from client.deadline import Deadline
 from client.settings import ClientSettings
-from lease.coordinator import ZnodePaths
 from lease.errors import CoordinatorUnavailable, LeaseError
+from lease.paths import ZnodePaths
 from lease.primary import PrimaryFinder
 from lease.records import EpochRecord, LeaseRecord
 from lease.solo import SoloRegistry

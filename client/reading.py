@@ -12,21 +12,37 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
+from typing import Protocol, TypeVar
 
+from client.catalog_entry import CatalogEntry
 from client.cells import TOMBSTONE, decode_value, family_of, is_reserved, is_shadow
+from client.errors import InvalidRequest
 from client.resolver import Resolver, Site
 from client.visibility import Settled, View, settle, with_bookkeeping
-from store import CellStore, KeyRange, Row, StoreUnavailable
+from store import CellStore, InvalidCell, KeyRange, Row, StoreUnavailable, TableMissing
 
 SCAN_BATCH_ROWS = 500
 INVISIBLE_VERSIONS_MAX = 10_000
 """A column with more invisible versions on end than this needs a vacuum before it can be read."""
 
 Rows = Sequence[tuple[bytes, Row]]
+Answer = TypeVar("Answer")
+
+
+class Tables(Protocol):
+    """What is agreed on about tables, as ``Catalog`` has it. Both raise ``InvalidRequest`` for one that is none."""
+
+    def entry(self, table: str) -> CatalogEntry:
+        """As it was a short while ago."""
+        ...
+
+    def fresh_entry(self, table: str) -> CatalogEntry:
+        """As it is now."""
+        ...
 
 
 class SnapshotReader:
-    """Rows at one view. ``families_of`` a table names what to read where the caller does not choose.
+    """Rows at one view, of ``tables`` that transactions write.
 
     ``assumed``: outcomes that hold for this view and need not be asked for, by writer.
     """
@@ -36,29 +52,33 @@ class SnapshotReader:
         store: CellStore,
         resolver: Resolver,
         view: View,
-        families_of: Callable[[str], Sequence[bytes]],
+        tables: Tables,
         assumed: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self._store = store
         self._resolver = resolver
         self._view = view
-        self._families_of = families_of
+        self._tables = tables
         self._assumed = assumed
 
     def row(self, table: str, row: bytes, columns: Sequence[bytes] | None) -> dict[bytes, bytes] | None:
         """Column → value, reserved columns included; ``None`` where the snapshot sees nothing of the row."""
-        chosen = with_bookkeeping(columns or self._families_of(table))
-        cells = self._store.get(table, row, chosen, before=self._view.before)
+        cells = self._ask(table, columns, lambda chosen: self._store.get(table, row, chosen, before=self._view.before))
         return dict(self._visible(table, [(row, cells)])).get(row)
 
     def scan(
         self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None
     ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
         """Rows of a range in key order, reserved columns included; rows of which nothing is visible are left out."""
-        chosen = with_bookkeeping(columns or self._families_of(table))
-        rows = self._store.scan(table, key_range, chosen, before=self._view.before, batch_rows=SCAN_BATCH_ROWS)
-        while batch := list(islice(rows, SCAN_BATCH_ROWS)):
+
+        def begin(chosen: list[bytes]) -> tuple[list[tuple[bytes, Row]], Iterator[tuple[bytes, Row]]]:
+            rows = self._store.scan(table, key_range, chosen, before=self._view.before, batch_rows=SCAN_BATCH_ROWS)
+            return list(islice(rows, SCAN_BATCH_ROWS)), rows
+
+        batch, rows = self._ask(table, columns, begin)
+        while batch:
             yield from self._visible(table, batch)
+            batch = list(islice(rows, SCAN_BATCH_ROWS))
 
     def newest_commit(self, table: str, rows: Sequence[bytes], columns: Sequence[bytes] | None) -> int:
         """The largest commit timestamp of a version that is visible in these rows; 0 for none.
@@ -66,8 +86,9 @@ class SnapshotReader:
         ``columns`` b"f:q" to look at; by default the whole rows. The visible version of a cell is the last one that
         committed, too, since of two that committed to one cell the one that started first committed first.
         """
-        chosen = with_bookkeeping(columns or self._families_of(table))
-        found = self._store.get_many(table, rows, chosen, before=self._view.before)
+        found = self._ask(
+            table, columns, lambda chosen: self._store.get_many(table, rows, chosen, before=self._view.before)
+        )
         return max(
             (
                 settled.outcomes[cells[column].timestamp]
@@ -78,6 +99,20 @@ class SnapshotReader:
             ),
             default=0,
         )
+
+    def _ask(self, table: str, columns: Sequence[bytes] | None, ask: Callable[[list[bytes]], Answer]) -> Answer:
+        """Ask the store for a choice of columns, every family by default.
+
+        Once more, by what is agreed on now, where the table or a family is missing: the table may have been made anew.
+        Raises ``InvalidRequest`` where that does not help, and for what cannot be asked for.
+        """
+        try:
+            try:
+                return ask(_choice(table, columns, self._tables.entry(table)))
+            except TableMissing:
+                return ask(_choice(table, columns, self._tables.fresh_entry(table)))
+        except (TableMissing, InvalidCell) as error:
+            raise InvalidRequest(str(error)) from error
 
     def _visible(self, table: str, rows: Rows) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
         stored: dict[bytes, dict[bytes, bytes]] = {row: {} for row, _ in rows}
@@ -152,6 +187,17 @@ class SnapshotReader:
 def without_reserved(values: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
     """What a caller gets to see of a row."""
     return {column: value for column, value in values.items() if not is_reserved(column)}
+
+
+def _choice(table: str, columns: Sequence[bytes] | None, entry: CatalogEntry) -> list[bytes]:
+    """What to read. Raises ``TableMissing`` for a family that the table does not have."""
+    if columns is None:
+        return with_bookkeeping(entry.family_columns)
+    missing = {family_of(column) for column in columns} - set(entry.family_columns)
+    if missing:
+        named = ", ".join(sorted(family.decode(errors="replace") for family in missing))
+        raise TableMissing(f"table {table!r} has no family {named}; it has {', '.join(entry.families)}")
+    return with_bookkeeping(columns)
 
 
 def _only(cells: Row, columns: set[bytes]) -> Row:

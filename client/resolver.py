@@ -45,7 +45,11 @@ class OutcomeCache:
 
     def get(self, writer: int) -> int:
         """The commit timestamp, ``NOT_COMMITTED`` for an aborted one, ``OPEN`` where none is remembered."""
-        return self._outcomes.get(writer, OPEN)
+        try:
+            self._outcomes.move_to_end(writer)  # without the lock, which would cost more than all the rest
+            return self._outcomes[writer]
+        except KeyError:
+            return OPEN
 
     def remember(self, writer: int, outcome: int) -> None:
         """Keep a *final* outcome: a commit timestamp, or ``NOT_COMMITTED`` for one that never can commit."""

@@ -77,8 +77,7 @@ class Revalidator:
     def _reader(self, view: View, own: int) -> SnapshotReader:
         """Heals nothing and remembers nothing: that the transaction's own versions do not count holds here only."""
         resolver = Resolver(self._store, self._commit_table, OutcomeCache(BATCH_ROWS), heal=False)
-        families_of = lambda table: self._catalog.entry(table).family_columns  # noqa: E731
-        return SnapshotReader(self._store, resolver, view, families_of, assumed={own: NOT_COMMITTED})
+        return SnapshotReader(self._store, resolver, view, self._catalog, assumed={own: NOT_COMMITTED})
 
     def _check(
         self, reader: SnapshotReader, handle: TransactionHandle, table: str, rows: Mapping[bytes, Iterable[bytes]]

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterator, Sequence
 
 from client.cells import validate_choice, validate_row
+from client.errors import InvalidRequest
 from client.handles import SnapshotHandle
 from client.ranges import key_range
 from client.reading import SnapshotReader, without_reserved
@@ -90,6 +91,10 @@ def check_read(row: bytes, columns: Sequence[bytes] | None) -> None:
 
 
 def check_choice(columns: Sequence[bytes] | None) -> None:
-    """Raise ``InvalidRequest`` for a choice of columns that cannot be read."""
-    for column in columns or ():
+    """Raise ``InvalidRequest`` for a choice of columns that cannot be read; an empty one means neither all nor none."""
+    if columns is None:
+        return
+    if not columns:
+        raise InvalidRequest("columns names nothing: name at least one column or family, or leave it out to read all")
+    for column in columns:
         validate_choice(column)

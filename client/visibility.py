@@ -25,7 +25,7 @@ OPEN = -1
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a reader may see: commits at or below ``snapshot``, and its own versions at ``own`` (0: it has none).
+    """What a reader may see: commits at or below ``snapshot``, and its own versions at ``own``, if it has any.
 
     ``epoch``: the first timestamp of the epoch in which the snapshot was taken. A transaction from before it whose
     outcome is open must be fenced; one from the epoch or after it, absent from the commit table *after* the snapshot
@@ -34,12 +34,12 @@ class View:
 
     snapshot: int
     epoch: int
-    own: int = 0
+    own: int | None = None
 
     @property
     def before(self) -> int:
         """The exclusive bound on the cell timestamps of candidates: who committed by then had started by then."""
-        return max(self.snapshot, self.own) + 1
+        return max(self.snapshot, self.own or 0) + 1
 
     def must_fence(self, writer: int) -> bool:
         """Whether an undecided writer could still come to have committed at or below the snapshot."""
@@ -74,7 +74,7 @@ def settle(row: Row, view: View, outcome_of: Callable[[int], int]) -> Settled:
     for column, (value, writer) in row.items():
         outcome = outcomes.get(writer)
         if outcome is None:
-            asked = writer <= view.snapshot and writer != view.own
+            asked = 0 < writer <= view.snapshot and writer != view.own  # a cell at 0 is no transaction's
             outcome = outcomes[writer] = outcome_of(writer) if asked else NOT_COMMITTED
         if is_shadow(column):
             continue

@@ -30,7 +30,9 @@ class WriteBuffer:
 
     def write(self, table: str, row: bytes, stored: Mapping[bytes, bytes]) -> None:
         """Add stored values to a row; raises ``InvalidRequest`` and changes nothing where the buffer is full."""
-        added = sum(len(row) + len(column) + len(value) + CELL_OVERHEAD_BYTES for column, value in stored.items())
+        standing = self._tables.get(table, {}).get(row, {})
+        replaced = {column: standing[column] for column in stored if column in standing}
+        added = _bytes_of(row, stored) - _bytes_of(row, replaced)
         if self._bytes + added > self._bytes_max:
             raise InvalidRequest(
                 f"the transaction would hold more than {self._bytes_max:,} bytes in memory before it commits: "
@@ -98,6 +100,10 @@ class WriteBuffer:
 def tombstones(columns: Iterable[bytes]) -> Values:
     """Stored values that delete these columns."""
     return dict.fromkeys(columns, TOMBSTONE)
+
+
+def _bytes_of(row: bytes, stored: Mapping[bytes, bytes]) -> int:
+    return sum(len(row) + len(column) + len(value) + CELL_OVERHEAD_BYTES for column, value in stored.items())
 
 
 def _is_chosen(column: bytes, columns: Sequence[bytes] | None) -> bool:

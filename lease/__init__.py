@@ -6,7 +6,7 @@ importing this package imports none of them.
 
 from lease.candidate import Candidate
 from lease.clocks import monotonic_ms, wall_ms
-from lease.coordinator import Check, Coordinator, Create, Node, Operation, SetData, ZnodePaths
+from lease.coordinator import Coordinator, Create, Node, Operation, SetData
 from lease.election import Contender, Holding, StandBy
 from lease.errors import (
     CoordinatorRefused,
@@ -17,6 +17,7 @@ from lease.errors import (
     StillHeld,
 )
 from lease.membership import members
+from lease.paths import ZnodePaths
 from lease.primary import PrimaryFinder
 from lease.records import EpochRecord, LeaseRecord, Member
 from lease.rules import LeaseSettings
@@ -24,7 +25,6 @@ from lease.tenure import Tenure
 
 __all__ = [
     "Candidate",
-    "Check",
     "Contender",
     "Coordinator",
     "CoordinatorRefused",

@@ -12,10 +12,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from lease.coordinator import DEFAULT_ROOT, Applied, Coordinator, ZnodePaths, create_root
+from lease.coordinator import Applied, Coordinator, create_root
 from lease.election import StandBy
 from lease.errors import CoordinatorUnavailable, RecordInvalid, StillHeld
 from lease.membership import Membership
+from lease.paths import DEFAULT_ROOT, ZnodePaths
 from lease.records import LeaseRecord, Member, check_addresses, check_name
 from lease.registry import Registry, StoredEpoch, StoredLease, version_after
 from lease.rules import (

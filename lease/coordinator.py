@@ -7,27 +7,19 @@ write reads and compares. Both adapters pass ``tests/contract/test_coordinator.p
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from lease.errors import CoordinatorUnavailable, InvalidLeaseSettings
+from lease.errors import CoordinatorUnavailable
+from lease.paths import ZnodePaths
 from store import Applied, CompareAndSet, Rejected, Unknown
 
 __all__ = [
-    "Applied", "Check", "CompareAndSet", "Coordinator", "Create", "Node", "Operation", "Rejected", "SetData", "Unknown",
-    "ZnodePaths", "create_root",
+    "Applied", "CompareAndSet", "Coordinator", "Create", "Node", "Operation", "Rejected", "SetData", "Unknown",
+    "create_root",
 ]  # fmt: skip
-
-DEFAULT_ROOT = "/pythia"
-ROOT_CHARACTERS_MAX = 100
-"""The names of an installation's tables are made of its root, and have a limit of their own."""
-
-# Tables are named after the root, its segments joined by dots. Without dots in the segments no two roots share a table,
-# and HBase takes no name that begins with a hyphen.
-_ROOT = re.compile(r"(/[A-Za-z0-9_][A-Za-z0-9_-]*)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +27,6 @@ class Node:
     """What a node held when it was read. ``version`` grows by one with every write and is 0 after its creation."""
 
     data: bytes
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """The node stands at this version."""
-
-    path: str
     version: int
 
 
@@ -64,7 +48,7 @@ class Create:
     ephemeral: bool = False
 
 
-Operation = Check | SetData | Create
+Operation = SetData | Create
 
 
 class Coordinator(Protocol):
@@ -100,40 +84,6 @@ class Coordinator(Protocol):
     def close(self) -> None:
         """End the session: its ephemeral nodes go. Later reads raise ``CoordinatorUnavailable``."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class ZnodePaths:
-    """Where one installation keeps its nodes, below ``root``, such as ``/pythia``. Raises ``InvalidLeaseSettings``."""
-
-    root: str = DEFAULT_ROOT
-
-    def __post_init__(self) -> None:
-        if _ROOT.fullmatch(self.root) is None or len(self.root) > ROOT_CHARACTERS_MAX:
-            raise InvalidLeaseSettings(
-                f"a znode root looks like /pythia or /team/pythia, each part of A-Z a-z 0-9 _ - and none with - in "
-                f"front, {ROOT_CHARACTERS_MAX} characters at most; not {self.root!r}"
-            )
-
-    @property
-    def lease(self) -> str:
-        """The lease record."""
-        return f"{self.root}/lease"
-
-    @property
-    def epoch(self) -> str:
-        """The epoch record."""
-        return f"{self.root}/epoch"
-
-    @property
-    def members(self) -> str:
-        """The parent of the ephemeral member nodes."""
-        return f"{self.root}/members"
-
-    def parents(self) -> list[str]:
-        """Every node that must exist before the records and members do, outermost first."""
-        steps = self.root.split("/")
-        return ["/".join(steps[: end + 1]) for end in range(1, len(steps))] + [self.members]
 
 
 def create_root(coordinator: Coordinator, paths: ZnodePaths, timeout_ms: float) -> None:

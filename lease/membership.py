@@ -14,10 +14,10 @@ from lease.coordinator import (
     Operation,
     Rejected,
     SetData,
-    ZnodePaths,
     create_root,
 )
 from lease.errors import LeaseError
+from lease.paths import ZnodePaths
 from lease.records import Member
 
 READ_TIMEOUT_MS = 5000

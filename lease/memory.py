@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lease.coordinator import Applied, Check, CompareAndSet, Create, Node, Operation, Rejected, Unknown
+from lease.coordinator import Applied, CompareAndSet, Create, Node, Operation, Rejected, Unknown
 from lease.errors import CoordinatorUnavailable
 
 
@@ -89,16 +89,13 @@ class MemoryTree:
             return _Entry(operation.data, 0, session_id if operation.ephemeral else None) if allowed else None
         if entry is None or operation.version not in (None, entry.version):
             return None
-        if isinstance(operation, Check):
-            return entry
         return _Entry(operation.data, entry.version + 1, entry.session_id)
 
     def _store(self, staged: dict[str, _Entry]) -> None:
         for path, entry in staged.items():
             old = self._entries.get(path)
-            if old is not entry:
-                self._entries[path] = entry
-                _fire(self._absent_watches.pop(path, set()) if old is None else old.watches)
+            self._entries[path] = entry
+            _fire(self._absent_watches.pop(path, set()) if old is None else old.watches)
 
 
 class MemoryCoordinator:

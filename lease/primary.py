@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 
-from lease.coordinator import DEFAULT_ROOT, Coordinator, ZnodePaths
+from lease.coordinator import Coordinator
+from lease.paths import DEFAULT_ROOT, ZnodePaths
 from lease.records import LeaseRecord
 
 READ_TIMEOUT_MS = 5000

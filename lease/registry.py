@@ -10,7 +10,8 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from lease.coordinator import CompareAndSet, Coordinator, Create, Operation, SetData, ZnodePaths
+from lease.coordinator import CompareAndSet, Coordinator, Create, Operation, SetData
+from lease.paths import ZnodePaths
 from lease.records import EpochRecord, LeaseRecord
 from lease.rules import LeaseSettings
 

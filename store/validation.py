@@ -37,7 +37,9 @@ _FAMILY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 def check_table(table: str) -> None:
-    """Raise ``InvalidCell`` unless HBase takes ``table`` as a name."""
+    """Raise ``InvalidCell`` unless HBase takes ``table`` as a name. The one rule for such names, here and above."""
+    if not isinstance(table, str):
+        raise InvalidCell(f"a table name is text, not a {type(table).__name__}")
     if not _TABLE_NAME.fullmatch(table) or len(table) > TABLE_NAME_BYTES_MAX:
         raise InvalidCell(
             f"a table name has 1 to {TABLE_NAME_BYTES_MAX} of A-Z a-z 0-9 _ . - and does not start with . or -, "
@@ -54,20 +56,23 @@ def check_families(families: Sequence[Family]) -> None:
     """Raise ``InvalidCell`` unless a table can be made of ``families``."""
     if not families:
         raise InvalidCell("a table needs at least one column family")
+    for family in families:
+        check_family_name(family.name)
+        if not 1 <= family.versions_max <= ALL_VERSIONS:
+            raise InvalidCell(f"a column family keeps 1 to {ALL_VERSIONS} versions, not {family.versions_max}")
     if len({family.name for family in families}) != len(families):
         raise InvalidCell("two column families of one table share a name")
-    for family in families:
-        _check_family(family)
 
 
-def _check_family(family: Family) -> None:
-    if not _FAMILY_NAME.fullmatch(family.name) or len(family.name) > FAMILY_NAME_BYTES_MAX:
+def check_family_name(name: str) -> None:
+    """Raise ``InvalidCell`` unless ``name`` can be a column family's. The one rule for such names, here and above."""
+    if not isinstance(name, str):
+        raise InvalidCell(f"a column family's name is text, not a {type(name).__name__}")
+    if not _FAMILY_NAME.fullmatch(name) or len(name) > FAMILY_NAME_BYTES_MAX:
         raise InvalidCell(
             f"a column family's name has 1 to {FAMILY_NAME_BYTES_MAX} of A-Z a-z 0-9 _ . - and does not start with "
-            f". or -; not {_shown(family.name)}"
+            f". or -; not {_shown(name)}"
         )
-    if not 1 <= family.versions_max <= ALL_VERSIONS:
-        raise InvalidCell(f"a column family keeps 1 to {ALL_VERSIONS} versions, not {family.versions_max}")
 
 
 def check_row(row: bytes) -> None:

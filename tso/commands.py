@@ -21,7 +21,7 @@ from rich.table import Table
 
 from commit_table.timestamps import counter_of, milliseconds_of, wall_time_of
 from lease import LeaseError
-from lease.coordinator import DEFAULT_ROOT
+from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore, PoolSettings
 from tso.fleet import CannotHandOver, NotAlone, Seen, hand_over, look, require_alone

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 
 from commit_table.timestamps import TIMESTAMPS_PER_MILLISECOND
 from lease import InvalidLeaseSettings, LeaseSettings, ZnodePaths
-from lease.coordinator import DEFAULT_ROOT
+from lease.paths import DEFAULT_ROOT
 from lease.records import check_addresses, check_name
 from wire import FRAME_BYTES_MAX, HEADER_BYTES
 

@@ -110,11 +110,6 @@ class FrameDecoder:
         self._buffer += data
         return self._whole_frames()
 
-    def finish(self) -> None:
-        """Say that the stream has ended. Raises ``ProtocolError`` when it ended inside a frame."""
-        if self._buffer and self._broken is None:
-            raise ProtocolError(f"the stream ended inside a frame, of which {len(self._buffer)} bytes had come")
-
     def _whole_frames(self) -> Iterator[Frame]:
         position = 0
         try:

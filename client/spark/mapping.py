@@ -9,20 +9,19 @@ A DataFrame column is either part of the row key or has exactly one cell, ``fami
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 from pyspark.sql.types import StructField, StructType
 
-from client.catalog import ConflictLevel
+from client.catalog_entry import ConflictLevel
 from client.spark import column_types
 from client.spark.errors import InvalidMapping
+from store import InvalidCell
+from store.validation import check_family_name, check_table
 
 FORMAT_VERSION: Final = 1
-_TABLE_NAME: Final = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_FAMILY_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,10 @@ class ValueColumn:
     def __post_init__(self) -> None:
         _normalise_column(self)
         object.__setattr__(self, "qualifier", self.qualifier or self.name)
-        if not _FAMILY_NAME.fullmatch(self.family):
-            raise InvalidMapping(f"column {self.name!r}: {self.family!r} is no name for a column family")
+        try:
+            check_family_name(self.family)
+        except InvalidCell as error:
+            raise InvalidMapping(f"column {self.name!r}: {error}") from error
         if self.qualifier.startswith("\x00"):
             raise InvalidMapping(f"column {self.name!r}: qualifiers that start with a zero byte are reserved")
 
@@ -84,8 +85,10 @@ class TableMapping:
     conflict_level: ConflictLevel = "row"
 
     def __post_init__(self) -> None:
-        if not _TABLE_NAME.fullmatch(self.table):
-            raise InvalidMapping(f"{self.table!r} is no table name: letters, digits, '_', '-' and '.' are allowed")
+        try:
+            check_table(self.table)
+        except InvalidCell as error:
+            raise InvalidMapping(str(error)) from error
         if self.conflict_level not in get_args(ConflictLevel):
             raise InvalidMapping(f"the conflict level is 'cell' or 'row', not {self.conflict_level!r}")
         self._check_names()

@@ -10,7 +10,6 @@ import pytest
 
 from lease.coordinator import (
     Applied,
-    Check,
     Coordinator,
     Create,
     Node,
@@ -18,11 +17,11 @@ from lease.coordinator import (
     Rejected,
     SetData,
     Unknown,
-    ZnodePaths,
     create_root,
 )
 from lease.errors import CoordinatorUnavailable
 from lease.memory import MemoryCoordinator, MemoryTree
+from lease.paths import ZnodePaths
 from lease.zookeeper import ZooKeeperCoordinator
 
 TIMEOUT_MS = 10_000
@@ -88,17 +87,15 @@ def test_a_multi_takes_place_wholly(connect: Connect, root: str) -> None:
 
 
 @pytest.mark.parametrize("position", [0, 1])
-@pytest.mark.parametrize("failing", ["check", "set", "create", "set absent", "check absent", "create without parent"])
+@pytest.mark.parametrize("failing", ["set", "create", "set absent", "create without parent"])
 def test_a_multi_with_one_failure_changes_nothing(connect: Connect, root: str, failing: str, position: int) -> None:
     coordinator = connect()
     path, other = f"{root}/n", f"{root}/o"
     coordinator.commit([Create(path, b"a"), Create(other, b"b")], timeout_ms=TIMEOUT_MS)
     choices: dict[str, Operation] = {
-        "check": Check(path, 1),
         "set": SetData(path, b"x", 1),
         "create": Create(path, b"x"),
         "set absent": SetData(f"{root}/absent", b"x", None),
-        "check absent": Check(f"{root}/absent", 0),
         "create without parent": Create(f"{root}/absent/n", b"x"),
     }
     operations: list[Operation] = [SetData(other, b"y", 0)]
@@ -106,15 +103,6 @@ def test_a_multi_with_one_failure_changes_nothing(connect: Connect, root: str, f
     assert coordinator.commit(operations, timeout_ms=TIMEOUT_MS) == Rejected()
     assert read(coordinator, path) == Node(b"a", 0)
     assert read(coordinator, other) == Node(b"b", 0)
-
-
-def test_a_check_that_holds_changes_nothing(connect: Connect, root: str) -> None:
-    coordinator = connect()
-    path, other = f"{root}/n", f"{root}/o"
-    coordinator.commit([Create(path, b"a"), Create(other, b"b")], timeout_ms=TIMEOUT_MS)
-    assert coordinator.commit([Check(path, 0), SetData(other, b"c", 0)], timeout_ms=TIMEOUT_MS) == Applied()
-    assert read(coordinator, path) == Node(b"a", 0)
-    assert read(coordinator, other) == Node(b"c", 1)
 
 
 def test_of_many_at_once_one_wins(connect: Connect, root: str) -> None:

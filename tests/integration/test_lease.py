@@ -29,7 +29,8 @@ from lease import (
     monotonic_ms,
     wall_ms,
 )
-from lease.coordinator import Applied, Create, Node, SetData, Unknown, ZnodePaths, create_root
+from lease.coordinator import Applied, Create, Node, SetData, Unknown, create_root
+from lease.paths import ZnodePaths
 from lease.zookeeper import ZooKeeperCoordinator
 from tests.conftest import Services
 

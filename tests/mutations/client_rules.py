@@ -34,6 +34,20 @@ CLIENT_RULES = [
         "unit/client/test_visibility.py::test_own_versions_are_visible_without_any_outcome",
     ),
     Mutation(
+        "a reader without versions of its own takes cells at timestamp 0 for them",
+        "client/visibility.py",
+        "own: int | None = None",
+        "own: int | None = 0",
+        "unit/client/test_visibility.py::test_a_cell_at_timestamp_zero_is_nobodys",
+    ),
+    Mutation(
+        "a cell at timestamp 0 is taken for a transaction's",
+        "client/visibility.py",
+        "asked = 0 < writer <= view.snapshot",
+        "asked = writer <= view.snapshot",
+        "unit/client/test_visibility.py::test_a_cell_at_timestamp_zero_is_nobodys",
+    ),
+    Mutation(
         "own buffered writes are invisible",
         "client/write_buffer.py",
         "        if own is None:\n            return values",
@@ -43,7 +57,7 @@ CLIENT_RULES = [
     Mutation(
         "a read stops short of the newest cell that it may see",
         "client/visibility.py",
-        "return max(self.snapshot, self.own) + 1",
+        "return max(self.snapshot, self.own or 0) + 1",
         "return self.snapshot + 1",
         "unit/client/test_bulk.py::test_several_jobs_and_plain_writes_land_together",
     ),
@@ -206,5 +220,40 @@ CLIENT_RULES = [
         "        self._store.put(self._table, puts, self._start_timestamp)\n"
         "        self._sequence = self._manifest.record(",
         "unit/client/test_bulk.py::test_rows_are_on_record_before_any_of_them_is_written",
+    ),
+    Mutation(
+        "data that no transaction wrote is agreed on, and hidden",
+        "client/catalog.py",
+        "        if written and self._stored_entry(table) is None:",
+        "        if False:",
+        "unit/client/test_catalog.py::test_data_that_no_transaction_wrote_is_refused_and_not_hidden",
+    ),
+    Mutation(
+        "a table that another process has just agreed on is refused",
+        "client/catalog.py",
+        "        if written and self._stored_entry(table) is None:",
+        "        if written:",
+        "unit/client/test_catalog.py::test_a_table_that_another_process_registers_and_fills_meanwhile_is_no_plain_one",
+    ),
+    Mutation(
+        "a drop that arrives late takes the entry of a newer table",
+        "client/catalog_entry.py",
+        '"made": made,',
+        '"made": "",',
+        "unit/client/test_catalog.py::test_a_drop_that_arrives_late_takes_no_newer_table",
+    ),
+    Mutation(
+        "an entry that arrives late brings a dropped table back",
+        "client/catalog.py",
+        'dropped = _DROPPED + b" " + uuid.uuid4().hex.encode()',
+        "dropped = _DROPPED",
+        "unit/client/test_catalog.py::test_an_entry_that_arrives_late_brings_no_dropped_table_back",
+    ),
+    Mutation(
+        "a table that was dropped and made anew is remembered for good",
+        "client/catalog.py",
+        "if known is not None and time.monotonic() < known.read_seconds + ENTRY_AGE_SECONDS_MAX:",
+        "if known is not None:",
+        "unit/client/test_catalog.py::test_an_entry_is_believed_for_a_while_only",
     ),
 ]

@@ -22,13 +22,6 @@ FAILOVER_RULES = [
         _FAILOVER + "test_what_did_commit_before_the_failover_is_told_so_though_the_answer_was_lost",
     ),
     Mutation(
-        "a transaction that somebody aborted is revalidated",
-        "client/revalidation.py",
-        "            if isinstance(outcome, Aborted):",
-        "            if False:",
-        _FAILOVER + "test_somebody_elses_abort_is_found_across_a_failover",
-    ),
-    Mutation(
         "a commit of an older epoch's transaction is acknowledged without being read back",
         "tso/persist.py",
         "older = [start for start in starts if start < self._tenure.epoch]",

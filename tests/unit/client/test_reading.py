@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from client import CatalogEntry
 from client.cells import TOMBSTONE, decode_shadow
 from client.reading import SnapshotReader
 from client.resolver import OutcomeCache, Resolver, Site
-from client.visibility import NOT_COMMITTED, View
+from client.visibility import NOT_COMMITTED, OPEN, View
 from commit_table import CommitTable, Committed, Outcome, Undecided
 from store import Family, KeyRange, RowPut
 from store.faults import Fault, FaultyCellStore
@@ -25,6 +26,22 @@ OLD_EPOCH, EPOCH = 1_000, 2_000
 TABLE, COMMITS = "t", "commits"
 ROWS = (b"r1", b"r2", b"r3")
 COLUMNS = (b"f:a", b"f:b", b"g:a")
+
+
+class AgreedTables:
+    """Every table has the same families."""
+
+    def __init__(self, *families: str) -> None:
+        self._entry = CatalogEntry("cell", families)
+
+    def entry(self, table: str) -> CatalogEntry:
+        return self._entry
+
+    def fresh_entry(self, table: str) -> CatalogEntry:
+        return self._entry
+
+
+FAMILIES = AgreedTables("f", "g")
 
 
 @dataclass(frozen=True)
@@ -53,7 +70,7 @@ class World:
     resolver: Resolver
 
     def reader(self, view: View) -> SnapshotReader:
-        return SnapshotReader(self.store, self.resolver, view, lambda table: (b"f", b"g"))
+        return SnapshotReader(self.store, self.resolver, view, FAMILIES)
 
 
 @pytest.fixture
@@ -163,7 +180,7 @@ def test_healing_that_fails_is_no_failure_of_the_read(world: World) -> None:
 def test_a_reader_told_not_to_heal_writes_nothing(world: World) -> None:
     write(world, Writer(2_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=True, marked="none"))
     resolver = Resolver(world.store, world.commits, OutcomeCache(10), heal=False)
-    reader = SnapshotReader(world.store, resolver, View(2_500, EPOCH), lambda table: (b"f",))
+    reader = SnapshotReader(world.store, resolver, View(2_500, EPOCH), FAMILIES)
     assert reader.row(TABLE, b"r1", None) == {b"f:a": b"2100"}
     assert world.store.versions(TABLE, b"r1", b"f:\x00", limit=1) == []
 
@@ -181,6 +198,22 @@ def test_own_versions_are_seen_over_the_snapshots(world: World) -> None:
     world.store.put(TABLE, [RowPut(b"r1", {b"f:a": b"own"})], 2_600)
     world.store.put(TABLE, [RowPut(b"r1", {b"f:a": b"between", b"f:b": b"between"})], 2_550)
     assert world.reader(View(2_500, EPOCH, own=2_600)).row(TABLE, b"r1", None) == {b"f:a": b"own", b"f:b": b"2100"}
+
+
+def test_a_cell_at_timestamp_zero_is_shown_to_nobody(world: World) -> None:
+    write(world, Writer(2_100, frozenset({(b"r1", b"f:b")}), False, 5, recorded=True, marked="all"))
+    world.store.put(TABLE, [RowPut(b"r1", {b"f:a": b"of nobody"})], 0)
+    assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) == {b"f:b": b"2100"}
+    assert dict(world.reader(View(2_500, EPOCH)).scan(TABLE, KeyRange(b"", b""), [b"f:a"])) == {}
+
+
+def test_the_outcomes_that_are_used_stay_remembered() -> None:
+    cache = OutcomeCache(2)
+    for writer in (1, 2):
+        cache.remember(writer, writer + 100)
+    assert cache.get(1) == 101
+    cache.remember(3, 103)
+    assert [cache.get(writer) for writer in (1, 2, 3)] == [101, OPEN, 103]
 
 
 def test_many_invisible_versions_on_top_of_a_visible_one(world: World) -> None:

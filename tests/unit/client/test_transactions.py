@@ -175,10 +175,33 @@ def test_a_table_made_anew_keeps_its_conflict_level_and_may_have_other_families(
     assert first.snapshot().get("again", b"r") == {b"h:a": b"1"}
 
 
-@pytest.mark.parametrize("columns", [[b"f:\x00"], [b""], ["f:a"], [b":a"]])
+@pytest.mark.parametrize(
+    "columns", [[], (), [b"f:\x00"], [b""], ["f:a"], [b":a"], [b"h:a"], [b"h"], [b"f:" + b"x" * 40_000]]
+)
 def test_a_choice_of_columns_that_cannot_be_read_is_refused(manager: TransactionManager, columns: list[bytes]) -> None:
-    with pytest.raises(InvalidRequest, match="column"):
-        manager.snapshot().get("t", b"r", columns)
+    with manager.transaction() as transaction:
+        transaction.put("t", b"r", {A: b"own"})
+        for view in (manager.snapshot(), transaction):
+            with pytest.raises(InvalidRequest, match=r"column|no family h; it has f, g"):
+                view.get("t", b"r", columns)
+            with pytest.raises(InvalidRequest, match=r"column|no family h; it has f, g"):
+                list(view.scan("t", columns=columns))
+
+
+@pytest.mark.parametrize("table", ["bad name!", "", "default:t", "x" * 201, "a:b:c", "nowhere", b"t", None])
+@pytest.mark.parametrize("columns", [None, [A]])
+def test_a_table_that_cannot_be_read_is_refused_by_its_name(
+    manager: TransactionManager, table: str, columns: list[bytes] | None
+) -> None:
+    with pytest.raises(InvalidRequest, match="table"):
+        manager.snapshot().get(table, b"r", columns)
+    with pytest.raises(InvalidRequest, match="table"):
+        list(manager.transaction().scan(table, columns=columns))
+
+
+def test_a_range_that_cannot_be_read_is_refused(manager: TransactionManager) -> None:
+    with pytest.raises(InvalidRequest, match="an end of a key range"):
+        list(manager.snapshot().scan("t", stop=bytes([1]) * 40_000))
 
 
 def test_a_conflict_leaves_nothing_and_names_its_reason(

@@ -80,6 +80,13 @@ def test_every_version_is_visible_hidden_or_open_and_visible_only_by_the_rule(
         assert (COLUMN in settled.visible) is by_the_rule
 
 
+def test_a_cell_at_timestamp_zero_is_nobodys() -> None:
+    """No transaction has that start timestamp, a reader without versions of its own included."""
+    settled = settle({COLUMN: Cell(b"v", 0)}, View(snapshot=100, epoch=50), lambda writer: 1)
+    assert settled.hidden == {COLUMN: 0}
+    assert not settled.visible
+
+
 def test_the_bound_lets_own_versions_through() -> None:
     assert VIEW.before == 111
     assert View(snapshot=100, epoch=50).before == 101

@@ -60,6 +60,19 @@ def test_a_deleted_row_is_gone() -> None:
     assert buffer.overlay("t", b"r", {b"f:a": b"1"}, None) is None
 
 
+def test_what_is_overwritten_counts_no_more() -> None:
+    buffer = WriteBuffer(1_000)
+    for number in range(1_000):
+        buffer.write("t", b"r", {b"f:a": b"%d" % number})
+        buffer.write("t", b"r", tombstones([b"f:a", b"f:b"]))
+    buffer.write("t", b"r", {b"f:a": bytes(300)})
+    with pytest.raises(InvalidRequest, match="transaction_bytes_max"):
+        buffer.write("t", b"r", {b"f:a": bytes(1_000)})
+    buffer.write("t", b"r", {b"f:a": b"", b"f:c": b""})
+    with pytest.raises(InvalidRequest, match="transaction_bytes_max"):
+        buffer.write("t", b"s", {b"f:a": bytes(300)})
+
+
 def test_a_full_buffer_refuses_and_keeps_what_it_has() -> None:
     buffer = WriteBuffer(1_000)
     buffer.write("t", b"r", {b"f:a": b"1"})

@@ -78,8 +78,11 @@ VALUE = ValueColumn("v", "int")
         (("t", ("k",), (KEY, VALUE, ValueColumn("V", "int"))), "'v' and 'V' of table 't' have the same name"),
         (("t", ("k",), (KEY, VALUE, VALUE)), "have the same name"),
         (("t", ("k",), (KEY, VALUE, ValueColumn("w", "int", "f", "v"))), "share the cell 'f:v'"),
-        (("t:u:v", ("k",), (KEY, VALUE)), "no table name"),
-        (("", ("k",), (KEY, VALUE)), "no table name"),
+        (("t:u:v", ("k",), (KEY, VALUE)), "a table name has"),
+        (("n.s:t", ("k",), (KEY, VALUE)), "a table name has"),
+        (("t" * 201, ("k",), (KEY, VALUE)), "a table name has 1 to 200"),
+        (("default:t", ("k",), (KEY, VALUE)), "leave it out"),
+        (("", ("k",), (KEY, VALUE)), "a table name has"),
         (("t", ("k",), (KEY, VALUE), "table"), "'cell' or 'row', not 'table'"),
     ],
 )
@@ -119,8 +122,9 @@ def test_types_without_an_order_of_bytes_are_refused_in_row_keys(type_name: str)
     ("arguments", "text"),
     [
         (("v", "int", "f", "\x00row"), "reserved"),
-        (("v", "int", "f:g"), "no name for a column family"),
-        (("v", "int", ""), "no name for a column family"),
+        (("v", "int", "f:g"), "column 'v': a column family's name has"),
+        (("v", "int", "f" * 128), "column 'v': a column family's name has 1 to 127"),
+        (("v", "int", ""), "column 'v': a column family's name has"),
         (("", "int"), "needs a name"),
     ],
 )

@@ -25,6 +25,14 @@ def test_table_names_that_it_does_not(name: str) -> None:
         validation.check_table(name)
 
 
+@pytest.mark.parametrize("name", [None, b"t", 5, ["t"]])
+def test_names_that_are_no_text(name: str) -> None:
+    with pytest.raises(InvalidCell, match="a table name is text, not a "):
+        validation.check_table(name)
+    with pytest.raises(InvalidCell, match="a column family's name is text, not a "):
+        validation.check_families([Family("f"), Family(name)])
+
+
 @pytest.mark.parametrize("name", ["default:t", "default:default"])
 def test_a_table_has_one_name(name: str) -> None:
     with pytest.raises(InvalidCell, match="a table has one name here, so leave it out"):

@@ -1,0 +1,84 @@
+"""What is agreed on about one table, as a value. Pure.
+
+A name that HBase does not take is refused here, by the store's own rule, before anything is asked of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from client.errors import InvalidRequest
+from store import Family, InvalidCell
+from store.validation import check_families, check_table
+
+ConflictLevel = Literal["cell", "row"]
+"""Whether two transactions conflict when they write the same cell, or already when they write the same row."""
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogEntry:
+    """What is agreed on about one table. Raises ``InvalidRequest`` for what no table can have."""
+
+    conflict_level: ConflictLevel
+    families: tuple[str, ...]
+    description: bytes = b""
+
+    def __post_init__(self) -> None:
+        if self.conflict_level not in get_args(ConflictLevel):
+            raise InvalidRequest(f"conflict_level is 'cell' or 'row', not {self.conflict_level!r}")
+        try:
+            check_families([Family(name) for name in self.families])
+        except InvalidCell as error:
+            raise InvalidRequest(str(error)) from error
+
+    @property
+    def family_columns(self) -> tuple[bytes, ...]:
+        """The families as a choice of what to read."""
+        return tuple(family.encode() for family in self.families)
+
+    def encode(self, made: str) -> bytes:
+        """The entry as it is stored. ``made`` is used once: no later entry of the table is stored as the same bytes."""
+        fields = {
+            "format": _FORMAT,
+            "conflict_level": self.conflict_level,
+            "families": list(self.families),
+            "description": base64.b64encode(self.description).decode(),
+            "made": made,
+        }
+        return json.dumps(fields).encode()
+
+    @classmethod
+    def parse(cls, table: str, value: bytes) -> CatalogEntry:
+        """Read a stored entry; raises ``InvalidRequest`` for one that a newer version wrote."""
+        fields: dict[str, Any] = json.loads(value)
+        if fields.get("format") != _FORMAT:
+            raise InvalidRequest(
+                f"table {table!r} is described in format {fields.get('format')!r}, this library knows {_FORMAT}: "
+                f"use a newer one"
+            )
+        return cls(
+            conflict_level=fields["conflict_level"],
+            families=tuple(fields["families"]),
+            description=base64.b64decode(fields["description"]),
+        )
+
+
+def family_names(families: Sequence[str]) -> tuple[str, ...]:
+    """Families as a caller lists them. Raises ``InvalidRequest`` for a single name, which would be taken apart."""
+    if isinstance(families, (str, bytes)):
+        raise InvalidRequest(f"families are a list of names, not {families!r}: write [{families!r}]")
+    return tuple(families)
+
+
+def validate_table(table: str) -> None:
+    """Raise ``InvalidRequest`` for what cannot be a table's name."""
+    try:
+        check_table(table)
+    except InvalidCell as error:
+        raise InvalidRequest(str(error)) from error

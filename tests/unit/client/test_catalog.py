@@ -1,0 +1,241 @@
+"""What is agreed on about tables: what may be one, what others did to it meanwhile, and answers that were lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
+
+import pytest
+
+from client import CatalogEntry, InvalidRequest, TransactionManager
+from client.catalog import ENTRY_AGE_SECONDS_MAX, Catalog
+from client.catalog_entry import family_names
+from commit_table import table_name
+from store import Family, KeyRange, Row, RowPut, StoreUnavailable
+from store.faults import Fault, FaultyCellStore
+from tests.unit.client.conftest import SETTINGS, Installation
+
+ENTRY = CatalogEntry("cell", ("f",))
+ATTEMPTS = 10
+
+
+@pytest.fixture
+def store() -> FaultyCellStore:
+    return FaultyCellStore()
+
+
+@pytest.fixture
+def catalog(store: FaultyCellStore) -> Catalog:
+    return Catalog(store, "/pythia")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The catalogs' clock: ``now`` is what it shows."""
+    clock = SimpleNamespace(now=1_000.0)
+    monkeypatch.setattr("client.catalog.time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+def stored(store: FaultyCellStore, table: str) -> CatalogEntry:
+    """As a process finds it that remembers nothing."""
+    return Catalog(store, "/pythia").entry(table)
+
+
+@pytest.mark.parametrize("faults", [[fault] * times for fault in Fault for times in (1, 2)])
+def test_a_name_is_free_after_a_drop_whose_answers_were_lost(
+    store: FaultyCellStore, catalog: Catalog, faults: Sequence[Fault]
+) -> None:
+    catalog.create_table("t", ENTRY)
+    store.plan("compare_and_set", *faults)
+    catalog.drop_table("t")
+    assert "t" not in store.table_names()
+    wider = CatalogEntry("cell", ("f", "g"))
+    catalog.create_table("t", wider)
+    assert stored(store, "t") == wider
+
+
+def test_a_drop_that_failed_halfway_is_ended_by_another(store: FaultyCellStore, catalog: Catalog) -> None:
+    catalog.create_table("t", ENTRY)
+    store.plan("compare_and_set", *[Fault.LOST] * ATTEMPTS)
+    with pytest.raises(StoreUnavailable, match="drop it again"):
+        catalog.drop_table("t")
+    with pytest.raises(InvalidRequest, match="drop it again"):
+        catalog.create_table("t", ENTRY)
+    Catalog(store, "/pythia").drop_table("t")
+    catalog.create_table("t", ENTRY)
+    assert stored(store, "t") == ENTRY
+
+
+def test_a_drop_that_arrives_late_takes_no_newer_table(store: FaultyCellStore, catalog: Catalog) -> None:
+    catalog.create_table("t", ENTRY)
+    store.plan("compare_and_set", Fault.LATE)
+    catalog.drop_table("t")
+    catalog.create_table("t", ENTRY)
+    store.put("t", [RowPut(b"r", {b"f:a": b"1"})], 5)
+    store.deliver_late()
+    assert stored(store, "t") == ENTRY
+
+
+def test_an_entry_that_arrives_late_brings_no_dropped_table_back(store: FaultyCellStore, catalog: Catalog) -> None:
+    catalog.create_table("t", ENTRY)
+    catalog.drop_table("t")
+    store.plan("compare_and_set", Fault.LATE)
+    catalog.create_table("t", ENTRY)
+    catalog.drop_table("t")
+    store.deliver_late()
+    with pytest.raises(InvalidRequest, match="there is no table 't'"):
+        stored(store, "t")
+    catalog.create_table("t", ENTRY)
+
+
+def test_a_drop_leaves_the_entry_of_a_table_that_was_made_meanwhile(
+    store: FaultyCellStore, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own mark stands already, the answer was lost, and another process was quick."""
+    catalog.create_table("t", ENTRY)
+    other, compare_and_set = Catalog(store, "/pythia"), store.compare_and_set
+
+    def mark_and_make_anew(*arguments: object, **named: object) -> object:
+        monkeypatch.undo()
+        answer = compare_and_set(*arguments, **named)  # type: ignore[arg-type]
+        other.create_table("t", ENTRY)
+        return answer
+
+    monkeypatch.setattr(store, "compare_and_set", mark_and_make_anew)
+    catalog.drop_table("t")
+    assert stored(store, "t") == ENTRY
+
+
+@pytest.mark.parametrize("table", ["nope", "bad name!", "", "default:t", "pythia_commits"])
+def test_what_is_no_table_is_not_dropped(catalog: Catalog, table: str) -> None:
+    catalog.create_table("dropped", ENTRY)
+    catalog.drop_table("dropped")
+    for name in (table, "dropped"):
+        with pytest.raises(InvalidRequest, match=name if name in ("nope", "dropped") else "table"):
+            catalog.drop_table(name)
+
+
+def test_a_table_without_an_entry_can_be_dropped(store: FaultyCellStore, catalog: Catalog) -> None:
+    store.create_table("plain", [Family("f")])
+    catalog.drop_table("plain")
+    assert "plain" not in store.table_names()
+
+
+def test_an_entry_is_believed_for_a_while_only(store: FaultyCellStore, clock: SimpleNamespace) -> None:
+    here, there = Catalog(store, "/pythia"), Catalog(store, "/pythia")
+    there.create_table("t", ENTRY)
+    assert here.entry("t") == ENTRY
+    there.drop_table("t")
+    wider = CatalogEntry("cell", ("f", "g"))
+    there.create_table("t", wider)
+    clock.now += ENTRY_AGE_SECONDS_MAX - 0.1
+    assert here.entry("t") == ENTRY
+    clock.now += 0.2
+    assert here.entry("t") == wider
+
+
+def test_a_table_that_was_made_anew_with_more_families_is_read_whole_after_a_while(
+    installation: Installation, clock: SimpleNamespace
+) -> None:
+    here, there = installation.manager(), installation.manager()
+    assert here.snapshot().get("t", b"r") == {}
+    there.drop_table("t")
+    there.create_table("t", ["f", "g", "h"])
+    with there.transaction() as transaction:
+        transaction.put("t", b"r", {b"f:a": b"1", b"h:a": b"2"})
+    clock.now += ENTRY_AGE_SECONDS_MAX
+    assert here.snapshot().get("t", b"r") == {b"f:a": b"1", b"h:a": b"2"}
+
+
+def test_a_table_that_was_made_anew_with_other_families_is_read_at_once(installation: Installation) -> None:
+    made_anew = {b"f:a": b"1", b"h:a": b"2"}
+    there = installation.manager()
+    readers = [installation.manager() for _ in range(3)]
+    for reader in readers:
+        assert reader.snapshot().get("t", b"r") == {}
+    there.drop_table("t")
+    there.create_table("t", ["f", "h"])
+    with there.transaction() as transaction:
+        transaction.put("t", b"r", made_anew)
+    assert readers[0].snapshot().get("t", b"r") == made_anew
+    assert list(readers[1].transaction().scan("t")) == [(b"r", made_anew)]
+    assert readers[2].snapshot().get("t", b"r", [b"h"]) == {b"h:a": b"2"}
+    with pytest.raises(InvalidRequest, match="no family g; it has f, h"):
+        readers[2].snapshot().get("t", b"r", [b"g:a"])
+
+
+def test_a_table_that_is_gone_is_an_invalid_request_at_once(installation: Installation) -> None:
+    here, there = installation.manager(), installation.manager()
+    assert here.snapshot().get("t", b"r") == {}
+    there.drop_table("t")
+    for columns in (None, [b"f:a"]):
+        with pytest.raises(InvalidRequest, match="no table 't'"):
+            here.snapshot().get("t", b"r", columns)
+    with pytest.raises(InvalidRequest, match="no table 't'"):
+        list(here.snapshot().scan("t"))
+
+
+def test_data_that_no_transaction_wrote_is_refused_and_not_hidden(
+    installation: Installation, manager: TransactionManager
+) -> None:
+    installation.store.create_table("plain", [Family("f"), Family("g")])
+    installation.store.put("plain", [RowPut(b"r", {b"g:a": b"old"})], 1_700_000_000_000)
+    transaction = manager.transaction()
+    uses: list[Callable[[], object]] = [
+        lambda: manager.snapshot().get("plain", b"r"),
+        lambda: manager.snapshot().get("plain", b"r", [b"f:a"]),
+        lambda: list(manager.snapshot().scan("plain", columns=[b"f"])),
+        lambda: transaction.put("plain", b"r", {b"f:a": b"1"}),
+        lambda: manager.create_table("plain", ["f"]),
+    ]
+    for use in uses:
+        with pytest.raises(InvalidRequest, match=r"make a new table .* write the rows into it"):
+            use()
+    commits = installation.store.scan(table_name(SETTINGS.root), KeyRange(b"", b""), [b"f"])
+    assert list(commits) == []
+    installation.store.delete("plain", [b"r"], 1_700_000_000_000)
+    transaction.put("plain", b"r", {b"f:a": b"1"})
+    transaction.commit()
+    assert manager.snapshot().get("plain", b"r") == {b"f:a": b"1"}
+
+
+def test_a_table_that_another_process_registers_and_fills_meanwhile_is_no_plain_one(
+    store: FaultyCellStore, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.create_table("t", [Family("f")])
+    scan = store.scan
+
+    def scan_late(*arguments: object, **named: object) -> Iterator[tuple[bytes, Row]]:
+        monkeypatch.undo()
+        assert stored(store, "t") == ENTRY
+        store.put("t", [RowPut(b"r", {b"f:a": b"1"})], 5)
+        return scan(*arguments, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store, "scan", scan_late)
+    assert catalog.entry("t") == ENTRY
+
+
+def test_an_entry_comes_back_as_it_was_and_never_as_the_same_bytes() -> None:
+    entry = CatalogEntry("row", ("f", "g"), b"\x00\xff")
+    assert CatalogEntry.parse("t", entry.encode("one")) == entry
+    assert entry.encode("one") != entry.encode("two")
+
+
+@pytest.mark.parametrize("name", ["bad name!", "", ".t", "a:b:c", "default:t", "x" * 201, b"t", None])
+def test_names_that_no_table_can_have_are_refused(manager: TransactionManager, name: str) -> None:
+    with pytest.raises(InvalidRequest, match="a table"):
+        manager.create_table(name, ["f"])
+
+
+@pytest.mark.parametrize(
+    "families", ["info", b"info", [], ["f", "f"], ["a b"], ["f:g"], [""], [b"f"], [None], [["f"]], ["f" * 128]]
+)
+def test_families_that_no_table_can_have_are_refused(manager: TransactionManager, families: list[str]) -> None:
+    with pytest.raises(InvalidRequest, match="famil"):
+        manager.create_table("fresh", families)
+    assert "fresh" not in manager.store.table_names()
+
+
+def test_families_may_be_listed_in_any_way() -> None:
+    assert family_names(("f", "g")) == family_names(["f", "g"]) == ("f", "g")
