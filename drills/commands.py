@@ -11,12 +11,17 @@ from rich.table import Table
 
 from client import ClientSettings, PythiaError
 from drills import writer_kill
+from drills.failover_commands import failover_command, list_command, mixed_command
 from store import StoreError
 
 
 @click.group()
 def drill() -> None:
     """Pull the plug on real processes, and look at what is left."""
+
+
+for _command in (failover_command, mixed_command, list_command):
+    drill.add_command(_command)
 
 
 @drill.command("writer-kill")

@@ -1,0 +1,56 @@
+"""What a fault is: something that a drill does to an installation, and undoes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from enum import Enum
+from random import Random
+from typing import ClassVar, Final
+
+from drills.installation import Installation
+
+FAILOVER_SECONDS_MAX: Final = 60.0
+"""How long another process may take to become primary."""
+
+
+class Recovery(Enum):
+    """When clients are served again."""
+
+    BY_FAILOVER = "another process takes over while the fault lasts"
+    AFTER_HEALING = "nobody can serve before the fault has ended"
+    AT_ONCE = "service goes on, at most it gets slower"
+
+
+class Fault(ABC):
+    """One fault, inflicted once, on whoever is primary when it is made. ``random`` chooses what is left open.
+
+    ``inflict`` does the harm and ``heal`` undoes it; both return soon, and the drill waits between them for what
+    ``recovery`` promises.
+    """
+
+    name: ClassVar[str]
+    sentence: ClassVar[str]
+    recovery: ClassVar[Recovery] = Recovery.BY_FAILOVER
+    hold_ms: ClassVar[tuple[int, int]] = (0, 0)
+    """How long it lasts at least, once clients are served again (or, where they cannot be, in all)."""
+
+    def __init__(self, installation: Installation, random: Random) -> None:
+        self._installation = installation
+        self._random = random
+        victim = installation.primary()
+        assert victim is not None, "a fault is made when somebody is primary"
+        self.victim = victim
+
+    @classmethod
+    def missing(cls, installation: Installation) -> str | None:
+        """Why the fault cannot be had in this installation; ``None`` where it can."""
+        del installation
+        return None
+
+    @abstractmethod
+    def inflict(self) -> None:
+        """Do it. Raises ``DrillError`` where it cannot be done."""
+
+    @abstractmethod
+    def heal(self) -> None:
+        """Undo it, as far as it can be undone."""

@@ -1,0 +1,84 @@
+"""The drill's safety net: a process that ends what the drill started, should the drill itself be killed.
+
+It learns of each process and each cluster by a line on its standard input, and acts when that closes, which the system
+sees to whatever becomes of the drill. Invariant: it ends only processes that it was told of, each through a descriptor
+taken while the process was the drill's own child, so that a pid which the system has given away is never hit.
+
+python -m drills.guard
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import devcluster
+
+END_SECONDS_MAX: Final = 60.0
+
+
+class Guard:
+    """The drill's end of it; a context manager, at whose end whatever is left is ended."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "drills.guard"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+            text=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # then it goes on alone
+            self._process.wait(END_SECONDS_MAX)
+
+    def watch_process(self, pid: int) -> None:
+        """A child of the drill's, that is to end with it."""
+        self._tell(f"process {pid}")
+
+    def watch_cluster(self, directory: Path) -> None:
+        """A development cluster that is to end with the drill, data and all."""
+        self._tell(f"cluster {directory}")
+
+    def _tell(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+
+def end_all(lines: Iterable[str]) -> None:
+    """Take note of what the lines name, and when they end, end it."""
+    descriptors, clusters = [], []
+    for line in lines:
+        what, _, which = line.rstrip("\n").partition(" ")
+        if what == "cluster":
+            clusters.append(Path(which))
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                descriptors.append(os.pidfd_open(int(which)))
+    for descriptor in descriptors:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        os.close(descriptor)
+    for cluster in clusters:
+        devcluster.down(cluster, wipe=True)
+
+
+if __name__ == "__main__":
+    end_all(sys.stdin)

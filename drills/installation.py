@@ -1,0 +1,161 @@
+"""An installation to break: services, oracle processes behind proxies, and the names of what lives on them.
+
+Invariant: whatever ends the ``with`` block ends every process that was started in it; the guard sees to the same should
+the drill itself be killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import devcluster
+from client import ClientSettings
+from drills.clocks import SteppedClock
+from drills.guard import Guard
+from drills.oracles import OracleSettings, Seat, Tenure
+from drills.proxy import Mode, Proxies, Proxy
+from drills.services import GivenServices, OwnServices, own_services
+from drills.waiting import wait_until
+from store import StoreError
+from store.hbase import HBaseCellStore
+
+PROCESSES_MIN, PROCESSES_MAX = 2, 9
+CLIENT_PROCESSES: Final = 2
+FIRST_PRIMARY_SECONDS_MAX: Final = 60.0
+DEADLINE_MS: Final = 120_000
+"""Of the drill's clients: no call of theirs ends for want of patience while a service is being restarted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How an installation is to be: everything but the faults. ``zookeeper``, ``thrift``: given services."""
+
+    directory: Path
+    processes: int = 3
+    lease_ms: int = 2_000
+    zookeeper: str | None = None
+    thrift: str | None = None
+
+    @property
+    def logs(self) -> Path:
+        """Where the processes' logs go."""
+        return self.directory / "logs"
+
+
+@dataclass(slots=True)
+class Installation:
+    """Everything that a fault may lay hands on."""
+
+    services: GivenServices | OwnServices
+    seats: tuple[Seat, ...]
+    zookeeper_for_clients: tuple[Proxy, ...]
+    """Through which the processes of the load reach ZooKeeper, one each."""
+    settings: ClientSettings
+    """Of a client that nothing is ever cut off from."""
+    lease_ms: int
+    guard: Guard
+    logs: Path
+
+    def primary(self, above_epoch: int = 0) -> Seat | None:
+        """Who said last, in an epoch above that one, that it is primary; ``None`` where nobody has.
+
+        It may have died since, or been deposed without knowing.
+        """
+        serving = [(seat.epoch, seat) for seat in self.seats if (seat.epoch or 0) > above_epoch]
+        return max(serving, key=lambda pair: pair[0] or 0)[1] if serving else None
+
+    def await_primary(self, above_epoch: int, seconds_max: float) -> Seat:
+        """Wait for a primary of a later epoch. Raises ``DrillStalled``, which shows what each process says."""
+        wait_until(
+            lambda: self.primary(above_epoch) is not None,
+            f"a primary of an epoch above {above_epoch}",
+            seconds_max,
+            explain=self.describe,
+        )
+        primary = self.primary(above_epoch)
+        assert primary is not None
+        return primary
+
+    def tenures(self) -> list[Tenure]:
+        """Every tenure so far, oldest first."""
+        return sorted((tenure for seat in self.seats for tenure in seat.tenures), key=lambda tenure: tenure.epoch)
+
+    def client_settings(self, process: int) -> ClientSettings:
+        """Of the clients in that process of the load."""
+        return replace(self.settings, zookeeper=self.zookeeper_for_clients[process].address)
+
+    def describe(self) -> str:
+        """What each process says it is, and the ends of their logs."""
+        return "\n".join([*map(str, self.seats), *(seat.tail() for seat in self.seats)])
+
+
+@contextmanager
+def installed(plan: Plan, guard: Guard, progress: devcluster.Progress) -> Iterator[Installation]:
+    """Bring an installation up, with a primary, and take it down at the end.
+
+    Raises ``DevClusterError``, ``DrillError``, ``StoreError``.
+    """
+    plan.logs.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        services = stack.enter_context(_services(plan, guard, progress))
+        proxies = stack.enter_context(Proxies())
+        root = f"/drill-{secrets.token_hex(4)}"
+        if not services.is_own:
+            stack.callback(_drop_tables, services.thrift, root)
+        for_clients = [
+            proxies.open(f"ZooKeeper for clients, {number}", services.zookeeper)
+            for number in range(1, CLIENT_PROCESSES + 1)
+        ]
+        settings = OracleSettings(services.zookeeper, services.thrift, root, plan.lease_ms, plan.logs)
+        names = [f"tso-{number}" for number in range(1, plan.processes + 1)]
+        clocks = {name: SteppedClock(plan.directory / "clocks" / name) for name in names}
+        seats = tuple(Seat(name, settings, proxies, guard, clocks[name]) for name in names)
+        client_settings = ClientSettings(services.zookeeper, services.thrift, root, deadline_ms=DEADLINE_MS)
+        installation = Installation(
+            services, seats, tuple(for_clients), client_settings, plan.lease_ms, guard, plan.logs
+        )
+        progress(devcluster.Step(f"starting {plan.processes} oracle processes"))
+        for seat in seats:
+            stack.callback(seat.kill)
+            seat.start()
+        for seat in seats:
+            seat.await_ready()
+        installation.await_primary(0, FIRST_PRIMARY_SECONDS_MAX)
+        # Before the processes are killed: what a fault left cut or slow would only hold that up.
+        stack.callback(_pass_everything, installation)
+        yield installation
+
+
+@contextmanager
+def _services(plan: Plan, guard: Guard, progress: devcluster.Progress) -> Iterator[GivenServices | OwnServices]:
+    if plan.zookeeper and plan.thrift:
+        yield GivenServices(plan.zookeeper, plan.thrift)
+        return
+    with own_services(plan.directory, plan.logs, guard, progress) as services:
+        yield services
+
+
+def _pass_everything(installation: Installation) -> None:
+    for proxy in installation.zookeeper_for_clients:
+        proxy.set_mode(Mode.PASS)
+    for seat in installation.seats:
+        seat.pass_everything()
+
+
+def tables_of(root: str) -> str:
+    """What the names of an installation's own tables begin with; the drill's tables are named so as well."""
+    return root.strip("/").replace("/", "_")
+
+
+def _drop_tables(thrift: str, root: str) -> None:
+    """Leave nothing on services that others use. The znodes stay: they are a few bytes below a root of their own."""
+    with contextlib.closing(HBaseCellStore(thrift)) as store, contextlib.suppress(StoreError):
+        for table in store.table_names():
+            if table.startswith(tables_of(root)):
+                store.drop_table(table)
