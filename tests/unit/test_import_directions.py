@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "client": {"commit_table", "lease", "store", "wire"},
     "tso": {"commit_table", "lease", "store", "wire"},
     "demo": {"client", "commit_table", "devcluster", "store"},
-    "drills": {"client", "commit_table", "devcluster", "histories", "lease", "store"},
+    "drills": {"client", "commit_table", "devcluster", "histories", "store"},
     "histories": {"client", "commit_table", "store"},
     "benchmarks": {"client", "demo", "store"},
 }
