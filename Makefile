@@ -4,7 +4,7 @@
 VENV := .venv/bin
 CODE := benchmarks client commit_table demo devcluster drills histories lease store tests tso wire
 
-.PHONY: demo test check unit mutations format clean
+.PHONY: demo test check unit simulate mutations format clean
 
 demo: .venv/installed-from
 	$(VENV)/pythia demo $(DEMO_OPTIONS)
@@ -19,6 +19,9 @@ check: .venv/installed-from
 
 unit: .venv/installed-from
 	$(VENV)/python -m pytest -m "not integration"
+
+simulate: .venv/installed-from
+	$(VENV)/python -m tests.simulation $(SIMULATION_OPTIONS)
 
 mutations: .venv/installed-from
 	$(VENV)/python -m tests.mutations

@@ -1,0 +1,237 @@
+"""The small installation that is explored exhaustively: two epochs, one store, and the project's own rules.
+
+The oracle's core, the writing of commits, the commit table and the whole of the client are the real ones. What stands
+in is what carries messages between them: a request becomes a thread of the oracle that takes it up, and an answer that
+never comes is one whose oracle was deposed meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from client import ClientSettings, CommitObserver, TransactionManager
+from client.oracle import OracleClient, ReplyLost
+from client.primary import Settled
+from commit_table import CommitTable, table_name
+from commit_table.timestamps import compose
+from store.memory import MemoryCellStore
+from tests.simulation.kernel import WaitQueue
+from tests.simulation.processes import WALL_START_US, Clock, Process
+from tests.simulation.stepping import SteppedKernel
+from tso.oracle import Begun, Decided, Moment, Oracle
+from tso.persist import NotPersisted, Persister
+from tso.settings import Limits
+from wire import BeginReply, BeginRequest, CommitRequest, Message, NotPrimary
+
+START_MS = WALL_START_US // 1000
+EPOCHS = (compose(START_MS), compose(START_MS + 1000))
+ROOT = "/pythia"
+NOW = Moment(START_MS, 0.0)
+STEPPED = ("get", "get_many", "versions", "put", "delete", "compare_and_set")
+"""Calls of the store that are one atomic step each. Rows are single here, and nothing is scanned."""
+
+
+class SteppedStore:
+    """The twin in memory, each call of it a step."""
+
+    def __init__(self, kernel: SteppedKernel, cells: MemoryCellStore) -> None:
+        for name in STEPPED:
+            setattr(self, name, self._stepped(kernel, name, getattr(cells, name)))
+        self._cells = cells
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cells, name)
+
+    @staticmethod
+    def _stepped(kernel: SteppedKernel, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def stepped(*arguments: Any, **named: Any) -> Any:
+            return kernel.step(f"store {name}", lambda: call(*arguments, **named))
+
+        return stepped
+
+
+class Tenure:
+    """The lease of one epoch, as exact as only an omniscient clock could make it."""
+
+    def __init__(self, installation: Installation, epoch: int) -> None:
+        self.epoch = epoch
+        self.ceiling = epoch + compose(1000)
+        self._installation = installation
+
+    def is_held(self) -> bool:
+        """A look at the lease is a step: it may be lost right after it."""
+        return bool(self._installation.kernel.step("lease", lambda: self._installation.epoch == self.epoch))
+
+
+class Request:
+    """A commit under way to a primary, and its answer."""
+
+    def __init__(self) -> None:
+        self.answer: Message | None = None
+
+
+class Primary:
+    """One oracle of one epoch: its real core, and a thread for each commit."""
+
+    def __init__(self, installation: Installation, epoch: int) -> None:
+        self.oracle = Oracle(epoch, epoch + compose(1000), Limits())
+        self.tenure = Tenure(installation, epoch)
+        self._installation = installation
+        table = CommitTable(installation.store_for_oracles, installation.table)
+        self._persister = Persister(self.tenure, table, persist_retry_ms_max=1.0, monotonic_ms=lambda: 0.0)
+        self._owed: dict[int, tuple[Request, Message]] = {}
+        self._deposed = False
+
+    def begin(self) -> BeginReply:
+        """Begin a transaction, with the lease held."""
+        begun = self.oracle.begin(1, NOW)
+        assert isinstance(begun, Begun)
+        return BeginReply(begun.first_start_timestamp, 1, begun.snapshot, self.tenure.epoch)
+
+    def serve(self, request: Request, message: CommitRequest) -> None:
+        """The way of a commit, as ``tso.pipeline`` has it."""
+        decided = self._installation.kernel.step("take up", lambda: self._decide(message))
+        if decided is None:
+            self._answer(request, NotPrimary())
+            return
+        self._owed[decided.number] = (request, decided.reply)
+        if decided.start_timestamps:
+            try:
+                self._persister.persist([decided])
+            except NotPersisted:
+                self._deposed = True
+            if self._deposed or not self.tenure.is_held():
+                self._deposed = True
+                return
+            self.oracle.persisted(decided.number)
+        for number in self.oracle.release():
+            self._answer(*self._owed.pop(number))
+
+    def _decide(self, message: CommitRequest) -> Decided | None:
+        if self._installation.epoch != self.tenure.epoch:
+            return None
+        decided = self.oracle.commit(message, NOW)
+        assert isinstance(decided, Decided)
+        return decided
+
+    def _answer(self, request: Request, answer: Message) -> None:
+        request.answer = answer
+        self._installation.waiting.wake_all()
+
+
+class Installation:
+    """One store, the lease, and the primaries of the two epochs; what clients use as their directory."""
+
+    def __init__(self, kernel: SteppedKernel, acknowledged: Callable[[], list[int]]) -> None:
+        self.kernel = kernel
+        self.acknowledged = acknowledged
+        self.cells = MemoryCellStore(wall_ms=lambda: START_MS)
+        self.table = table_name(ROOT)
+        self.epoch = EPOCHS[0]
+        self.begun = 0
+        """Transactions that have begun."""
+        self.waiting = WaitQueue(kernel)
+        self.oracle_process = Process("oracle", 1, Clock(lambda: 0))
+        self.store_for_oracles: Any = SteppedStore(kernel, self.cells)
+        self.primaries = [Primary(self, epoch) for epoch in EPOCHS]
+        CommitTable(self.cells, self.table).create()
+
+    def fail_over(self) -> None:
+        """The first primary is deposed, and does not know it yet."""
+        self.epoch = EPOCHS[1]
+        self.waiting.wake_all()
+
+    def exchange(self, message: Message, on_sent: Callable[[], None]) -> Message:
+        """Ask the primary of the moment; raises ``ReplyLost`` where it is deposed before it answers."""
+        if isinstance(message, BeginRequest):
+            return self._begin()
+        assert isinstance(message, CommitRequest)
+        epoch, request = self.epoch, Request()
+        primary = self.primaries[EPOCHS.index(epoch)]
+        name = f"{self.kernel.running().name}'s commit {self._commits_of_caller()}"
+        self.kernel.spawn(self.oracle_process, name, lambda: primary.serve(request, message))
+        on_sent()
+        self.waiting.wait_for(lambda: request.answer is not None or self.epoch != epoch, None)
+        if request.answer is None:
+            self.kernel.step("give up", lambda: request.answer and request.answer.payload())
+        if request.answer is None:
+            raise ReplyLost("the oracle was deposed")
+        self.kernel.saw(request.answer.payload())
+        return request.answer
+
+    def _begin(self) -> BeginReply:
+        """One step: which commits were acknowledged by then is part of what is seen, since it must see them."""
+        replies: list[BeginReply] = []
+
+        def begin() -> tuple[bytes, list[int]]:
+            replies.append(self.primaries[EPOCHS.index(self.epoch)].begin())
+            return replies[0].payload(), self.acknowledged()
+
+        self.kernel.step("begin", begin)
+        self.begun += 1
+        self.waiting.wake_all()
+        return replies[0]
+
+    def manager(self, observe: CommitObserver | None = None) -> TransactionManager:
+        """A client of its own, which knows its tables already."""
+        settings = ClientSettings(zookeeper="unused:1", thrift="unused:1", root=ROOT, heal=True)
+        store: Any = SteppedStore(self.kernel, self.cells)
+        return TransactionManager(settings, store, self, observe=observe)
+
+    def primary(self, timeout_ms: int) -> str | None:
+        """See ``Directory``."""
+        return f"oracle:{1 + EPOCHS.index(self.epoch)}"
+
+    def has_moved(self, address: str, timeout_ms: int) -> bool:
+        """See ``Directory``."""
+        return False
+
+    def settled(self, timeout_ms: int) -> Settled | None:
+        """See ``Directory``."""
+        return None
+
+    def _commits_of_caller(self) -> int:
+        local = self.kernel.running().local.setdefault(0, {"commits": 0})
+        local["commits"] += 1
+        return int(local["commits"])
+
+
+class SteppedOracleClient(OracleClient):
+    """The real client of the oracle but for its sockets: each exchange goes to the installation."""
+
+    def _exchange(self, request: Message, answer: type[Any], on_sent: Callable[[], None], deadline: Any) -> Any:
+        installation: Any = self._directory
+        return self._accept(installation.exchange(request, on_sent), answer)
+
+
+def frozen(value: Any) -> Any:
+    """A value's contents, to be compared and hashed; what carries no state is left out."""
+    if isinstance(value, int | str | bytes | float | None):
+        return value
+    if isinstance(value, dict):
+        return tuple((frozen(key), frozen(content)) for key, content in value.items())
+    if isinstance(value, Sequence) or hasattr(value, "popleft"):
+        return tuple(frozen(content) for content in value)
+    if isinstance(value, set | frozenset):
+        return frozenset(frozen(content) for content in value)
+    if type(value).__module__.startswith(("tests.", "_thread", "threading")) or callable(value):
+        return None
+    names = [
+        *getattr(value, "__dict__", {}),
+        *(name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())),
+    ]
+    return (type(value).__name__, *(frozen(getattr(value, name)) for name in names if hasattr(value, name)))
+
+
+class NoHeartbeats:
+    """In place of ``Heartbeats``: no time passes here, so nobody falls silent."""
+
+    def __init__(self, oracle: OracleClient, interval_ms: int) -> None:
+        """See ``Heartbeats``."""
+
+    def watch(self, *watched: object) -> None:
+        """See ``Heartbeats``."""
+
+    def close(self) -> None:
+        """See ``Heartbeats``."""
