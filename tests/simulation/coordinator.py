@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from lease import Coordinator, LeaseRecord, Node, Operation, ZnodePaths
+from lease import LeaseRecord, Node, Operation, ZnodePaths
 from lease.coordinator import CompareAndSet, Create, SetData, Unknown
 from lease.errors import CoordinatorUnavailable
 from lease.memory import MemoryTree
@@ -188,8 +188,3 @@ class SimulatedCoordinator:
         """The service ends the session of a dead client, some time later."""
         if self._session_id is not None:
             self._kernel.after(SESSION_US, partial(self._ensemble.tree.end_session, self._session_id))
-
-
-def _conforms(coordinator: SimulatedCoordinator) -> Coordinator:
-    """For the type checker: the simulated coordinator is a ``Coordinator``."""
-    return coordinator

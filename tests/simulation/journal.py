@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from client import Aborted, Committed, Outcome
+from client import Outcome
 from tests.simulation.kernel import Kernel
 
 Cell = str
@@ -82,8 +82,6 @@ class Journal:
     def __init__(self, kernel: Kernel) -> None:
         self.records: list[Record] = []
         self.answers: list[Answer] = []
-        self.open_calls = 0
-        """Calls of the library that have not ended, of processes that live."""
         self._kernel = kernel
         self._values = 0
 
@@ -118,13 +116,3 @@ class Journal:
     def known_starts(self) -> Sequence[int]:
         """Transactions that somebody could ask about."""
         return [record.start for record in self.records]
-
-
-def means_committed(outcome: Outcome) -> int | None:
-    """The commit timestamp, if the outcome says so."""
-    return outcome.commit_timestamp if isinstance(outcome, Committed) else None
-
-
-def means_aborted(outcome: Outcome) -> bool:
-    """Whether the outcome says that the transaction never can commit."""
-    return isinstance(outcome, Aborted)

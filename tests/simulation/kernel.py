@@ -59,7 +59,7 @@ class Timer:
 class VirtualThread:
     """A thread of a simulated process."""
 
-    def __init__(self, kernel: Kernel, process: Process, name: str, body: Callable[[], None], number: int) -> None:
+    def __init__(self, kernel: Kernel, process: Process, name: str, body: Callable[[], object], number: int) -> None:
         self.process = process
         self.name = name
         self.number = number
@@ -126,7 +126,7 @@ class Kernel:
         heapq.heappush(self._events, (self.now_us + max(0, delay_us), self.next_number(), timer))
         return timer
 
-    def spawn(self, process: Process, name: str, body: Callable[[], None]) -> VirtualThread:
+    def spawn(self, process: Process, name: str, body: Callable[[], object]) -> VirtualThread:
         """Start a thread."""
         thread = VirtualThread(self, process, name, body, self.next_number())
         self._threads.append(thread)
@@ -215,7 +215,7 @@ class Kernel:
             thread.stack.discard()
         self.current = None
 
-    def run_body(self, thread: VirtualThread, body: Callable[[], None]) -> None:
+    def run_body(self, thread: VirtualThread, body: Callable[[], object]) -> None:
         """What a thread's stack runs: its body, and what is to be done after it."""
         try:
             if not self.over:

@@ -33,11 +33,6 @@ def cell_of(place: Place) -> Cell:
     return f"{table}/{row.decode()}/{column.decode()}"
 
 
-def all_cells() -> list[Cell]:
-    """Every cell that the workload may write."""
-    return [cell_of((table, row, column)) for table in TABLES for row in ROWS for column in COLUMNS]
-
-
 def value_of(stored: bytes | None) -> int:
     """A value as the journal has it; 0 for none."""
     return 0 if stored is None else int(stored)

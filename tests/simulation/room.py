@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 
@@ -22,6 +23,7 @@ from tests.simulation.story import Story
 from tests.simulation.wiretap import Wiretap
 from tests.simulation.workload import Assignment, ClientThread
 from tso.process import OracleProcess
+from tso.server import Connection, Server
 from tso.settings import Limits, ServeSettings
 
 ROOT = "/pythia"
@@ -30,10 +32,24 @@ NOBODY = "unused:1"
 """Where the real services would be: nobody connects to them."""
 
 
+class NumberedConnection(Connection):
+    """A server's connection, hashed by its number: a set of them has the same order in every process."""
+
+    numbers = itertools.count(1)
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server)
+        self._number = next(self.numbers)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
 class Room:
     """Everything that a run consists of."""
 
     def __init__(self, scenario: Scenario, story: Story) -> None:
+        NumberedConnection.numbers = itertools.count(1)
         self.scenario = scenario
         self.kernel = kernel = Kernel(scenario.name, story, scenario.restlessness)
         self.links = Links(kernel)

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from store import (
-    CellStore,
     CompareAndSet,
     Family,
     KeyRange,
@@ -194,8 +193,3 @@ class SimulatedCellStore:
     def _require_open(self) -> None:
         if self._closed:
             raise StoreUnavailable("the store is closed")
-
-
-def _conforms(store: SimulatedCellStore) -> CellStore:
-    """For the type checker: the simulated store is a ``CellStore``."""
-    return store

@@ -8,8 +8,10 @@ from tests.mutations.rules import RULES
 from tests.simulation.breaking import broken
 from tests.simulation.exhaustive import DYING_WRITER, OLD_WRITER, SCOPES, explore
 
-RUNS_MAX = 3_000
+SOUND_RUNS_MAX = 500
 """Of the larger scopes a part; the command explores them to the end."""
+BROKEN_RUNS_MAX = 4_000
+"""A broken rule is met within so many."""
 
 MET = [
     (DYING_WRITER, "a commit below the largest fence counts"),
@@ -25,12 +27,12 @@ def test_a_scope_is_explored_to_its_end() -> None:
     found = explore(DYING_WRITER)
     assert not found.anomalies
     assert found.states > 500
-    assert explore(DYING_WRITER).states == found.states
+    assert found.ends > 100
 
 
 @pytest.mark.parametrize("scope", sorted(SCOPES))
 def test_the_promises_hold_in_the_first_orders_of_every_scope(scope: str) -> None:
-    found = explore(scope, runs_max=RUNS_MAX)
+    found = explore(scope, runs_max=SOUND_RUNS_MAX)
     assert not found.anomalies, "\n".join([*found.story, *found.anomalies])
 
 
@@ -38,6 +40,6 @@ def test_the_promises_hold_in_the_first_orders_of_every_scope(scope: str) -> Non
 def test_a_broken_rule_is_met(scope: str, name: str) -> None:
     mutation = next(mutation for mutation in RULES if mutation.name == name)
     with broken(mutation):
-        found = explore(scope, runs_max=RUNS_MAX)
+        found = explore(scope, runs_max=BROKEN_RUNS_MAX)
     assert found.anomalies, f"{found.runs} runs did not meet that {name}"
     assert found.story

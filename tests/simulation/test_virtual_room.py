@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -35,7 +34,7 @@ class Bench:
     def process(self, name: str, rate: float = 1.0) -> Process:
         return Process(name, 1, Clock(lambda: self.kernel.now_us, rate))
 
-    def run(self, *bodies: Callable[[], None], process: Process | None = None, until_us: int = HOUR_US) -> None:
+    def run(self, *bodies: Callable[[], object], process: Process | None = None, until_us: int = HOUR_US) -> None:
         """Run these, each in a thread of its own, until all have ended."""
         owner = process or self.process("p")
         threads = [self.kernel.spawn(owner, str(number), body) for number, body in enumerate(bodies)]
@@ -50,14 +49,6 @@ def bench() -> Iterator[Bench]:
     assert not made.kernel.defects
 
 
-@contextmanager
-def running(bench: Bench, *bodies: Callable[[], None], process: Process) -> Iterator[None]:
-    """Start these and run what follows beside them."""
-    for number, body in enumerate(bodies):
-        bench.kernel.spawn(process, f"beside {number}", body)
-    yield
-
-
 class TestTime:
     def test_it_jumps_when_nobody_can_run(self, bench: Bench) -> None:
         bench.run(lambda: bench.kernel.sleep_us(5_000_000))
@@ -70,7 +61,7 @@ class TestTime:
 
     def test_nobody_left_to_run_is_an_error(self, bench: Bench) -> None:
         with pytest.raises(Stuck):
-            bench.run(lambda: bench.kernel.park() and None)
+            bench.run(Event(bench.kernel).wait)
 
     def test_moments_never_repeat(self, bench: Bench) -> None:
         moments = [bench.kernel.moment() for _ in range(5)]
@@ -146,7 +137,12 @@ class TestProcesses:
 
     def test_a_paused_one_goes_on_where_it_was(self, bench: Bench) -> None:
         process = bench.process("paused")
-        bench.kernel.spawn(process, "main", lambda: bench.seen.append(bench.kernel.sleep_us(1000)))
+
+        def body() -> None:
+            bench.kernel.sleep_us(1000)
+            bench.seen.append("went on")
+
+        bench.kernel.spawn(process, "main", body)
         bench.run(lambda: bench.kernel.sleep_us(10))
         process.state = State.PAUSED
         bench.run(lambda: bench.kernel.sleep_us(50_000))

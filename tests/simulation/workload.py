@@ -92,14 +92,12 @@ class ClientThread:
         while not self._assignment.is_over():
             self._pause(self._assignment.think_ms_max)
             work = kinds[self._random.choices(names, weights)[0]]
-            self._journal.open_calls += 1
             try:
                 work()
             except InvalidRequest:
                 raise
             except (PythiaError, StoreError) as error:
                 self._journal.tell(f"gave up: {error}")
-            self._journal.open_calls -= 1
 
     def _update(self) -> None:
         transaction = self._begin()
