@@ -22,6 +22,7 @@ unit: .venv/installed-from
 
 simulate: .venv/installed-from
 	$(VENV)/python -m tests.simulation $(SIMULATION_OPTIONS)
+	$(VENV)/python -m tests.simulation.exhaustive
 
 mutations: .venv/installed-from
 	$(VENV)/python -m tests.mutations

@@ -6,8 +6,8 @@ writes. From the record any process can tell the transaction's write set, finish
 an aborted one; and a commit can see that a job of it never ended.
 
 =======  ==================================================================================================
-row key  start timestamp, job (its name, a zero byte), partition, attempt, sequence; or that it is *open*, or its
-         *seal*; or, with no job, who *ends* the transaction
+row key  start timestamp, job (its name, a zero byte), partition, attempt, sequence, table; or that it is *open*, or
+         its *seal*; or, with no job, who *ends* the transaction
 ``m:``   ``table``, ``columns`` (JSON list, hexadecimal), ``rows`` (each with its length before it, 2 bytes)
 seal     ``winners``: JSON list of the (partition, attempt) pairs whose rows count
 =======  ==================================================================================================
@@ -32,7 +32,7 @@ ENTRY_ROW_BYTES_MAX = 2**20
 _START = struct.Struct(">q")
 _ATTEMPT = struct.Struct(">IQI")
 _LENGTH = struct.Struct(">H")
-_OPEN, _ENTRY, _SEAL = b"\x00", b"\x01", b"\x02"
+_OPEN, _SEAL, _ENTRY = b"\x00", b"\x01", b"\x02"  # a scan that meets the seal comes to every entry after it
 _END, _CLAIM = b"\x00", b"m:claimant"
 CLAIM_ATTEMPTS_MAX = 10
 
@@ -76,7 +76,13 @@ class Manifest:
         columns = sorted(set().union(*(put.columns for put in puts)))
         entries = []
         for rows in _chunks([put.row for put in puts]):
-            key = _START.pack(start_timestamp) + _job_key(job) + _ENTRY + _ATTEMPT.pack(*attempt, sequence)
+            key = (
+                _START.pack(start_timestamp)
+                + _job_key(job)
+                + _ENTRY
+                + _ATTEMPT.pack(*attempt, sequence)
+                + table.encode()
+            )
             cells = {
                 b"m:table": table.encode(),
                 b"m:columns": json.dumps([column.hex() for column in columns]).encode(),
@@ -124,7 +130,7 @@ class Manifest:
                 winners = json.loads(cells[b"m:winners"].value)
                 job.winners = frozenset((partition, attempt) for partition, attempt in winners)
             elif rest[:1] == _ENTRY:
-                partition, attempt, _ = _ATTEMPT.unpack(rest[1:])
+                partition, attempt, _ = _ATTEMPT.unpack_from(rest, 1)
                 _add(job.written.setdefault((partition, attempt), {}), cells)
         return dict(jobs)
 

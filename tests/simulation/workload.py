@@ -33,7 +33,7 @@ from tests.simulation.recorded import (
 from tests.simulation.timestamps import shown
 
 OWN_COLUMN, BULK_COLUMN = b"f:a", b"g:a"
-"""In a shared transaction owner and helper write different cells: of two values at one timestamp either may stay."""
+"""In a shared transaction owner and guest write different cells: of two values at one timestamp either may stay."""
 
 
 @dataclass(slots=True)

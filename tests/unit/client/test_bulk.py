@@ -320,3 +320,17 @@ def test_a_commit_reports_when_it_took_place(manager: TransactionManager) -> Non
     committed = transaction.commit()
     assert isinstance(committed, Committed)
     assert committed.commit_timestamp > transaction.start_timestamp > transaction.snapshot_timestamp
+
+
+def test_one_attempt_may_write_into_two_tables(manager: TransactionManager) -> None:
+    manager.create_table("u", ["f"])
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    job = manager.open_job(handle)
+    for table in ("t", "u"):
+        writer = manager.attempt_writer(handle, table, job, partition=0, attempt=0)
+        writer.write([RowPut(b"a", {A: b"1"})])
+    manager.seal_job(handle, job, [(0, 0)])
+    recorded = manager.manifest.jobs(handle.start_timestamp)[job].written[0, 0]
+    assert {table: set(rows) for table, rows in recorded.items()} == {"t": {b"a"}, "u": {b"a"}}
+    transaction.commit()
