@@ -13,7 +13,7 @@ where its deadline comes first in ``OutcomeUnknown``.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -21,6 +21,8 @@ from client.catalog import Catalog
 from client.cells import family_of, write_set
 from client.deadline import Deadline
 from client.errors import (
+    ABORTED_BY_ANOTHER,
+    NOT_HEARD_OF,
     Conflict,
     InvalidRequest,
     NoPrimary,
@@ -35,7 +37,7 @@ from client.handles import TransactionHandle
 from client.manifest import Job, Manifest, all_rows
 from client.oracle import COMMIT_CELLS_MAX, Decision, OracleClient, ReplyLost
 from client.resolver import OutcomeCache, Resolver, Site
-from client.revalidation import Revalidator
+from client.revalidation import Revalidator, WrittenRows
 from client.visibility import NOT_COMMITTED
 from client.write_buffer import WriteBuffer
 from commit_table import CommitTable, Committed
@@ -67,9 +69,9 @@ CommitObserver = Callable[[CommitStep, int], None]
 
 _REFUSALS: dict[Reason, tuple[type[TransactionAborted], str]] = {
     Reason.CONFLICT: (Conflict, "another transaction committed to its write set after its snapshot"),
-    Reason.ABORTED: (TransactionAborted, "its id was aborted through the oracle"),
+    Reason.ABORTED: (TransactionAborted, ABORTED_BY_ANOTHER),
     Reason.TOO_LARGE: (TransactionTooLarge, "its write set is larger than the oracle takes; split it"),
-    Reason.EXPIRED: (TransactionExpired, "the oracle heard nothing of it for too long and gave it up; run it again"),
+    Reason.EXPIRED: (TransactionExpired, NOT_HEARD_OF),
 }
 
 
@@ -87,10 +89,6 @@ class Services:
     cache: OutcomeCache
     observe: CommitObserver
     deadline_ms: int
-
-
-Rows = Mapping[str, Mapping[bytes, Iterable[bytes]]]
-"""Table → row → columns."""
 
 
 def commit(
@@ -124,7 +122,13 @@ def commit(
 
 
 def finish(
-    services: Services, start_timestamp: int, commit_timestamp: int, buffer: WriteBuffer, bulk: Rows, *, shared: bool
+    services: Services,
+    start_timestamp: int,
+    commit_timestamp: int,
+    buffer: WriteBuffer,
+    bulk: WrittenRows,
+    *,
+    shared: bool,
 ) -> None:
     """Write the shadow cells of a committed transaction. What fails here is left to readers, who heal it."""
     try:
@@ -135,7 +139,9 @@ def finish(
         _log.warning("shadow cells of transaction %d are left to readers: %s", start_timestamp, error)
 
 
-def mark_aborted(services: Services, start_timestamp: int, buffer: WriteBuffer, bulk: Rows, *, shared: bool) -> None:
+def mark_aborted(
+    services: Services, start_timestamp: int, buffer: WriteBuffer, bulk: WrittenRows, *, shared: bool
+) -> None:
     """Mark the cells of a transaction that can never commit. What fails here costs readers a look-up, no more."""
     services.cache.remember(start_timestamp, NOT_COMMITTED)
     try:
@@ -165,7 +171,7 @@ def _write(services: Services, buffer: WriteBuffer, start_timestamp: int) -> Non
         services.store.put(table, puts, start_timestamp)
 
 
-def _conflict_keys(catalog: Catalog, start_timestamp: int, buffer: WriteBuffer, bulk: Rows) -> set[int]:
+def _conflict_keys(catalog: Catalog, start_timestamp: int, buffer: WriteBuffer, bulk: WrittenRows) -> set[int]:
     keys: set[int] = set()
     for rows_by_table in (dict(buffer.rows()), bulk):
         for table, rows in rows_by_table.items():
@@ -180,7 +186,7 @@ def _conflict_keys(catalog: Catalog, start_timestamp: int, buffer: WriteBuffer, 
 
 
 def _decide(
-    services: Services, handle: TransactionHandle, keys: set[int], written: Sequence[Rows], deadline: Deadline
+    services: Services, handle: TransactionHandle, keys: set[int], written: Sequence[WrittenRows], deadline: Deadline
 ) -> int:
     """The commit timestamp; raises ``TransactionAborted`` or ``OutcomeUnknown``, and ``NoPrimary`` or ``StoreError``
     where it surely did not commit.
@@ -240,7 +246,7 @@ def _as_abort(start_timestamp: int, error: PythiaError | StoreError) -> Transact
     return aborted
 
 
-def _sites(buffer: WriteBuffer, bulk: Rows) -> Iterator[Site]:
+def _sites(buffer: WriteBuffer, bulk: WrittenRows) -> Iterator[Site]:
     for rows_by_table in (dict(buffer.rows()), bulk):
         for table, rows in rows_by_table.items():
             for row, columns in rows.items():

@@ -15,6 +15,9 @@
 
 from __future__ import annotations
 
+ABORTED_BY_ANOTHER = "its id was aborted through the oracle"
+NOT_HEARD_OF = "the oracle heard nothing of it for too long and gave it up; run it again"
+
 
 class PythiaError(Exception):
     """Base of all errors of this library. ``retriable``: a new transaction may succeed where this one did not."""

@@ -22,7 +22,7 @@ from itertools import islice
 
 from client.catalog import Catalog
 from client.deadline import Deadline
-from client.errors import Conflict, TransactionAborted
+from client.errors import ABORTED_BY_ANOTHER, Conflict, TransactionAborted
 from client.handles import TransactionHandle
 from client.oracle import OracleClient
 from client.reading import SnapshotReader
@@ -67,7 +67,7 @@ class Revalidator:
             if isinstance(outcome, Committed):
                 return outcome
             if isinstance(outcome, Aborted):
-                raise TransactionAborted(start_timestamp, "its id was aborted through the oracle")
+                raise TransactionAborted(start_timestamp, ABORTED_BY_ANOTHER)
             reader = self._reader(View(begun.snapshot, begun.epoch), start_timestamp)
             for rows_by_table in written:
                 for table, rows in rows_by_table.items():

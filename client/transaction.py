@@ -11,7 +11,14 @@ from types import TracebackType
 from client import commit as committing
 from client.cells import encode_value, family_of, validate_column, validate_row, validate_stored, validate_value
 from client.commit import Services
-from client.errors import InvalidRequest, OutcomeUnknown, PythiaError, TransactionAborted, TransactionExpired
+from client.errors import (
+    NOT_HEARD_OF,
+    InvalidRequest,
+    OutcomeUnknown,
+    PythiaError,
+    TransactionAborted,
+    TransactionExpired,
+)
 from client.handles import TransactionHandle
 from client.manifest import Job, all_rows
 from client.ranges import key_range
@@ -268,9 +275,7 @@ class Transaction:
                 f"transaction {self.start_timestamp} is {self._status.value}: a transaction is used once, begin another"
             )
         if self._expired:
-            raise TransactionExpired(
-                self.start_timestamp, "the oracle heard nothing of it for too long and gave it up; run it again"
-            )
+            raise TransactionExpired(self.start_timestamp, NOT_HEARD_OF)
 
     def _require_writable(self) -> None:
         self._require_active()

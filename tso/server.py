@@ -60,7 +60,8 @@ class Server:
         """What a primary does when it is asked to hand over; it answers the request."""
         self.connections: set[Connection] = set()
         self.receive_bytes = 0
-        self._closing = False
+        self.closing = False
+        """The door is shut: who was let in a moment ago is sent away, and not waited for."""
         self._holder = holder
         self._listener: asyncio.Server | None = None
         self._sweep: asyncio.TimerHandle | None = None
@@ -78,7 +79,7 @@ class Server:
 
     async def close(self) -> None:
         """Close the door and every connection, after what was answered has been sent, or `linger_ms_max`."""
-        self._closing = True
+        self.closing = True
         if self._sweep is not None:
             self._sweep.cancel()
         if self._listener is not None:
@@ -98,11 +99,6 @@ class Server:
             self.hand_over(connection, request_id)
         else:
             self.pipeline.submit(Arrival(connection, request_id, request))
-
-    @property
-    def closing(self) -> bool:
-        """Whether the door is shut: who was let in a moment ago is sent away, and not waited for."""
-        return self._closing
 
     def make_room(self, now_s: float) -> bool:
         """Whether the newest connection may stay; if need be, the longest idle one is closed for it."""
