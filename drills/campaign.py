@@ -74,9 +74,9 @@ class Campaign:
 
     def _recover(self, fault: Fault, number: int, epoch: int) -> None:
         """From the fault to its end, with clients served before it or after it, as it promises."""
-        if fault.recovery is Recovery.BY_FAILOVER:
+        if fault.recovery in (Recovery.BY_FAILOVER, Recovery.FOR_SOME):
             self._installation.await_primary(epoch, FAILOVER_SECONDS_MAX)
-        if fault.recovery is not Recovery.AFTER_HEALING:
+        if fault.recovery in (Recovery.BY_FAILOVER, Recovery.AT_ONCE):
             self._await_commits(f"while '{fault.name}' lasts")
             self._loads.reach(number, Stage.SERVED)
         time.sleep(self._random.uniform(*fault.hold_ms) / 1_000)

@@ -17,6 +17,7 @@ class Recovery(Enum):
     """When clients are served again."""
 
     BY_FAILOVER = "another process takes over while the fault lasts"
+    FOR_SOME = "another process takes over while the fault lasts, and not all clients can reach it before it has ended"
     AFTER_HEALING = "nobody can serve before the fault has ended"
     AT_ONCE = "service goes on, at most it gets slower"
 
