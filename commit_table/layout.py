@@ -29,8 +29,8 @@ FENCE_COLUMNS = b"f"
 FENCE_VALUE = b"\x01"
 
 _TIMESTAMP = struct.Struct(">q")
-_COUNTER_BYTES = 3
-_GOLDEN_RATIO_64 = 0x9E3779B97F4A7C15  # Fibonacci hashing (Knuth, TAOCP 6.4): spreads consecutive integers evenly
+COUNTER_BYTES = 3
+GOLDEN_RATIO_64 = 0x9E3779B97F4A7C15  # Fibonacci hashing (Knuth, TAOCP 6.4): spreads consecutive integers evenly
 _MASK_64 = 2**64 - 1
 
 
@@ -39,7 +39,7 @@ def row_key(start_timestamp: int) -> bytes:
     if not 0 < start_timestamp < TIMESTAMP_MAX:
         raise ValueError(f"a start timestamp lies between 0 and {TIMESTAMP_MAX}, not {start_timestamp}")
     block = start_timestamp >> COUNTER_BITS
-    salt = (block * _GOLDEN_RATIO_64 & _MASK_64) >> 56
+    salt = (block * GOLDEN_RATIO_64 & _MASK_64) >> 56
     return bytes((salt,)) + _TIMESTAMP.pack(block)
 
 
@@ -75,4 +75,4 @@ def parse_record(start_timestamp: int, row: Row) -> TransactionRecord:
 
 
 def _transaction(start_timestamp: int) -> bytes:
-    return counter_of(start_timestamp).to_bytes(_COUNTER_BYTES, "big")
+    return counter_of(start_timestamp).to_bytes(COUNTER_BYTES, "big")

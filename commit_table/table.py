@@ -1,20 +1,19 @@
-"""The commit table over any store of cells: record, read, fence.
+"""The commit table over any store of cells: read, fence.
 
-The oracle records commits blindly, in batches. Whoever needs to *know* of a transaction reads its record and, where
-the record leaves it open, fences it by a compare-and-set on the commit column: if a commit slipped in between, the
-compare fails and the reader looks again. Any number of clients may do so at once; all come to the same end, because
-what one of them learnt (committed, or fenced) no later step can undo.
+The oracle records commits blindly, in batches (``commit_table.recorder``). Whoever needs to *know* of a transaction
+reads its record and, where the record leaves it open, fences it by a compare-and-set on the commit column: if a commit
+slipped in between, the compare fails and the reader looks again. Any number of clients may do so at once; all come to
+the same end, because what one of them learnt (committed, or fenced) no later step can undo.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 from commit_table import layout
 from commit_table.outcomes import Aborted, Committed, Outcome
 from commit_table.rule import FENCE_AT_INFINITY, TransactionRecord
-from store import Applied, CellStore, RowPut, StoreUnavailable, TableExists
+from store import Applied, CellStore, StoreUnavailable, TableExists
 
 FENCE_ATTEMPTS_MAX = 100
 """A compare fails only when the record changed, which it does once an epoch: more means that the store is at fault."""
@@ -51,17 +50,6 @@ class CommitTable:
             self._store.create_table(self._table, [layout.COMMIT_FAMILY, layout.FENCE_FAMILY])
         except TableExists:
             return  # another oracle of the installation was faster
-
-    def record(self, start_timestamps: Sequence[int], commit_timestamps: Sequence[int], epoch: int) -> None:
-        """Record commits that an oracle of ``epoch`` decided. Only an oracle calls this.
-
-        Writing the same again is harmless. ``StoreUnavailable``: any part of it may be written, or be written yet.
-        """
-        rows: defaultdict[bytes, dict[bytes, bytes]] = defaultdict(dict)
-        for start_timestamp, commit_timestamp in zip(start_timestamps, commit_timestamps, strict=True):
-            columns = rows[layout.row_key(start_timestamp)]
-            columns[layout.commit_column(start_timestamp)] = layout.commit_value(commit_timestamp)
-        self._store.put(self._table, [RowPut(row, columns) for row, columns in rows.items()], epoch)
 
     def outcome(self, start_timestamp: int) -> Outcome:
         """What the table says of a transaction now. Changes nothing; ``Undecided`` may change later."""

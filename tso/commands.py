@@ -11,11 +11,12 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from dataclasses import asdict, fields
 from typing import Any
 
 import click
+import uvloop
 from rich.console import Console
 from rich.table import Table
 
@@ -24,9 +25,11 @@ from lease import LeaseError
 from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore, PoolSettings
+from store.hbase.putter import GatewayPutter
 from tso.fleet import CannotHandOver, NotAlone, Seen, hand_over, look, require_alone
 from tso.process import OracleProcess, run_with_signals
 from tso.settings import InvalidSettings, Limits, ServeSettings, lease_settings, parse_listen
+from tso.volatile import volatile_process
 from wire import StatusReply
 
 _LOG_FORMAT = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
@@ -74,8 +77,8 @@ def _limits_help() -> str:
               help="ZooKeeper, where lease and members are kept.")  # fmt: skip
 @click.option("--alone", is_flag=True, envvar="PYTHIA_ALONE", show_envvar=True,
               help="Serve without ZooKeeper and without failover, as the only process. Never start two.")  # fmt: skip
-@click.option("--thrift", required=True, metavar="HOST:PORT", envvar="PYTHIA_THRIFT", show_envvar=True,
-              help="HBase's Thrift gateway (binary protocol, buffered transport).")  # fmt: skip
+@click.option("--thrift", required=True, metavar="HOST:PORT[,…]", envvar="PYTHIA_THRIFT", show_envvar=True,
+              help="HBase's Thrift gateway (binary protocol, buffered transport), or several of them.")  # fmt: skip
 @click.option("--listen", default="127.0.0.1:5480", metavar="HOST:PORT", envvar="PYTHIA_LISTEN", show_envvar=True,
               help="Where to listen; port 0 lets the system choose.")  # fmt: skip
 @click.option("--advertise", metavar="HOST:PORT", envvar="PYTHIA_ADVERTISE", show_envvar=True,
@@ -102,7 +105,7 @@ def serve(thrift: str, zookeeper: str, alone: bool, log_level: str, **options: A
             raise InvalidSettings("give either --zookeeper or --alone")
         settings = _serve_settings(zookeeper, thrift, **options)
         pool = PoolSettings(
-            connections_max=settings.limits.commit_writers + settings.limits.lookup_threads + 1,
+            connections_max=max(settings.limits.commit_writers, settings.limits.lookup_threads + 1),
             request_timeout_ms=_STORE_REQUEST_TIMEOUT_MS,
             unavailable_after_ms=_STORE_UNAVAILABLE_AFTER_MS,
         )
@@ -112,12 +115,41 @@ def serve(thrift: str, zookeeper: str, alone: bool, log_level: str, **options: A
         ):
             if coordinator is None:
                 require_alone(store, settings.root)
-            code = asyncio.run(_serve(settings, coordinator, store))
+            code = _run(_serve(settings, coordinator, store, pool))
     raise SystemExit(code)
 
 
-async def _serve(settings: ServeSettings, coordinator: ZooKeeperCoordinator | None, store: HBaseCellStore) -> int:
-    return await run_with_signals(OracleProcess(settings, coordinator, store, announce=_say))
+@tso.command(context_settings={"show_default": True})
+@click.option("--listen", default="127.0.0.1:5480", metavar="HOST:PORT", help="Where to listen; port 0: any free one.")
+@click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", help=_limits_help())
+def volatile(listen: str, limits: tuple[str, ...]) -> None:
+    """Run an oracle that needs no service and keeps nothing: to try it out, and to measure it.
+
+    Its commits are lost with the process, and no reader of HBase learns of them.
+    """
+    logging.basicConfig(level="WARNING", format=_LOG_FORMAT)
+    with _explained():
+        host, port = parse_listen(listen)
+        settings = ServeSettings(
+            _default_name(), "", "", listen_host=host, listen_port=port, limits=Limits.parse(limits)
+        )
+        raise SystemExit(_run(run_with_signals(volatile_process(settings, _say))))
+
+
+def _run(serving: Coroutine[Any, Any, int]) -> int:
+    """On libuv's event loop, whose own cost for a frame is a fraction of asyncio's."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serving)
+
+
+async def _serve(
+    settings: ServeSettings, coordinator: ZooKeeperCoordinator | None, store: HBaseCellStore, pool: PoolSettings
+) -> int:
+    putter = GatewayPutter(settings.thrift, pool)
+    try:
+        return await run_with_signals(OracleProcess(settings, coordinator, store, putter, announce=_say))
+    finally:
+        await putter.close()
 
 
 def _say(line: str) -> None:

@@ -1,70 +1,96 @@
 """Which cell was last written by which commit, and how each transaction was decided, in bounded memory.
 
 Invariants: for every commit above the low watermark the map knows each of its cells with that commit's timestamp or a
-later one; and for every decision above it, the transaction's own entry. So a transaction whose snapshot is at or above
-the low watermark can be judged, and is known to be undecided if the map has no entry of it; an older one cannot.
+later one; and for every decision above it, the decision. So a transaction whose snapshot is at or above the low
+watermark can be judged, and is known to be undecided if no decision of it is remembered; an older one cannot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import islice
+import numpy as np
 
-_EVICTED_AT_ONCE = 1 / 32
-"""Share of the map that goes at once: a dict's front is only cheap to reach when many entries are taken from it."""
+from tso.deciding import Cells, Codes, Numbers, decide, decision
+from tso.large_write_sets import Coming, LargeWriteSets
+from tso.recency_map import RecencyMap
+from wire.gathering import GatheredCommits
 
 
 class ConflictMap:
-    """Cell id → commit timestamp, oldest first (a dict keeps the order in which keys were put).
+    """``cells_max``: cells remembered; ``decisions_max``: transactions remembered.
 
-    Among them each decided transaction has an entry under the complement of its start timestamp, which is negative and
-    so no cell id: its commit timestamp, or the negated timestamp of its refusal.
+    ``large``: the write sets that came in parts. ``seed``: 64 bits that no client knows, so that none can choose cells
+    that get into one another's way.
     """
 
-    def __init__(self, entries_max: int, low_watermark: int) -> None:
-        self._commits: dict[int, int] = {}
-        self._entries_max = entries_max
-        self._low_watermark = low_watermark
+    def __init__(
+        self, cells_max: int, decisions_max: int, low_watermark: int, large: LargeWriteSets, seed: int = 0
+    ) -> None:
+        self._written = RecencyMap(cells_max, seed)
+        self._decisions = RecencyMap(decisions_max, seed)
+        self._large = large
+        self._floor = low_watermark
 
     def __len__(self) -> int:
-        return len(self._commits)
+        """Cells that are remembered."""
+        return len(self._written)
 
     @property
     def low_watermark(self) -> int:
         """Decisions up to this timestamp may have been forgotten: older snapshots cannot be judged."""
-        return self._low_watermark
+        forgotten = max(self._written.forgotten, self._decisions.forgotten >> 1, self._large.forgotten)
+        return max(self._floor, forgotten)
 
     def raise_low_watermark(self, timestamp: int) -> None:
         """Refuse snapshots below ``timestamp`` from now on."""
-        self._low_watermark = max(self._low_watermark, timestamp)
+        self._floor = max(self._floor, timestamp)
 
-    def written_after(self, cells: Sequence[int], snapshot: int) -> bool:
-        """Whether a commit above ``snapshot`` wrote any of the cells, as far as is remembered."""
-        commits = self._commits
-        return any(commits.get(cell, 0) > snapshot for cell in cells)
+    def decide(
+        self, commits: GatheredCommits, snapshots: Numbers, standing: Codes, first_timestamp: int
+    ) -> tuple[Numbers, Codes, int]:
+        """Decide over commits in their order, at ``first_timestamp`` and those after it, which must be new.
+
+        ``snapshots``: up to where each is known to be free of conflicts. ``standing``: why it is refused whatever it
+        wrote, or 0. Returns commit timestamps (0: refused), reasons, and how many of the commits are new.
+        """
+        count = commits.start_timestamps.size
+        times, reasons = np.empty(count, np.int64), np.empty(count, np.uint8)
+        new = decide(
+            commits.start_timestamps,
+            snapshots,
+            commits.offsets,
+            commits.guards,
+            commits.cells,
+            standing,
+            first_timestamp,
+            max(self._floor, self._large.forgotten),
+            self._written.table,
+            self._large.table,
+            self._decisions.table,
+            times,
+            reasons,
+        )
+        return times, reasons, new
 
     def decision_of(self, start_timestamp: int) -> int | None:
         """A transaction's commit timestamp, something negative if it was refused, ``None`` if nothing is remembered."""
-        return self._commits.get(~start_timestamp)
+        known = self._decisions.look_up(start_timestamp)
+        if known == 0:
+            return None
+        return -(known >> 1) if known & 1 else known >> 1
 
-    def enter(self, start_timestamp: int, cells: Sequence[int], commit_timestamp: int) -> None:
-        """Remember a commit. Timestamps must grow from call to call, and cells and transaction fit the map."""
-        commits = self._commits
-        self._make_room(len(cells) + 1)
-        for cell in cells:
-            commits.pop(cell, None)  # so that it goes to the end: the order of the dict is the order of commits
-            commits[cell] = commit_timestamp
-        commits[~start_timestamp] = commit_timestamp
+    def take(self, coming: Coming, cells: Cells, now_ms: float) -> bool:
+        """The next cells of a large write set; false where one of them was written after its snapshot."""
+        return self._large.add(coming, cells, self._written.table, now_ms)
+
+    def guards_hold(self, coming: Coming) -> bool:
+        """Whether none of a large write set's guards was written after its snapshot, as far as is remembered."""
+        return self._large.guards_hold(coming, self._written.table)
+
+    def enter_large(self, start_timestamp: int, timestamp: int) -> None:
+        """Remember the commit of a transaction whose write set has been taken whole."""
+        self._large.commit(start_timestamp, timestamp)
+        self._decisions.enter(start_timestamp, int(decision(timestamp, 0)))
 
     def enter_refusal(self, start_timestamp: int, timestamp: int) -> None:
-        """Remember that a transaction was refused at ``timestamp``, which must be above every one entered before."""
-        self._make_room(1)
-        self._commits[~start_timestamp] = -timestamp
-
-    def _make_room(self, entries: int) -> None:
-        excess = len(self._commits) + entries - self._entries_max
-        if excess <= 0:
-            return
-        count = max(excess, int(self._entries_max * _EVICTED_AT_ONCE))
-        for key in list(islice(self._commits, count)):
-            self.raise_low_watermark(abs(self._commits.pop(key)))
+        """Remember that a transaction was refused at ``timestamp``; none entered before may be above it."""
+        self._decisions.enter(start_timestamp, int(decision(timestamp, 1)))

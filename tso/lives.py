@@ -15,6 +15,9 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 _SAMPLES_PER_LIFE = 8
 """A transaction without heartbeats is given up at the latest an eighth of a life after its life has ended."""
 
@@ -52,9 +55,13 @@ class Lives:
         while len(self._samples) > 1 and self._samples[1].taken_ms <= now_ms - self._life_ms:
             self._samples.popleft()
 
+    def outlived(self, now_ms: float) -> int:
+        """Every transaction above this timestamp is young; one at or below it lives by its heartbeats alone."""
+        return self._latest_outlived(now_ms).last_timestamp
+
     def is_alive(self, start_timestamp: int, now_ms: float) -> bool:
         """Whether a transaction is young, or was heard of within a life."""
-        if start_timestamp > self._outlived(now_ms).last_timestamp:
+        if start_timestamp > self.outlived(now_ms):
             return True
         beat = self._beating.get(start_timestamp)
         return beat is not None and now_ms - beat.heard_ms < self._life_ms
@@ -76,15 +83,21 @@ class Lives:
         """A transaction was decided: it reads no more."""
         self._beating.pop(start_timestamp, None)
 
+    def end_all(self, start_timestamps: npt.NDArray[np.int64]) -> None:
+        """``end`` for each. Costs nothing where nobody sends heartbeats."""
+        if self._beating:
+            for start_timestamp in start_timestamps.tolist():
+                self.end(start_timestamp)
+
     def horizon(self, now_ms: float) -> int:
         """No living transaction reads below it; 0 in the first life of an epoch, when that is not known."""
         self._forget(now_ms)
-        young = self._outlived(now_ms).snapshot
+        young = self._latest_outlived(now_ms).snapshot
         oldest = min(young, min((beat.snapshot for beat in self._beating.values()), default=young))
         self._horizon = max(self._horizon, oldest)
         return self._horizon
 
-    def _outlived(self, now_ms: float) -> _Sample:
+    def _latest_outlived(self, now_ms: float) -> _Sample:
         """The latest sample that is a life old: who had begun by then is young no more."""
         if self._samples and now_ms - self._samples[0].taken_ms >= self._life_ms:
             return self._samples[0]

@@ -1,4 +1,4 @@
-"""Aborts and outcomes that the oracle cannot answer from memory: asked of the commit table, in threads of their own.
+"""Aborts and outcomes that the oracle cannot answer from memory: asked of the commit table.
 
 They never hold up a begin or a commit. Bounded: what is over `lookups_pending_max` transactions is not taken. An abort
 is as stubborn as a commit, since it is remembered until its fence stands; a question may be asked again.
@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from commit_table import Aborted, Committed, Outcome, Undecided
-from tso.persist import Commits, Persister
-from tso.settings import Limits
+from tso.persist import Persister
 from wire import OutcomeReply, OutcomeStatus
 
 log = logging.getLogger(__name__)
@@ -34,43 +33,44 @@ Learn = Callable[[dict[int, Outcome] | Exception], None]
 class Lookups:
     """Asks the commit table, on behalf of one tenure. Belongs to the event loop's thread."""
 
-    def __init__(self, table: Commits, persister: Persister, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
-        self._table = table
+    def __init__(self, persister: Persister, pending_max: int) -> None:
         self._persister = persister
-        self._limits = limits
-        self._loop = loop
-        self._threads = ThreadPoolExecutor(limits.lookup_threads, thread_name_prefix="lookup")
+        self._pending_max = pending_max
         self._pending = 0
+        self._tasks: set[asyncio.Task[dict[int, Outcome]]] = set()
 
     def has_room(self, transactions: int) -> bool:
         """Whether that many more may be taken."""
-        return self._pending + transactions <= self._limits.lookups_pending_max
+        return self._pending + transactions <= self._pending_max
 
     def abort(self, start_timestamps: Sequence[int], learn: Learn) -> None:
         """Fence each at infinity, or learn that it committed. It fails with ``NotPersisted`` only."""
-        self._submit(partial(self._persister.abort, start_timestamps), len(start_timestamps), learn)
+        self._submit(self._persister.abort(start_timestamps), len(start_timestamps), learn)
 
     def read(self, start_timestamps: Sequence[int], learn: Learn) -> None:
         """Read each outcome."""
-        self._submit(partial(self._table.outcomes, start_timestamps), len(start_timestamps), learn)
+        self._submit(self._persister.outcomes(start_timestamps), len(start_timestamps), learn)
 
     def close(self) -> None:
-        """Forget what has not begun; nobody is told any more by the caller of `learn`."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Forget what is under way; nobody is told any more by the caller of `learn`."""
+        for task in self._tasks:
+            task.cancel()
 
-    def _submit(self, ask: Callable[[], dict[int, Outcome]], transactions: int, learn: Learn) -> None:
+    def _submit(self, ask: Coroutine[Any, Any, dict[int, Outcome]], transactions: int, learn: Learn) -> None:
         self._pending += transactions
-        future = self._loop.run_in_executor(self._threads, ask)
-        future.add_done_callback(partial(self._done, transactions, learn))
+        task = asyncio.get_running_loop().create_task(ask)
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._done, transactions, learn))
 
-    def _done(self, transactions: int, learn: Learn, future: asyncio.Future[dict[int, Outcome]]) -> None:
+    def _done(self, transactions: int, learn: Learn, task: asyncio.Task[dict[int, Outcome]]) -> None:
         self._pending -= transactions
-        if future.cancelled():
+        self._tasks.discard(task)
+        if task.cancelled():
             return
-        error = future.exception()
+        error = task.exception()
         if error is not None:
             log.warning("the commit table could not be asked about %d transactions: %s", transactions, error)
-        learn(future.result() if error is None else _as_exception(error))
+        learn(task.result() if error is None else _as_exception(error))
 
 
 def _as_exception(error: BaseException) -> Exception:

@@ -20,13 +20,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tso.conflict_map import ConflictMap
+from tso.deciding import Codes, Numbers, are_all_possible, look_over
+from tso.large_write_sets import LargeWriteSets
 from tso.lives import Lives
 from tso.settings import Limits
 from tso.timestamp_range import Exhausted, TimestampRange, TimestampRate
 from tso.watermark import DurableWatermark
-from wire import CommitReply, CommitRequest, HeartbeatReply, HeartbeatRequest, Reason
+from wire import HeartbeatReply, HeartbeatRequest, Reason
+from wire.gathering import GatheredCommits, one_commit
+from wire.large_commits import LargeCommitRequest, WriteSetPart, WriteSetTaken
 
 
 class Moment(NamedTuple):
@@ -47,12 +52,17 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Commits were decided. What is in ``start_timestamps`` has to be persisted before decision ``number`` is told."""
+    """Commits were decided. What is in ``start_timestamps`` has to be persisted before decision ``number`` is told.
+
+    ``asked``: the transactions that were decided over, ``times`` and ``reasons``: how.
+    """
 
     number: int
-    start_timestamps: tuple[int, ...]
-    commit_timestamps: tuple[int, ...]
-    reply: CommitReply
+    start_timestamps: Numbers
+    commit_timestamps: Numbers
+    asked: Numbers
+    times: Numbers
+    reasons: Codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +101,20 @@ class Counts:
 
 
 class Oracle:
-    """All state of one epoch. Not thread-safe: one caller at a time."""
+    """All state of one epoch. Not thread-safe: one caller at a time. ``seed``: of the conflict map, a secret."""
 
-    def __init__(self, epoch: int, ceiling: int, limits: Limits) -> None:
+    def __init__(self, epoch: int, ceiling: int, limits: Limits, seed: int = 0) -> None:
         self.epoch = epoch
         self.counts = Counts()
         self.range = TimestampRange(epoch, ceiling)
-        self.conflicts = ConflictMap(limits.conflict_map_entries_max, low_watermark=epoch)
+        self.large = LargeWriteSets(limits.large_commit_cells_max, limits.large_commit_idle_ms_max, seed)
+        self.conflicts = ConflictMap(
+            limits.conflict_map_entries_max, limits.remembered_decisions_max, epoch, self.large, seed
+        )
         self._limits = limits
         self._rate = TimestampRate(limits.begins_per_ms_max, limits.begin_burst_ms)
         self._watermark = DurableWatermark()
         self.lives = Lives(limits.transaction_life_ms, limits.heartbeat_transactions_max)
-        self._undurable: dict[int, int] = {}
-        self._starts_of: dict[int, tuple[int, ...]] = {}
         self._aborts: set[int] = set()
         self._voided: set[int] = set()
         self._fenced_aborts: deque[tuple[int, int]] = deque()
@@ -116,6 +127,9 @@ class Oracle:
     def observe(self, now: Moment) -> None:
         """Take note of the time; to be called before requests are served, and now and then without any."""
         self.lives.sample(self.range.last, self.snapshot, now.monotonic_ms)
+        if self.large:  # as a rule there are none, and it is asked at every pass
+            self.large.drop_idle(now.monotonic_ms)
+            self.large.forget(self.conflicts.low_watermark)
 
     def reach(self, now: Moment) -> int:
         """Let the durable watermark follow the clock where nothing is begun, and return it: so that a past moment can
@@ -138,19 +152,107 @@ class Oracle:
         self.counts.begins += count
         return Begun(first, count, snapshot)
 
-    def commit(self, request: CommitRequest, now: Moment) -> Decided | Impossible | Later:
-        """Decide over a request's transactions, in its order. The answer is for when decision ``number`` is released.
+    def impossible(self, commits: GatheredCommits) -> dict[int, Impossible]:
+        """The requests that can never be granted, by their place among those that were gathered."""
+        starts, last = commits.start_timestamps, self.range.last
+        if are_all_possible(starts, commits.snapshots, commits.validated, last):
+            return {}
+        wrong = (starts > last) | (commits.snapshots >= starts) | (commits.validated > last)
+        found: dict[int, Impossible] = {}
+        for transaction in np.flatnonzero(wrong).tolist():
+            place = int(np.searchsorted(commits.first, transaction, side="right")) - 1
+            found.setdefault(place, self._why_impossible(commits, transaction))
+        return found
 
-        A timestamp is set aside for each transaction, so that all or nothing of a request is decided.
+    def commit(self, commits: GatheredCommits, now: Moment, *, against: Reason | None = None) -> Decided | Later:
+        """Decide over transactions, in their order; none may be impossible. The answer is for when decision ``number``
+        is released.
+
+        A timestamp is set aside for each transaction, so that all or nothing is decided. ``against``: a reason to
+        refuse all of them for, if no other stands.
         """
-        impossible = self._impossible_commit(request)
-        if impossible is not None:
-            return impossible
-        count = request.start_timestamps.size
-        first = self.range.next(count, now.wall_ms)
+        first = self.range.next(commits.start_timestamps.size, now.wall_ms)
         if isinstance(first, Exhausted):
             return Later(self._limits.retry_after_ms)
-        return self._decide_all(request, first, now)
+        aborted = self._are_aborted(commits)
+        free_up_to, standing = self._standing(commits, now)
+        if against is not None:
+            standing[standing == 0] = against
+        if aborted is not None:
+            standing[aborted] = Reason.ABORTED
+        times, reasons, new = self.conflicts.decide(commits, free_up_to, standing, first)
+        self.large.drop_all(commits.start_timestamps)
+        if self._voided:  # remembered as refused, which for all others means a conflict
+            void = np.isin(commits.start_timestamps, list(self._voided))
+            reasons[void & (reasons == Reason.CONFLICT)] = Reason.ABORTED
+        return self._decided(commits.start_timestamps, first, times, reasons, new)
+
+    def take_part(self, part: WriteSetPart, now: Moment) -> WriteSetTaken | Decided | Impossible | Later:
+        """Look at a part of a large write set, and hold it for its transaction; or decide against the transaction."""
+        snapshot, entered = max(part.snapshot, part.validated), part.total - part.guards
+        commits = one_commit(part.start_timestamp, part.snapshot, part.validated)
+        impossible = self.impossible(commits)
+        if impossible:
+            return impossible[0]
+        against = Reason.TOO_LARGE if entered > self._limits.large_commit_cells_max else None
+        if against or self._stands_against(commits, now):
+            return self._decide_against(commits, now, against)
+        coming = self.large.of(part.start_timestamp)
+        if coming is None or (coming.total, coming.guards, coming.snapshot) != (part.total, part.guards, snapshot):
+            if part.position != 0:
+                return WriteSetTaken(0)
+            opened = self.large.open(part.start_timestamp, part.total, part.guards, snapshot, now.monotonic_ms)
+            if opened is None:
+                return Later(self._limits.retry_after_ms)
+            coming = opened
+        fresh = part.cells[coming.taken - part.position :] if part.position <= coming.taken else part.cells[:0]
+        if fresh.size and not self.conflicts.take(coming, fresh, now.monotonic_ms):
+            self.conflicts.enter_refusal(part.start_timestamp, self.range.last)
+            return self._decide_against(commits, now, None)
+        coming.looked_at = self.range.last
+        return WriteSetTaken(coming.taken)
+
+    def commit_large(self, request: LargeCommitRequest, now: Moment) -> WriteSetTaken | Decided | Impossible | Later:
+        """Commit a transaction whose write set has been taken whole; what was taken is free of conflicts."""
+        start, snapshot = request.start_timestamp, max(request.snapshot, request.validated)
+        commits = one_commit(start, request.snapshot, request.validated)
+        impossible = self.impossible(commits)
+        if impossible:
+            return impossible[0]
+        coming = self.large.of(start)
+        if self._stands_against(commits, now, remembered_from=0 if coming else None):
+            return self._decide_against(commits, now, None)
+        if coming is None or (coming.total, coming.snapshot) != (request.total, snapshot):
+            return WriteSetTaken(0)
+        if coming.taken < coming.total:
+            return WriteSetTaken(coming.taken)
+        if self.conflicts.low_watermark > coming.looked_at and coming.guards:
+            return self._decide_against(commits, now, None)  # what was written to its guards since may be forgotten
+        if not self.conflicts.guards_hold(coming):
+            self.conflicts.enter_refusal(start, self.range.last)
+            return self._decide_against(commits, now, None)
+        timestamp = self.range.next(1, now.wall_ms)
+        if isinstance(timestamp, Exhausted):
+            return Later(self._limits.retry_after_ms)
+        self.conflicts.enter_large(start, timestamp)
+        times, reasons = np.array([timestamp]), np.array([Reason.COMMITTED], np.uint8)
+        return self._decided(commits.start_timestamps, timestamp, times, reasons, 1)
+
+    def _stands_against(self, commits: GatheredCommits, now: Moment, *, remembered_from: int | None = None) -> bool:
+        """Whether one transaction is decided, or refused whatever it wrote."""
+        start, low = int(commits.start_timestamps[0]), self.conflicts.low_watermark
+        snapshot = max(int(commits.snapshots[0]), int(commits.validated[0]))
+        return (
+            self.conflicts.decision_of(start) is not None
+            or snapshot < (low if remembered_from is None else remembered_from)
+            or start in self._aborts
+            or bool(self._standing(commits, now)[1][0])
+        )
+
+    def _decide_against(self, commits: GatheredCommits, now: Moment, reason: Reason | None) -> Decided | Later:
+        """Decide over one transaction which something stands against; what was taken of it is let go."""
+        self.large.drop(int(commits.start_timestamps[0]))
+        return self.commit(commits, now, against=reason)
 
     def heartbeat(self, request: HeartbeatRequest, now: Moment) -> HeartbeatReply | Impossible | Later:
         """Let transactions live on; the answer says which of them had been given up."""
@@ -171,6 +273,8 @@ class Oracle:
         recalled = self.recall(start_timestamps)
         if isinstance(recalled, Recalled):
             self._aborts.update(recalled.unknown)
+            for start_timestamp in recalled.unknown:
+                self.large.drop(start_timestamp)
         return recalled
 
     def fenced(self, start_timestamps: Iterable[int]) -> None:
@@ -194,7 +298,7 @@ class Oracle:
             return Impossible(f"{min(start_timestamps)} is no start timestamp: one is larger than 0")
         committed, unknown = {}, []
         for start_timestamp in dict.fromkeys(start_timestamps):
-            commit_timestamp = self._decision_of(start_timestamp)
+            commit_timestamp = self.conflicts.decision_of(start_timestamp)
             if commit_timestamp is not None and commit_timestamp > 0:
                 committed[start_timestamp] = commit_timestamp
             else:
@@ -214,13 +318,12 @@ class Oracle:
             self._voided.add(start_timestamp)
         self.fenced(start_timestamps)
 
-    def told(self, request: CommitRequest, reply: CommitReply) -> CommitReply:
-        """A reply as it has to be given by now: some of its commits may have turned out not to count."""
+    def told(self, decided: Decided) -> tuple[Numbers, Codes]:
+        """Commit timestamps and reasons as they have to be told by now: some commits may have turned out void."""
         if not self._voided:
-            return reply
-        void = np.isin(request.start_timestamps, list(self._voided)) & (reply.reasons == Reason.COMMITTED)
-        reasons = np.where(void, np.uint8(Reason.ABORTED), reply.reasons)
-        return CommitReply(np.where(void, 0, reply.commit_timestamps), reasons)
+            return decided.times, decided.reasons
+        void = np.isin(decided.asked, list(self._voided)) & (decided.reasons == Reason.COMMITTED)
+        return np.where(void, 0, decided.times), np.where(void, np.uint8(Reason.ABORTED), decided.reasons)
 
     def still_committed(self, committed: Mapping[int, int]) -> dict[int, int]:
         """The same for an answer to an abort or a question."""
@@ -228,85 +331,49 @@ class Oracle:
 
     def release(self) -> list[int]:
         """The decisions that may be told now, in the order in which they were made; each is given once."""
-        released = self._watermark.release()
-        for number in released:
-            for start_timestamp in self._starts_of.pop(number, ()):
-                del self._undurable[start_timestamp]
-        return released
+        return self._watermark.release()
 
-    def _impossible_commit(self, request: CommitRequest) -> Impossible | None:
-        newest = int(request.start_timestamps.max())
-        if newest > self.range.last:
-            return self._not_issued("start timestamp", newest)
-        wrong = request.snapshots >= request.start_timestamps
-        if wrong.any():
-            which = int(np.argmax(wrong))
+    def _why_impossible(self, commits: GatheredCommits, transaction: int) -> Impossible:
+        start, snapshot = int(commits.start_timestamps[transaction]), int(commits.snapshots[transaction])
+        if start > self.range.last:
+            return self._not_issued("start timestamp", start)
+        if snapshot >= start:
             return Impossible(
-                f"transaction {request.start_timestamps[which]} claims snapshot {request.snapshots[which]}: "
-                "a snapshot lies below the start timestamp"
+                f"transaction {start} claims snapshot {snapshot}: a snapshot lies below the start timestamp"
             )
-        if int(request.validated.max()) > self.range.last:
-            return self._not_issued("validated snapshot", int(request.validated.max()))
-        return None
+        return self._not_issued("validated snapshot", int(commits.validated[transaction]))
 
     def _not_issued(self, what: str, timestamp: int) -> Impossible:
         return Impossible(f"{what} {timestamp} has never been handed out: the last one was {self.range.last}")
 
-    def _decide_all(self, request: CommitRequest, first_timestamp: int, now: Moment) -> Decided:
-        """The loop over a request's columns, as plain lists: indexing numpy arrays one by one is slow."""
-        starts = request.start_timestamps.tolist()
-        snapshots = np.maximum(request.snapshots, request.validated).tolist()
-        offsets, cells = request.offsets.tolist(), request.cells.tolist()
-        times, reasons, new = [], [], []
-        for index, (start, snapshot) in enumerate(zip(starts, snapshots, strict=True)):
-            write_set = cells[offsets[index] : offsets[index + 1]]
-            decision = self._decision_of(start)
-            if decision is None:
-                reason = self._judge(start, snapshot, write_set, now)
-                decision = self._enter(start, write_set, reason, first_timestamp + index)
-                if reason is Reason.COMMITTED:
-                    new.append((start, decision))
-            else:
-                reason = Reason.COMMITTED if decision > 0 else self._refusal_of(start)
-            times.append(max(decision, 0))
-            reasons.append(reason)
-        self.counts.commits += len(new)
-        self.counts.refused_commits += sum(reason is not Reason.COMMITTED for reason in reasons)
-        return self._decided(new, CommitReply(np.array(times, "<i8"), np.array(reasons, "u1")))
-
-    def _decided(self, new: list[tuple[int, int]], reply: CommitReply) -> Decided:
-        number = self._watermark.decided(new[0][1] if new else None)
-        starts, times = tuple(start for start, _ in new), tuple(time for _, time in new)
-        self._starts_of[number] = starts
-        return Decided(number, starts, times, reply)
-
-    def _decision_of(self, start: int) -> int | None:
-        """How a transaction was decided, as in the conflict map. What is not durable is never forgotten: an abort
-        that took it for undecided would fence it while its commit is being written.
+    def _standing(self, commits: GatheredCommits, now: Moment) -> tuple[Numbers, Codes]:
+        """Up to where each is free of conflicts by what its client says, and why transactions are refused whatever they
+        wrote, but for aborts; 0 where nothing stands against them.
         """
-        return self._undurable.get(start) or self.conflicts.decision_of(start)
+        starts, outlived = commits.start_timestamps, self.lives.outlived(now.monotonic_ms)
+        free_up_to, standing = np.empty(starts.size, np.int64), np.empty(starts.size, np.uint8)
+        columns = (starts, commits.snapshots, commits.validated, commits.offsets, commits.guards)
+        if look_over(*columns, self._limits.commit_cells_max, outlived, free_up_to, standing):
+            for place in np.flatnonzero(starts <= outlived).tolist():
+                if not self.lives.is_alive(int(starts[place]), now.monotonic_ms):
+                    standing[place] = Reason.EXPIRED
+        return free_up_to, standing
 
-    def _refusal_of(self, start: int) -> Reason:
-        return Reason.ABORTED if start in self._aborts else Reason.CONFLICT
+    def _are_aborted(self, commits: GatheredCommits) -> npt.NDArray[np.bool_] | None:
+        """Which of them were aborted; ``None``: none."""
+        asked = commits.start_timestamps.tolist()
+        if self._aborts.isdisjoint(asked):  # as a rule; and cheap, where looking at each is not
+            return None
+        return np.array([start in self._aborts for start in asked], np.bool_)
 
-    def _judge(self, start: int, snapshot: int, write_set: list[int], now: Moment) -> Reason:
-        if snapshot < self.conflicts.low_watermark:
-            return Reason.TOO_OLD  # first, since it may have committed: the others say that it did not
-        if start in self._aborts:
-            return Reason.ABORTED
-        if not self.lives.is_alive(start, now.monotonic_ms):
-            return Reason.EXPIRED
-        if len(write_set) > self._limits.commit_cells_max:
-            return Reason.TOO_LARGE
-        return Reason.CONFLICT if self.conflicts.written_after(write_set, snapshot) else Reason.COMMITTED
-
-    def _enter(self, start: int, write_set: list[int], reason: Reason, timestamp: int) -> int:
-        """Remember a decision made at ``timestamp``; returns the commit timestamp, or 0."""
-        if reason is Reason.COMMITTED:
-            self.conflicts.enter(start, write_set, timestamp)
-            self.lives.end(start)
-            self._undurable[start] = timestamp
-            return timestamp
-        if reason is Reason.CONFLICT:
-            self.conflicts.enter_refusal(start, timestamp)
-        return 0
+    def _decided(self, starts: Numbers, first: int, times: Numbers, reasons: Codes, new: int) -> Decided:
+        """Take the decisions into the books. A commit is new if it got the timestamp that was set aside for it."""
+        committed, commit_timestamps = starts, times
+        if new < starts.size:
+            is_new = times == np.arange(first, first + times.size)
+            committed, commit_timestamps = starts[is_new], times[is_new]
+            self.counts.refused_commits += int(np.count_nonzero(reasons))
+        self.lives.end_all(committed)
+        self.counts.commits += new
+        number = self._watermark.decided(int(commit_timestamps[0]) if new else None)
+        return Decided(number, committed, commit_timestamps, starts, times, reasons)

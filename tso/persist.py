@@ -4,21 +4,22 @@ A commit of a transaction from an older epoch is read back before it counts. A d
 abort it may have had its fence at infinity under way, and nothing dates that fence: it may have landed before the
 commit did. Once the commit stands it can land no more, since it is set only where none stands.
 
-Runs in writer threads. Invariant: a call returns only when everything handed to it is in the table; every other end is
-an exception, so that nothing can be called committed, or aborted, by oversight. The lease is checked before *each* try:
-a primary that has lost it must not write any more.
+Runs on the event loop; what blocks goes to threads. Invariant: a call returns only when everything handed to it is in
+the table; every other end is an exception, so that nothing can be called committed, or aborted, by oversight. The lease
+is checked before *each* try: a primary that has lost it must not write any more.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Protocol, TypeVar
 
 from commit_table import Aborted, Committed, Outcome
 from store import StoreError, StoreUnavailable
-from tso.oracle import Decided
+from tso.deciding import Numbers
 
 log = logging.getLogger(__name__)
 
@@ -46,12 +47,16 @@ class HeldLease(Protocol):
         ...
 
 
-class Commits(Protocol):
-    """What serving needs of the commit table; `commit_table.CommitTable` is one."""
+class Recorder(Protocol):
+    """Writes commits; `commit_table.CommitRecorder` is one."""
 
-    def record(self, start_timestamps: Sequence[int], commit_timestamps: Sequence[int], epoch: int) -> None:
+    async def record(self, start_timestamps: Numbers, commit_timestamps: Numbers, epoch: int) -> None:
         """Write commits; repeating is harmless. Raises ``StoreUnavailable``."""
         ...
+
+
+class Outcomes(Protocol):
+    """What else serving needs of the commit table; `commit_table.CommitTable` is one. Its calls block."""
 
     def outcomes(self, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
         """Read what became of transactions. Raises ``StoreUnavailable``."""
@@ -62,60 +67,85 @@ class Commits(Protocol):
         ...
 
 
+class InThread(Protocol):
+    """Does what blocks, in a thread of its own."""
+
+    def __call__(self, call: Callable[[], Written], /) -> Awaitable[Written]:
+        """What the call returns."""
+        ...
+
+
 class NotPersisted(Exception):
     """The commits may be in the table or not, and this oracle will not find out: it has to stop serving."""
 
 
 class Persister:
-    """Writes for one tenure; its threads share it."""
+    """Writes for one tenure."""
 
     def __init__(
-        self, tenure: HeldLease, table: Commits, *, persist_retry_ms_max: float, monotonic_ms: Callable[[], float]
+        self,
+        tenure: HeldLease,
+        recorder: Recorder,
+        table: Outcomes,
+        *,
+        in_thread: InThread,
+        persist_retry_ms_max: float,
+        monotonic_ms: Callable[[], float],
     ) -> None:
         self._tenure = tenure
+        self._recorder = recorder
         self._table = table
         self._retry_ms_max = persist_retry_ms_max
         self._monotonic_ms = monotonic_ms
-        self._stopped = threading.Event()
+        self._in_thread = in_thread
+        self._stopped = asyncio.Event()
 
     def stop(self) -> None:
-        """Make every `persist` end soon, one way or the other."""
+        """Make every call end soon, one way or the other."""
         self._stopped.set()
 
-    def persist(self, decisions: Sequence[Decided]) -> frozenset[int]:
-        """Write the commits of some decisions; returns those which turn out to be aborted. Blocks.
-
-        Raises ``NotPersisted``.
-        """
-        starts = [start for decided in decisions for start in decided.start_timestamps]
-        times = [time for decided in decisions for time in decided.commit_timestamps]
-        self._until_done(lambda: self._table.record(starts, times, self._tenure.epoch), f"{len(starts)} commits")
-        older = [start for start in starts if start < self._tenure.epoch]
-        if not older:
+    async def persist(self, start_timestamps: Numbers, commit_timestamps: Numbers) -> frozenset[int]:
+        """Write commits; returns those which turn out to be aborted. Raises ``NotPersisted``."""
+        epoch = self._tenure.epoch
+        write = partial(self._recorder.record, start_timestamps, commit_timestamps, epoch)
+        await self._until_done(write, f"{start_timestamps.size} commits")
+        if start_timestamps.min() >= epoch:
             return frozenset()
-        found = self._until_done(lambda: self._table.outcomes(older), f"the question for {len(older)} commits")
+        older = start_timestamps[start_timestamps < epoch].tolist()
+        found = await self._until_done(partial(self.outcomes, older), f"the question for {len(older)} commits")
         return frozenset(start for start in older if not isinstance(found[start], Committed))
 
-    def abort(self, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
-        """Fence transactions at infinity, or learn that they did commit. Blocks; raises ``NotPersisted``."""
-        return {start: self._abort_one(start) for start in start_timestamps}
+    async def abort(self, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
+        """Fence transactions at infinity, or learn that they did commit. Raises ``NotPersisted``."""
+        return {start: await self._abort_one(start) for start in start_timestamps}
 
-    def _abort_one(self, start_timestamp: int) -> Outcome:
-        return self._until_done(lambda: self._table.abort(start_timestamp), f"the abort of {start_timestamp}")
+    async def outcomes(self, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
+        """Read what became of transactions: one try. Raises ``StoreError``."""
+        return await self._in_thread(partial(self._table.outcomes, start_timestamps))
 
-    def _until_done(self, write: Callable[[], Written], what: str) -> Written:
+    async def _abort_one(self, start_timestamp: int) -> Outcome:
+        ask = partial(self._in_thread, partial(self._table.abort, start_timestamp))
+        return await self._until_done(ask, f"the abort of {start_timestamp}")
+
+    async def _until_done(self, write: Callable[[], Awaitable[Written]], what: str) -> Written:
         give_up_at_ms = self._monotonic_ms() + self._retry_ms_max
         pause_ms = FIRST_PAUSE_MS
         while True:
             if self._stopped.is_set() or not self._tenure.is_held():
                 raise NotPersisted(f"the lease ended before the commit table took {what}")
             try:
-                return write()
+                return await write()
             except StoreUnavailable as error:
                 log.warning("epoch %d: the commit table has not taken %s yet: %s", self._tenure.epoch, what, error)
             except StoreError as error:
                 raise NotPersisted(f"the commit table refuses {what}: {error}") from error
             if self._monotonic_ms() >= give_up_at_ms:
                 raise NotPersisted(f"the commit table did not take {what} in {self._retry_ms_max:.0f} ms")
-            self._stopped.wait(pause_ms / 1000)
+            await self._pause(pause_ms)
             pause_ms = min(2 * pause_ms, PAUSE_MS_MAX)
+
+    async def _pause(self, pause_ms: float) -> None:
+        try:
+            await asyncio.wait_for(self._stopped.wait(), pause_ms / 1000)
+        except TimeoutError:
+            return

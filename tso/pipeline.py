@@ -1,8 +1,8 @@
 """Serving for one tenure: group commit on the event loop.
 
 One pass a wake-up over everything that arrived, with no timer: begins are answered at once from the durable watermark,
-commits are decided, and an idle writer takes all that is decided and not written; what comes meanwhile goes with the
-next write. So an idle oracle writes at once and a busy one in batches.
+all commits are decided together, and an idle writer takes all that is decided and not written; what comes meanwhile
+goes with the next write. So an idle oracle writes at once and a busy one in batches.
 
 Invariants, each of which has a test that breaks when the rule does:
 
@@ -18,63 +18,42 @@ import asyncio
 import enum
 import logging
 import math
-from collections import deque
-from collections.abc import Callable
+import secrets
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import TypeVar
+
+import numpy as np
 
 from commit_table import Aborted, Committed, Outcome
+from tso.admission import Refusal, refusals
+from tso.arrivals import Arrival
 from tso.lookups import Lookups, outcome_reply
 from tso.oracle import Begun, Decided, Impossible, Later, Moment, Oracle, Recalled
-from tso.persist import Commits, HeldLease, NotPersisted, Persister
+from tso.owed import OwedDecision, OwedRecollection
+from tso.persist import HeldLease, NotPersisted, Outcomes, Persister, Recorder
 from tso.settings import Limits
+from tso.writers import Writers
 from wire import (
     AbortRequest,
     BadRequest,
     BeginReply,
     BeginRequest,
-    CommitRequest,
+    Frame,
     HeartbeatReply,
     HeartbeatRequest,
-    Message,
     NotPrimary,
     OutcomeRequest,
     Overloaded,
+    ProtocolError,
 )
+from wire.gathering import GatheredCommits, gather_commits, scatter_answers
+from wire.large_commits import LargeCommitRequest, WriteSetPart, WriteSetTaken
 
 log = logging.getLogger(__name__)
 
-
-class Requester(Protocol):
-    """Where a request came from; the server's connection is one."""
-
-    def send(self, message: Message, request_id: int) -> None:
-        """Answer a request; a requester that has gone is no error."""
-        ...
-
-    def drop(self) -> None:
-        """Close the connection, so that what was not answered is known to be unknown."""
-        ...
-
-
-class Arrival(NamedTuple):
-    """A request and who waits for the answer."""
-
-    requester: Requester
-    request_id: int
-    message: Message
-
-    def answer(self, message: Message) -> None:
-        """Answer it."""
-        self.requester.send(message, self.request_id)
-
-
-class _Owed(NamedTuple):
-    """A decision that somebody waits for."""
-
-    arrival: Arrival
-    decision: Decided | Recalled
+Answer = TypeVar("Answer")
 
 
 class _State(enum.Enum):
@@ -89,13 +68,14 @@ class Pipeline:
     def __init__(
         self,
         tenure: HeldLease,
-        table: Commits,
+        recorder: Recorder,
+        table: Outcomes,
         limits: Limits,
         *,
         moment: Callable[[], Moment],
         on_deposed: Callable[[str], None],
     ) -> None:
-        self.oracle = Oracle(tenure.epoch, tenure.ceiling, limits)
+        self.oracle = Oracle(tenure.epoch, tenure.ceiling, limits, secrets.randbits(64))
         self._tenure = tenure
         self._limits = limits
         self._moment = moment
@@ -103,20 +83,23 @@ class Pipeline:
         self._loop = asyncio.get_running_loop()
         self._state = _State.SERVING
         self._arrived: list[Arrival] = []
-        self._owed: dict[int, _Owed] = {}
-        self._unwritten: deque[Decided] = deque()
-        self._writing = 0
+        self._owed: dict[int, OwedDecision | OwedRecollection] = {}
         self._in_flight = 0
         self._looking_up: dict[int, Arrival] = {}
         self._idle = asyncio.Event()
-        self._writers = ThreadPoolExecutor(limits.commit_writers, thread_name_prefix="commit-writer")
+        self._threads = ThreadPoolExecutor(limits.lookup_threads, thread_name_prefix="commit-table")
         self._persister = Persister(
             tenure,
+            recorder,
             table,
+            in_thread=self._in_thread,
             persist_retry_ms_max=limits.persist_retry_ms_max,
             monotonic_ms=lambda: moment().monotonic_ms,
         )
-        self._lookups = Lookups(table, self._persister, limits, self._loop)
+        self._writers = Writers(
+            self._persister, limits.commit_writers, limits.write_batch_commits_max, written=self._written
+        )
+        self._lookups = Lookups(self._persister, limits.lookups_pending_max)
         self.durable = tenure.epoch
         """Everything up to here is durable for certain, as of the last `observe`."""
 
@@ -176,12 +159,16 @@ class Pipeline:
             return
         self._state = _State.ENDED
         self._refuse_arrived()
-        for arrival in [*(owed.arrival for owed in self._owed.values()), *self._looking_up.values()]:
+        for arrival in [*self._waiting(), *self._looking_up.values()]:
             arrival.requester.drop()
         self._persister.stop()
         self._lookups.close()
-        self._writers.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._writers.stop()
         self._idle.set()
+
+    def _in_thread(self, call: Callable[[], Answer], /) -> Awaitable[Answer]:
+        return self._loop.run_in_executor(self._threads, call)
 
     def _depose(self, reason: str) -> None:
         if not self.ended:
@@ -193,6 +180,10 @@ class Pipeline:
         if not self.ended and not self._tenure.is_held():
             self._depose("the lease is lost")
         return not self.ended
+
+    def _waiting(self) -> Iterator[Arrival]:
+        for owed in self._owed.values():
+            yield from owed.arrivals if isinstance(owed, OwedDecision) else (owed.arrival,)
 
     def _refuse_arrived(self) -> None:
         arrived, self._arrived = self._arrived, []
@@ -217,19 +208,40 @@ class Pipeline:
         self.oracle.range.raise_ceiling(self._tenure.ceiling)
         now = self._moment()
         self.oracle.observe(now)
-        for arrival in arrived:
-            if isinstance(arrival.message, BeginRequest):
-                self._begin(arrival, arrival.message, now)
+        commits: list[tuple[Arrival, Frame]] = []
+        parts: list[Arrival] = []
         for arrival in arrived:
             match arrival.message:
-                case CommitRequest() as request:
-                    self._commit(arrival, request, now)
-                case AbortRequest() | OutcomeRequest() as request:
-                    self._recall(arrival, request)
-                case HeartbeatRequest() as request:
-                    self._heartbeat(arrival, request, now)
+                case BeginRequest() as begin:
+                    self._begin(arrival, begin, now)
+                case Frame() as frame:
+                    commits.append((arrival, frame))
+                case AbortRequest() | OutcomeRequest() as question:
+                    self._commit_all(commits, now)  # what came before it counts for it, and nothing that came after
+                    commits = []
+                    self._recall(arrival, question)
+                case WriteSetPart():
+                    parts.append(arrival)
+                case LargeCommitRequest() as large:
+                    self._large(arrival, partial(self.oracle.commit_large, large, now))
+                case HeartbeatRequest() as heartbeat:
+                    self._heartbeat(arrival, heartbeat, now)
+        self._commit_all(commits, now)
+        self._take_parts(parts, now)
         self._tell_released()
-        self._start_writers()
+        self._writers.start()
+
+    def _take_parts(self, parts: list[Arrival], now: Moment) -> None:
+        """One of a large write set's parts in a pass, which takes as long as hundreds of small commits: all others are
+        served between two of them.
+        """
+        if parts:
+            part = parts[0].message
+            assert isinstance(part, WriteSetPart)
+            self._large(parts[0], partial(self.oracle.take_part, part, now))
+        if len(parts) > 1 and not self.ended:
+            self._arrived[:0] = parts[1:]
+            self._loop.call_soon(self._pass)
 
     def _begin(self, arrival: Arrival, request: BeginRequest, now: Moment) -> None:
         match self.oracle.begin(request.count, now):
@@ -239,20 +251,45 @@ class Pipeline:
             case refusal:
                 self._refuse(arrival, refusal)
 
-    def _commit(self, arrival: Arrival, request: CommitRequest, now: Moment) -> None:
-        count, limit = request.start_timestamps.size, self._limits.transactions_in_flight_max
-        if count > limit:
-            self._refuse(arrival, Impossible(f"one request may commit {limit} transactions, not {count}"))
-            return
-        if self._in_flight + count > limit:
+    def _commit_all(self, commits: list[tuple[Arrival, Frame]], now: Moment) -> None:
+        while commits:
+            gathered = gather_commits([frame.payload for _, frame in commits])
+            refused = refusals(self.oracle, self._limits, self._in_flight, [frame for _, frame in commits], gathered)
+            fitting = int(np.searchsorted(gathered.first, self._limits.write_batch_commits_max, side="right")) - 1
+            if refused:
+                for place, refusal in refused.items():
+                    self._refuse(commits[place][0], refusal)
+                commits = [commit for place, commit in enumerate(commits) if place not in refused]
+            elif 0 < fitting < len(commits):
+                self._commit_all(commits[:fitting], now)
+                commits = commits[fitting:]
+            else:
+                self._decide([arrival for arrival, _ in commits], gathered, now)
+                return
+
+    def _decide(self, arrivals: list[Arrival], gathered: GatheredCommits, now: Moment) -> None:
+        match self.oracle.commit(gathered, now):
+            case Decided() as decided:
+                self._owe(arrivals, np.diff(gathered.first).tolist(), decided)
+            case refusal:
+                for arrival in arrivals:
+                    self._refuse(arrival, refusal)
+
+    def _owe(self, arrivals: Sequence[Arrival], counts: Sequence[int], decided: Decided) -> None:
+        self._in_flight += decided.asked.size
+        self._owed[decided.number] = OwedDecision(arrivals, counts, decided)
+        self._writers.add(decided)
+
+    def _large(self, arrival: Arrival, ask: Callable[[], WriteSetTaken | Decided | Impossible | Later]) -> None:
+        """A part of a large write set, or its commit."""
+        if self._in_flight >= self._limits.transactions_in_flight_max:
             self._refuse(arrival, Later(self._limits.retry_after_ms))
             return
-        match self.oracle.commit(request, now):
+        match ask():
+            case WriteSetTaken() as taken:
+                arrival.answer(taken)
             case Decided() as decided:
-                self._in_flight += count
-                self._owed[decided.number] = _Owed(arrival, decided)
-                if decided.start_timestamps:
-                    self._unwritten.append(decided)
+                self._owe((arrival,), (1,), decided)
             case refusal:
                 self._refuse(arrival, refusal)
 
@@ -277,62 +314,50 @@ class Pipeline:
             case Recalled(number=None) as recalled:
                 self._look_up(arrival, recalled)
             case Recalled(number=int() as number) as recalled:
-                self._owed[number] = _Owed(arrival, recalled)
+                self._owed[number] = OwedRecollection(arrival, recalled)
             case Impossible() as refusal:
                 self._refuse(arrival, refusal)
 
-    def _refuse(self, arrival: Arrival, refusal: Impossible | Later) -> None:
-        if isinstance(refusal, Impossible):
-            arrival.answer(BadRequest(refusal.reason))
-        else:
-            arrival.answer(Overloaded(max(1, math.ceil(refusal.wait_ms))))
+    def _refuse(self, arrival: Arrival, refusal: Refusal) -> None:
+        match refusal:
+            case Impossible():
+                arrival.answer(BadRequest(refusal.reason))
+            case Later():
+                arrival.answer(Overloaded(max(1, math.ceil(refusal.wait_ms))))
+            case ProtocolError():
+                arrival.requester.refuse(refusal)
 
-    def _start_writers(self) -> None:
-        while self._unwritten and self._writing < self._limits.commit_writers:
-            batch = self._next_batch()
-            self._writing += 1
-            future = self._loop.run_in_executor(self._writers, self._persister.persist, batch)
-            future.add_done_callback(partial(self._written, batch))
-
-    def _next_batch(self) -> list[Decided]:
-        batch = [self._unwritten.popleft()]
-        commits = len(batch[0].start_timestamps)
-        while self._unwritten:
-            commits += len(self._unwritten[0].start_timestamps)
-            if commits > self._limits.write_batch_commits_max:
-                break
-            batch.append(self._unwritten.popleft())
-        return batch
-
-    def _written(self, batch: list[Decided], future: asyncio.Future[frozenset[int]]) -> None:
+    def _written(self, batch: Sequence[Decided], voided: frozenset[int] | Exception) -> None:
         """A write has ended. Only one that succeeded, with the lease still held *now*, makes its commits known."""
-        self._writing -= 1
-        error = None if future.cancelled() else future.exception()
-        if error is not None:
-            self._depose(str(error))
-        if self.ended or not self._still_held():
+        if isinstance(voided, Exception):
+            self._depose(str(voided))
+        if self.ended or not self._still_held() or isinstance(voided, Exception):
             return
-        voided = future.result()
         if voided:
             log.warning("epoch %d: %d commits were aborted by an older epoch", self._tenure.epoch, len(voided))
             self.oracle.void(voided)
         for decided in batch:
             self.oracle.persisted(decided.number)
         self._tell_released()
-        self._start_writers()
+        self._writers.start()
 
     def _tell_released(self) -> None:
         for number in self.oracle.release():
             if self.ended:
                 return
-            arrival, decision = self._owed.pop(number)
-            if isinstance(decision, Decided):
-                self._in_flight -= decision.reply.reasons.size
-                assert isinstance(arrival.message, CommitRequest)
-                arrival.answer(self.oracle.told(arrival.message, decision.reply))
-            else:
-                self._look_up(arrival, decision)
+            match self._owed.pop(number):
+                case OwedDecision() as decision:
+                    self._tell(decision)
+                case OwedRecollection() as recall:
+                    self._look_up(*recall)
         self._note_idle()
+
+    def _tell(self, decision: OwedDecision) -> None:
+        self._in_flight -= decision.decided.asked.size
+        ids = [arrival.request_id for arrival in decision.arrivals]
+        frames = scatter_answers(ids, decision.counts, *self.oracle.told(decision.decided))
+        for arrival, frame in zip(decision.arrivals, frames, strict=True):
+            arrival.requester.send_frame(frame)
 
     def _look_up(self, arrival: Arrival, recalled: Recalled) -> None:
         """Answer from memory what is known, and ask the commit table for the rest."""

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from commit_table import CommitTable, system_table, table_name
+from commit_table.recorder import CommitRecorder
 from commit_table.timestamps import compose
 from lease import (
     Candidate,
@@ -29,11 +30,13 @@ from lease import (
 )
 from lease.solo import SoloCandidate, SoloRegistry
 from store import CellStore
+from store.bulk import BulkPutter
 from tso.oracle import Moment
 from tso.pipeline import Pipeline
 from tso.roles import Progress, RoleKeeper
 from tso.server import Connection, Server
 from tso.settings import ServeSettings
+from tso.warmth import warm_kernels
 from wire import HandoverReply, NotPrimary
 
 log = logging.getLogger(__name__)
@@ -46,6 +49,7 @@ class OracleProcess:
     """Everything of one process but its signals and its adapters.
 
     ``coordinator``: where the lease is kept; ``None``: this oracle is alone, and its epoch is kept in the store.
+    ``putter``: the way of commits into that same store.
     ``announce`` gets a line at each change of role.
     """
 
@@ -54,6 +58,7 @@ class OracleProcess:
         settings: ServeSettings,
         coordinator: Coordinator | None,
         store: CellStore,
+        putter: BulkPutter,
         *,
         announce: Callable[[str], None],
     ) -> None:
@@ -61,6 +66,7 @@ class OracleProcess:
         self._coordinator = coordinator
         self._store = store
         self._table = CommitTable(store, table_name(settings.root))
+        self._recorder = CommitRecorder(putter, table_name(settings.root))
         self._announce = announce
         self._stop = asyncio.Event()
         self._handing_over: asyncio.Task[None] | None = None
@@ -74,7 +80,9 @@ class OracleProcess:
         """Serve until `stop`; returns the exit code. Raises ``OSError`` when the address cannot be listened on."""
         settings = self._settings
         address = await self.server.listen(settings.listen_host, settings.listen_port)
-        front = _LoopFront(self.server, self._table, settings, asyncio.get_running_loop(), self._announce)
+        front = _LoopFront(
+            self.server, self._recorder, self._table, settings, asyncio.get_running_loop(), self._announce
+        )
         keeper = self._keeper(settings.advertise or address, front)
         self.server.hand_over = partial(self._begin_handover, keeper)
         self._announce(f"serving on {address} as standby")
@@ -122,7 +130,11 @@ class OracleProcess:
         contender, find_primary = (
             self._alone(advertised) if self._coordinator is None else self._elected(self._coordinator, advertised)
         )
-        return RoleKeeper(contender, self._settings.lease, front, warm_up=self._table.create, find_primary=find_primary)
+        return RoleKeeper(contender, self._settings.lease, front, warm_up=self._warm_up, find_primary=find_primary)
+
+    def _warm_up(self) -> None:
+        warm_kernels()
+        self._table.create()
 
     def _elected(self, coordinator: Coordinator, advertised: str) -> tuple[Contender, FindPrimary]:
         settings = self._settings
@@ -171,12 +183,14 @@ class _LoopFront:
     def __init__(
         self,
         server: Server,
+        recorder: CommitRecorder,
         table: CommitTable,
         settings: ServeSettings,
         loop: asyncio.AbstractEventLoop,
         announce: Callable[[str], None],
     ) -> None:
         self._server = server
+        self._recorder = recorder
         self._table = table
         self._settings = settings
         self._loop = loop
@@ -212,6 +226,7 @@ class _LoopFront:
         self._server.not_primary = NotPrimary()
         self._server.pipeline = Pipeline(
             tenure,
+            self._recorder,
             self._table,
             self._settings.limits,
             moment=lambda: Moment(wall_ms(), monotonic_ms()),

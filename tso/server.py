@@ -13,17 +13,21 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
+from typing import cast
 
-from tso.pipeline import Arrival, Pipeline
+from tso.arrivals import Arrival
+from tso.pipeline import Pipeline
 from tso.settings import Limits
 from wire import (
     AbortRequest,
     BadRequest,
     BeginRequest,
-    CommitRequest,
+    Frame,
     FrameDecoder,
     HandoverRequest,
     HeartbeatRequest,
+    Kind,
+    LargeCommitRequest,
     Message,
     NotPrimary,
     OutcomeRequest,
@@ -32,6 +36,7 @@ from wire import (
     Role,
     StatusReply,
     StatusRequest,
+    WriteSetPart,
     decode,
     encode,
 )
@@ -41,9 +46,21 @@ log = logging.getLogger(__name__)
 _SWEEP_MS = 1_000
 """How often connections with an old partial frame are looked for."""
 
+_RECEIVE_BYTES = 256 * 2**10
+"""Read of one connection in one turn of the event loop: the next one's turn comes before the rest."""
+
 Request = (
-    BeginRequest | CommitRequest | AbortRequest | OutcomeRequest | HeartbeatRequest | StatusRequest | HandoverRequest
+    Frame
+    | BeginRequest
+    | WriteSetPart
+    | LargeCommitRequest
+    | AbortRequest
+    | OutcomeRequest
+    | HeartbeatRequest
+    | StatusRequest
+    | HandoverRequest
 )
+"""A commit request stays a frame: the pipeline reads those of all connections together."""
 
 
 class Server:
@@ -60,15 +77,20 @@ class Server:
         """What a primary does when it is asked to hand over; it answers the request."""
         self.connections: set[Connection] = set()
         self.receive_bytes = 0
+        self.receive_buffer = memoryview(bytearray(_RECEIVE_BYTES))
+        """What came last, of any connection: it is taken out before anything else is received."""
         self.closing = False
         """The door is shut: who was let in a moment ago is sent away, and not waited for."""
+        self._unflushed: list[Connection] = []
+        self._flushing = False
         self._holder = holder
+        self._loop: asyncio.AbstractEventLoop
         self._listener: asyncio.Server | None = None
         self._sweep: asyncio.TimerHandle | None = None
 
     async def listen(self, host: str, port: int) -> str:
         """Open the door; port 0 lets the system choose. Returns the address as ``host:port``. Raises ``OSError``."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop = asyncio.get_running_loop()
         self._listener = await loop.create_server(lambda: Connection(self), host, port)
         for listening in self._listener.sockets:  # each connection inherits it: a client's host may just vanish
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -99,6 +121,24 @@ class Server:
             self.hand_over(connection, request_id)
         else:
             self.pipeline.submit(Arrival(connection, request_id, request))
+            self.flush_soon()  # after the pipeline's pass, in the same turn of the event loop
+
+    def unflushed(self, connection: Connection) -> None:
+        """A connection has answers to send."""
+        self._unflushed.append(connection)
+        self.flush_soon()
+
+    def flush_soon(self) -> None:
+        """Send all answers at the end of this turn of the event loop, or in the next one."""
+        if not self._flushing:
+            self._flushing = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flushing = False
+        connections, self._unflushed = self._unflushed, []
+        for connection in connections:
+            connection.flush()
 
     def make_room(self, now_s: float) -> bool:
         """Whether the newest connection may stay; if need be, the longest idle one is closed for it."""
@@ -152,7 +192,7 @@ class Server:
         self._sweep = loop.call_later(_SWEEP_MS / 1000, self._drop_unfinished)
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """One client's connection. Answers of one wake-up go out in one write."""
 
     def __init__(self, server: Server) -> None:
@@ -175,8 +215,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count it, or turn it away."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # some event loops' transports only look like one
         others = len(self._server.connections)
         self._server.connections.add(self)
         # Even those that are being told that there are too many are too many; and nobody comes in after the end.
@@ -192,33 +231,46 @@ class Connection(asyncio.Protocol):
         self._server.connections.discard(self)
         self.gone.set_result(None)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where to receive into."""
+        return self._server.receive_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Bytes came: every whole frame is a request."""
         if self.closing:
             return
         self.active_s = self._loop.time()
         completed = False
         try:
-            for frame in self._decoder.feed(data):
+            for frame in self._decoder.feed(self._server.receive_buffer[:nbytes]):
                 completed = True
-                self._request(frame.request_id, decode(frame))
+                self._request(frame)
         except ProtocolError as error:
-            log.info("closing a connection: %s", error.reason)
-            self.turn_away(BadRequest(error.reason), error.request_id)
+            self.refuse(error)
             return
-        self._account(completed=completed)
+        if self._decoder.buffered_bytes or self.held_bytes:
+            self._account(completed=completed)
 
     def send(self, message: Message, request_id: int) -> None:
         """Answer a request; nothing happens when the connection has gone."""
+        self.send_frame(encode(message, request_id))
+
+    def send_frame(self, frame: bytes) -> None:
+        """See ``Requester``."""
         self._unanswered -= 1
         self.active_s = self._loop.time()
-        self._write(encode(message, request_id))
+        self._write(frame)
+
+    def refuse(self, error: ProtocolError) -> None:
+        """See ``Requester``."""
+        log.info("closing a connection: %s", error.reason)
+        self.turn_away(BadRequest(error.reason), error.request_id)
 
     def drop(self) -> None:
         """Close the connection, after the answers that were given; what is owed stays unanswered."""
         if self.closing:
             return
-        self._flush()
+        self.flush()
         self._close()
         self._transport.close()
         self._loop.call_later(self._limits.linger_ms_max / 1000, self._transport.abort)
@@ -239,14 +291,15 @@ class Connection(asyncio.Protocol):
         self._write(encode(message, request_id))
         self.drop()
 
-    def _request(self, request_id: int, message: Message) -> None:
-        if not isinstance(message, Request):
-            raise ProtocolError(f"{message.KIND.name} is not a request", request_id)
+    def _request(self, frame: Frame) -> None:
+        request = frame if frame.kind is Kind.COMMIT_REQUEST else decode(frame)
+        if not isinstance(request, Request):
+            raise ProtocolError(f"{request.KIND.name} is not a request", frame.request_id)
         self._unanswered += 1
         if self._unanswered > self._limits.connection_requests_max:
-            self.send(Overloaded(self._limits.retry_after_ms), request_id)
+            self.send(Overloaded(self._limits.retry_after_ms), frame.request_id)
         else:
-            self._server.handle(self, request_id, message)
+            self._server.handle(self, frame.request_id, request)
 
     def _account(self, *, completed: bool) -> None:
         held, before = self._decoder.buffered_bytes, self.held_bytes
@@ -261,10 +314,11 @@ class Connection(asyncio.Protocol):
         if self.closing:
             return
         if not self._outgoing:
-            self._loop.call_soon(self._flush)
+            self._server.unflushed(self)
         self._outgoing.append(frame)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Send what there is to send."""
         if self.closing or not self._outgoing:
             return
         self._transport.write(b"".join(self._outgoing))

@@ -31,6 +31,9 @@ _LARGEST: Mapping[str, tuple[float, str]] = {
     "begin_burst_ms": (10_000, "timestamps would run ahead of the clock by as much"),
     "conflict_map_entries_max": (500_000_000, _MEMORY),
     "commit_share_max": (1, "it is a share"),
+    "large_commit_cells_max": (1_000_000_000, _MEMORY),
+    "large_commit_idle_ms_max": (600_000, "others conflict for so long with a transaction that nobody goes on with"),
+    "remembered_decisions_max": (500_000_000, _MEMORY),
     "remembered_aborts_max": (100_000_000, _MEMORY),
     "transaction_life_ms": (604_800_000, "a transaction that nobody works on would hold back the vacuum for a week"),
     "heartbeat_transactions_max": (10_000_000, _MEMORY),
@@ -65,9 +68,15 @@ class Limits:
     """Rate of begins; half of the 2**18 timestamps of a millisecond, so that timestamps keep behind the clock."""
     begin_burst_ms: int = 20
     """Begins may run ahead of their rate by as much as this time would allow."""
-    conflict_map_entries_max: int = 2_000_000
-    """Cells remembered for conflict detection, and decided transactions, one entry each, so that a repeated commit
-    gets the same answer: about 130 bytes an entry, 260 MB when the map is full."""
+    conflict_map_entries_max: int = 4_000_000
+    """Cells remembered for conflict detection, at most 24 bytes each: 96 MB when the map is full."""
+    large_commit_cells_max: int = 16_000_000
+    """Cells of write sets that came in parts, over all that are remembered, 10 bytes each: 160 MB when they are used.
+    One commit may have as many."""
+    large_commit_idle_ms_max: int = 5_000
+    """A write set of which no more parts come is given up after that long: until then others conflict with it."""
+    remembered_decisions_max: int = 1_000_000
+    """Decided transactions remembered, so that a repeated commit gets the same answer, at most 24 bytes each."""
     commit_share_max: float = 0.5
     """The share of the conflict map that one commit's write set may fill; a larger one is refused as TOO_LARGE."""
     remembered_aborts_max: int = 100_000
@@ -124,7 +133,12 @@ class Limits:
         )
         self._check(
             self.commit_cells_max >= 1,
-            "conflict_map_entries_max × commit_share_max leaves no room for one cell and its transaction: raise them",
+            "conflict_map_entries_max × commit_share_max leaves no room for one cell: raise them",
+        )
+        self._check(
+            self.transactions_in_flight_max <= self.remembered_decisions_max,
+            "transactions_in_flight_max is more than remembered_decisions_max: a decision could be forgotten before it "
+            "was told",
         )
         self._check(
             self.lookup_ids_max <= self.lookups_pending_max,
@@ -142,8 +156,8 @@ class Limits:
 
     @property
     def commit_cells_max(self) -> int:
-        """Cells in one commit's write set; its own entry is counted."""
-        return int(self.conflict_map_entries_max * self.commit_share_max) - 1
+        """Cells that one commit may enter."""
+        return int(self.conflict_map_entries_max * self.commit_share_max)
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> Limits:

@@ -1,20 +1,19 @@
 """The frames that client and oracle exchange: columns over many transactions, pure encoding and decoding."""
 
+from wire.commits import CommitReply, CommitRequest, Reason
 from wire.errors import ProtocolError
 from wire.frames import FRAME_BYTES_MAX, HEADER_BYTES, VERSION, Frame, FrameDecoder, Kind, encode_frame
+from wire.large_commits import PART_CELLS_MAX, LargeCommitRequest, WriteSetPart, WriteSetTaken
 from wire.message import Message
 from wire.messages import (
     AbortRequest,
     BeginReply,
     BeginRequest,
-    CommitReply,
-    CommitRequest,
     HeartbeatReply,
     HeartbeatRequest,
     OutcomeReply,
     OutcomeRequest,
     OutcomeStatus,
-    Reason,
     decode,
     encode,
 )
@@ -32,6 +31,7 @@ from wire.service import (
 __all__ = [
     "FRAME_BYTES_MAX",
     "HEADER_BYTES",
+    "PART_CELLS_MAX",
     "VERSION",
     "AbortRequest",
     "BadRequest",
@@ -46,6 +46,7 @@ __all__ = [
     "HeartbeatReply",
     "HeartbeatRequest",
     "Kind",
+    "LargeCommitRequest",
     "Message",
     "NotPrimary",
     "OutcomeReply",
@@ -57,6 +58,8 @@ __all__ = [
     "Role",
     "StatusReply",
     "StatusRequest",
+    "WriteSetPart",
+    "WriteSetTaken",
     "decode",
     "encode",
     "encode_frame",

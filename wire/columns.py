@@ -6,6 +6,7 @@ copy of bytes. Nothing is rounded or wrapped on the way in: a value that does no
 
 from __future__ import annotations
 
+import struct
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -86,7 +87,20 @@ class PayloadReader:
 
     def number(self, dtype: np.dtype[Any]) -> int:
         """One number."""
-        return int(self.take("a number", dtype, 1)[0])
+        begin, end = self._position, self._position + dtype.itemsize
+        if end > len(self._payload):
+            raise ProtocolError(f"the payload of {len(self._payload)} bytes is too short: a number would end at {end}")
+        self._position = end
+        return int.from_bytes(self._payload[begin:end], "little", signed=dtype.kind == "i")
+
+    def numbers(self, layout: struct.Struct) -> tuple[int, ...]:
+        """Some numbers, one after the other."""
+        begin, self._position = self._position, self._position + layout.size
+        if self._position > len(self._payload):
+            raise ProtocolError(
+                f"the payload of {len(self._payload)} bytes is too short: its numbers would end at {self._position}"
+            )
+        return layout.unpack_from(self._payload, begin)
 
     def take(self, name: str, dtype: np.dtype[Any], count: int) -> npt.NDArray[Any]:
         """A column of ``count`` values; the count is judged against what is there before any room is made."""
@@ -116,10 +130,11 @@ class PayloadReader:
 
 def number_bytes(value: int, dtype: np.dtype[Any]) -> bytes:
     """One number as it travels. Raises ``ProtocolError`` when it does not fit."""
-    bounds = np.iinfo(dtype)
-    if not bounds.min <= value <= bounds.max:
-        raise ProtocolError(f"{value} does not lie in {bounds.min}…{bounds.max}")
-    return int(value).to_bytes(dtype.itemsize, "little", signed=dtype.kind == "i")
+    try:
+        return int(value).to_bytes(dtype.itemsize, "little", signed=dtype.kind == "i")
+    except OverflowError:
+        bounds = np.iinfo(dtype)
+        raise ProtocolError(f"{value} does not lie in {bounds.min}…{bounds.max}") from None
 
 
 def text_bytes(text: str) -> bytes:
@@ -129,3 +144,39 @@ def text_bytes(text: str) -> bytes:
     except UnicodeEncodeError as error:
         raise ProtocolError(f"a text cannot be written as UTF-8: {error.reason} at {error.start}") from error
     return number_bytes(len(raw), OFFSET) + raw
+
+
+def check_answers(timestamps: Timestamps, name: str, codes: Codes, code_max: int, committed: int) -> None:
+    """Refuse answers that no oracle gives: unknown codes, a commit timestamp without a commit, or the reverse."""
+    check_same_length(commit_timestamps=timestamps, **{name: codes})
+    check_not_empty("commit_timestamps", timestamps)
+    check_timestamps("commit_timestamps", timestamps)
+    if int(codes.max()) > code_max:
+        raise ProtocolError(f"{name} holds {int(codes.max())}; the largest that is known is {code_max}")
+    if bool(((codes == committed) != (timestamps > 0)).any()):
+        raise ProtocolError("a commit timestamp must be there exactly where the transaction committed")
+
+
+def count_bytes(count: int) -> bytes:
+    """How many lines follow, padded so that 8-byte columns stay aligned."""
+    return number_bytes(count, OFFSET) + number_bytes(0, OFFSET)
+
+
+def read_count(reader: PayloadReader) -> int:
+    """The inverse of ``count_bytes``."""
+    count = reader.number(OFFSET)
+    if reader.number(OFFSET) != 0:
+        raise ProtocolError("the four bytes after the count must be 0")
+    return count
+
+
+def answers_payload(timestamps: Timestamps, codes: Codes) -> bytes:
+    """Commit timestamps and what goes with each, as they travel."""
+    return count_bytes(timestamps.size) + timestamps.tobytes() + codes.tobytes()
+
+
+def read_answers(reader: PayloadReader) -> tuple[Timestamps, Codes]:
+    """The inverse of ``answers_payload``."""
+    count = read_count(reader)
+    timestamps = reader.take("commit_timestamps", TIMESTAMP, count)
+    return timestamps, reader.take("codes", CODE, count)

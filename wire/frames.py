@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from wire.errors import ProtocolError
 
 VERSION = 1
-FRAME_BYTES_MAX = 16 * 2**20
-"""The largest frame, header included, unless a reader is told otherwise."""
+FRAME_BYTES_MAX = 2**20
+"""The largest frame, header included, unless a reader is told otherwise. Whoever serves it serves nobody else until it
+is done; larger write sets go ahead in parts (``wire.large_commits``)."""
 
 _HEADER = struct.Struct("<IBBHQ")
 HEADER_BYTES = _HEADER.size
@@ -42,6 +43,9 @@ class Kind(IntEnum):
     HEARTBEAT_REQUEST = 11
     HANDOVER_REPLY = 12
     HANDOVER_REQUEST = 13
+    WRITE_SET_TAKEN = 14
+    WRITE_SET_PART = 15
+    LARGE_COMMIT_REQUEST = 17
     NOT_PRIMARY = 128
     OVERLOADED = 129
     BAD_REQUEST = 130
@@ -50,8 +54,7 @@ class Kind(IntEnum):
 _KINDS = {int(kind): kind for kind in Kind}
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """One message as it travels: its kind, the request it belongs to, and the bytes that `wire.messages` reads."""
 
     kind: Kind
@@ -76,13 +79,6 @@ def _check_length(payload_bytes: int, frame_bytes_max: int, request_id: int) -> 
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Header:
-    payload_bytes: int
-    kind: Kind
-    request_id: int
-
-
 class FrameDecoder:
     """Cuts what one connection receives into frames, however the chunks fall.
 
@@ -91,53 +87,54 @@ class FrameDecoder:
     """
 
     def __init__(self, *, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
-        self._frame_bytes_max = frame_bytes_max
-        self._buffer = bytearray()
+        self._payload_bytes_max = frame_bytes_max - HEADER_BYTES
+        self._rest = bytearray()
         self._broken: ProtocolError | None = None
 
     @property
     def buffered_bytes(self) -> int:
         """Bytes held of a frame that is not whole yet."""
-        return len(self._buffer)
+        return len(self._rest)
 
     def feed(self, data: bytes | bytearray | memoryview) -> Iterator[Frame]:
         """Take in a chunk, give the frames that are whole now, raise ``ProtocolError`` at the first wrong one.
 
-        The frames before the wrong one are given first. The iterator must be used up before the next ``feed``.
+        The frames before the wrong one are given first. The iterator must be used up before the next ``feed``, and
+        ``data`` must not change before that; nothing of it is held afterwards.
         """
         if self._broken is not None:
             raise self._broken
-        self._buffer += data
-        return self._whole_frames()
+        if self._rest:  # as a rule a chunk is whole frames: nothing is copied but their payloads
+            self._rest += data
+            return self._whole_frames(self._rest)
+        return self._whole_frames(data)
 
-    def _whole_frames(self) -> Iterator[Frame]:
-        position = 0
+    def _whole_frames(self, data: bytes | bytearray | memoryview) -> Iterator[Frame]:
+        position, size = 0, len(data)
         try:
-            while (header := self._header(position)) is not None:
-                start = position + HEADER_BYTES
-                if start + header.payload_bytes > len(self._buffer):
-                    return
-                position = start + header.payload_bytes
-                yield Frame(header.kind, header.request_id, self._copy(start, position))
+            while size - position >= HEADER_BYTES:
+                payload_bytes, version, kind, flags, request_id = _HEADER.unpack_from(data, position)
+                if version != VERSION or kind not in _KINDS or flags or payload_bytes > self._payload_bytes_max:
+                    self._refuse(payload_bytes, version, kind, flags, request_id)
+                end = position + HEADER_BYTES + payload_bytes
+                if end > size:
+                    break
+                frame = Frame(_KINDS[kind], request_id, bytes(data[position + HEADER_BYTES : end]))
+                position = end
+                yield frame
+            if data is not self._rest:
+                self._rest += data[position:]
+            elif position:
+                self._rest = self._rest[position:]
         except ProtocolError as error:
             self._broken = error
             raise
-        finally:
-            del self._buffer[:position]
 
-    def _copy(self, start: int, end: int) -> bytes:
-        with memoryview(self._buffer) as view:
-            return bytes(view[start:end])
-
-    def _header(self, position: int) -> _Header | None:
-        if len(self._buffer) - position < HEADER_BYTES:
-            return None
-        payload_bytes, version, kind, flags, request_id = _HEADER.unpack_from(self._buffer, position)
+    def _refuse(self, payload_bytes: int, version: int, kind: int, flags: int, request_id: int) -> None:
         if version != VERSION:
             raise ProtocolError(f"version {version} of the protocol is not spoken here: this side speaks {VERSION}")
         if kind not in _KINDS:
             raise ProtocolError(f"there is no frame of kind {kind}", request_id)
         if flags != 0:
             raise ProtocolError(f"flags {flags:#06x} are not known: version {VERSION} has none", request_id)
-        _check_length(payload_bytes, self._frame_bytes_max, request_id)
-        return _Header(payload_bytes, _KINDS[kind], request_id)
+        _check_length(payload_bytes, HEADER_BYTES + self._payload_bytes_max, request_id)

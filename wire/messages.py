@@ -7,28 +7,31 @@ they stay aligned.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from enum import IntEnum
 
-import numpy as np
-
 from wire.columns import (
-    CELL,
     CODE,
     OFFSET,
     TIMESTAMP,
-    Cells,
     Codes,
-    Offsets,
     PayloadReader,
     Timestamps,
+    answers_payload,
+    check_answers,
     check_not_empty,
     check_same_length,
     check_timestamps,
+    count_bytes,
     number_bytes,
+    read_answers,
+    read_count,
 )
+from wire.commits import CommitReply, CommitRequest
 from wire.errors import ProtocolError
 from wire.frames import FRAME_BYTES_MAX, Frame, Kind, encode_frame
+from wire.large_commits import LargeCommitRequest, WriteSetPart, WriteSetTaken
 from wire.message import Message
 from wire.service import (
     BadRequest,
@@ -40,21 +43,8 @@ from wire.service import (
     StatusRequest,
 )
 
-
-class Reason(IntEnum):
-    """How the oracle decided over one commit."""
-
-    COMMITTED = 0
-    CONFLICT = 1
-    """A cell of the write set has a commit above the snapshot."""
-    TOO_OLD = 2
-    """The oracle no longer remembers enough to decide; *the transaction may even have committed*: ask the table."""
-    ABORTED = 3
-    """The transaction was aborted through the oracle."""
-    TOO_LARGE = 4
-    """The write set is larger than one commit's share of the conflict map."""
-    EXPIRED = 5
-    """Nothing was heard of the transaction for longer than the oracle allows: it was given up."""
+_BEGIN_REPLY = struct.Struct("<qqqI")
+_COUNT_MAX = 2**32 - 1
 
 
 class OutcomeStatus(IntEnum):
@@ -108,87 +98,16 @@ class BeginReply(Message):
 
     def payload(self) -> bytes:
         """The bytes after the header."""
-        timestamps = (self.first_start_timestamp, self.snapshot, self.epoch)
-        return b"".join(number_bytes(value, TIMESTAMP) for value in timestamps) + number_bytes(self.count, OFFSET)
+        try:
+            return _BEGIN_REPLY.pack(self.first_start_timestamp, self.snapshot, self.epoch, self.count)
+        except struct.error as error:
+            raise ProtocolError(f"a timestamp has 64 bits: {error}") from error
 
     @classmethod
     def read(cls, reader: PayloadReader) -> BeginReply:
         """The message in ``reader``. Raises ``ProtocolError``."""
-        first, snapshot, epoch = (reader.number(TIMESTAMP) for _ in range(3))
-        return cls(first, reader.number(OFFSET), snapshot, epoch)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CommitRequest(Message):
-    """Commit n transactions; the write set of transaction i is ``cells[offsets[i]:offsets[i + 1]]``.
-
-    ``validated`` is 0, or a later snapshot up to which the client itself has looked for conflicts in the data
-    (revalidation, DESIGN section 8). Any 64-bit cell id is legal, and so is an empty write set (nothing to conflict
-    with). Layout: n u32, m u32, start timestamps i64[n], snapshots i64[n], validated i64[n], cells u64[m],
-    offsets u32[n + 1].
-    """
-
-    KIND = Kind.COMMIT_REQUEST
-    start_timestamps: Timestamps
-    snapshots: Timestamps
-    validated: Timestamps
-    offsets: Offsets
-    cells: Cells
-
-    def __post_init__(self) -> None:
-        self._set_column("start_timestamps", TIMESTAMP)
-        self._set_column("snapshots", TIMESTAMP)
-        self._set_column("validated", TIMESTAMP)
-        self._set_column("offsets", OFFSET)
-        self._set_column("cells", CELL)
-        check_not_empty("start_timestamps", self.start_timestamps)
-        check_same_length(start_timestamps=self.start_timestamps, snapshots=self.snapshots, validated=self.validated)
-        check_timestamps("start_timestamps", self.start_timestamps)
-        check_timestamps("snapshots", self.snapshots)
-        check_timestamps("validated", self.validated)
-        _check_offsets(self.offsets, self.start_timestamps.size, self.cells.size)
-
-    def payload(self) -> bytes:
-        """The bytes after the header."""
-        counts = number_bytes(self.start_timestamps.size, OFFSET) + number_bytes(self.cells.size, OFFSET)
-        columns = (self.start_timestamps, self.snapshots, self.validated, self.cells, self.offsets)
-        return counts + b"".join(array.tobytes() for array in columns)
-
-    @classmethod
-    def read(cls, reader: PayloadReader) -> CommitRequest:
-        """The message in ``reader``. Raises ``ProtocolError``."""
-        transactions, cells_count = reader.number(OFFSET), reader.number(OFFSET)
-        starts = reader.take("start_timestamps", TIMESTAMP, transactions)
-        snapshots = reader.take("snapshots", TIMESTAMP, transactions)
-        validated = reader.take("validated", TIMESTAMP, transactions)
-        cells = reader.take("cells", CELL, cells_count)
-        return cls(starts, snapshots, validated, reader.take("offsets", OFFSET, transactions + 1), cells)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CommitReply(Message):
-    """The decisions over a ``CommitRequest``, in its order; a commit timestamp is 0 where the reason is not COMMITTED.
-
-    Layout: n u32, zero u32, commit timestamps i64[n], reasons u8[n].
-    """
-
-    KIND = Kind.COMMIT_REPLY
-    commit_timestamps: Timestamps
-    reasons: Codes
-
-    def __post_init__(self) -> None:
-        self._set_column("commit_timestamps", TIMESTAMP)
-        self._set_column("reasons", CODE)
-        _check_answers(self.commit_timestamps, "reasons", self.reasons, max(Reason), Reason.COMMITTED)
-
-    def payload(self) -> bytes:
-        """The bytes after the header."""
-        return _answers_payload(self.commit_timestamps, self.reasons)
-
-    @classmethod
-    def read(cls, reader: PayloadReader) -> CommitReply:
-        """The message in ``reader``. Raises ``ProtocolError``."""
-        return cls(*_read_answers(reader))
+        first, snapshot, epoch, count = reader.numbers(_BEGIN_REPLY)
+        return cls(first, count, snapshot, epoch)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,12 +123,12 @@ class _TransactionsRequest(Message):
 
     def payload(self) -> bytes:
         """The bytes after the header."""
-        return _count_bytes(self.start_timestamps.size) + self.start_timestamps.tobytes()
+        return count_bytes(self.start_timestamps.size) + self.start_timestamps.tobytes()
 
     @classmethod
     def read(cls, reader: PayloadReader) -> _TransactionsRequest:
         """The message in ``reader``. Raises ``ProtocolError``."""
-        return cls(reader.take("start_timestamps", TIMESTAMP, _read_count(reader)))
+        return cls(reader.take("start_timestamps", TIMESTAMP, read_count(reader)))
 
 
 class AbortRequest(_TransactionsRequest):
@@ -240,16 +159,16 @@ class OutcomeReply(Message):
     def __post_init__(self) -> None:
         self._set_column("statuses", CODE)
         self._set_column("commit_timestamps", TIMESTAMP)
-        _check_answers(self.commit_timestamps, "statuses", self.statuses, max(OutcomeStatus), OutcomeStatus.COMMITTED)
+        check_answers(self.commit_timestamps, "statuses", self.statuses, max(OutcomeStatus), OutcomeStatus.COMMITTED)
 
     def payload(self) -> bytes:
         """The bytes after the header."""
-        return _answers_payload(self.commit_timestamps, self.statuses)
+        return answers_payload(self.commit_timestamps, self.statuses)
 
     @classmethod
     def read(cls, reader: PayloadReader) -> OutcomeReply:
         """The message in ``reader``. Raises ``ProtocolError``."""
-        commit_timestamps, statuses = _read_answers(reader)
+        commit_timestamps, statuses = read_answers(reader)
         return cls(statuses, commit_timestamps)
 
 
@@ -274,12 +193,12 @@ class HeartbeatRequest(Message):
     def payload(self) -> bytes:
         """The bytes after the header."""
         columns = self.start_timestamps.tobytes() + self.snapshots.tobytes()
-        return _count_bytes(self.start_timestamps.size) + columns
+        return count_bytes(self.start_timestamps.size) + columns
 
     @classmethod
     def read(cls, reader: PayloadReader) -> HeartbeatRequest:
         """The message in ``reader``. Raises ``ProtocolError``."""
-        count = _read_count(reader)
+        count = read_count(reader)
         starts = reader.take("start_timestamps", TIMESTAMP, count)
         return cls(starts, reader.take("snapshots", TIMESTAMP, count))
 
@@ -302,12 +221,12 @@ class HeartbeatReply(Message):
 
     def payload(self) -> bytes:
         """The bytes after the header."""
-        return _count_bytes(self.alive.size) + self.alive.tobytes()
+        return count_bytes(self.alive.size) + self.alive.tobytes()
 
     @classmethod
     def read(cls, reader: PayloadReader) -> HeartbeatReply:
         """The message in ``reader``. Raises ``ProtocolError``."""
-        return cls(reader.take("alive", CODE, _read_count(reader)))
+        return cls(reader.take("alive", CODE, read_count(reader)))
 
 
 _MESSAGES: dict[Kind, type[Message]] = {
@@ -317,6 +236,9 @@ _MESSAGES: dict[Kind, type[Message]] = {
         BeginReply,
         CommitRequest,
         CommitReply,
+        WriteSetPart,
+        WriteSetTaken,
+        LargeCommitRequest,
         AbortRequest,
         OutcomeRequest,
         OutcomeReply,
@@ -350,47 +272,5 @@ def decode(frame: Frame) -> Message:
 
 
 def _check_count(count: int) -> None:
-    if not 1 <= count <= np.iinfo(OFFSET).max:
+    if not 1 <= count <= _COUNT_MAX:
         raise ProtocolError(f"count must be at least 1 and fit 32 bits, not {count}")
-
-
-def _check_offsets(offsets: Offsets, transactions: int, cells: int) -> None:
-    if offsets.size != transactions + 1:
-        raise ProtocolError(
-            f"offsets must have one more value than the {transactions} transactions, not {offsets.size}"
-        )
-    if int(offsets[0]) != 0 or int(offsets[-1]) != cells:
-        raise ProtocolError(f"offsets must go from 0 to the {cells} cells, not from {offsets[0]} to {offsets[-1]}")
-    if bool((offsets[1:] < offsets[:-1]).any()):
-        raise ProtocolError("offsets must not decrease")
-
-
-def _check_answers(timestamps: Timestamps, name: str, codes: Codes, code_max: int, committed: int) -> None:
-    check_same_length(commit_timestamps=timestamps, **{name: codes})
-    check_not_empty("commit_timestamps", timestamps)
-    check_timestamps("commit_timestamps", timestamps)
-    if int(codes.max()) > code_max:
-        raise ProtocolError(f"{name} holds {int(codes.max())}; the largest that is known is {code_max}")
-    if bool(((codes == committed) != (timestamps > 0)).any()):
-        raise ProtocolError("a commit timestamp must be there exactly where the transaction committed")
-
-
-def _count_bytes(count: int) -> bytes:
-    return number_bytes(count, OFFSET) + number_bytes(0, OFFSET)
-
-
-def _read_count(reader: PayloadReader) -> int:
-    count = reader.number(OFFSET)
-    if reader.number(OFFSET) != 0:
-        raise ProtocolError("the four bytes after the count must be 0")
-    return count
-
-
-def _answers_payload(timestamps: Timestamps, codes: Codes) -> bytes:
-    return _count_bytes(timestamps.size) + timestamps.tobytes() + codes.tobytes()
-
-
-def _read_answers(reader: PayloadReader) -> tuple[Timestamps, Codes]:
-    count = _read_count(reader)
-    timestamps = reader.take("commit_timestamps", TIMESTAMP, count)
-    return timestamps, reader.take("codes", CODE, count)

@@ -25,9 +25,10 @@ _DEFAULT_LIMITS = RequestLimits()
 
 
 class HBaseCellStore:
-    """The tables behind the Thrift 1 gateway at ``address`` (``"host:port"``; ``ValueError`` when it is not that).
+    """The tables behind the Thrift 1 gateway at ``address``: ``"host:port"``, or several, separated by commas.
 
-    Nothing is connected before the first call.
+    ``ValueError`` when it is not that. Nothing is connected before the first call. Connections are spread over several
+    gateways, and go to the others while one fails.
     """
 
     def __init__(

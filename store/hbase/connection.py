@@ -7,18 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from store.hbase.addresses import Address
 from store.hbase.settings import PoolSettings
 from store.hbase.thrift_types import Connection
 
 
 class GatewayConnection:
-    """A Thrift connection; ``client`` has the gateway's calls. For one thread at a time."""
+    """A Thrift connection to one gateway; ``client`` has the gateway's calls. For one thread at a time."""
 
-    def __init__(self, host: str, port: int, settings: PoolSettings) -> None:
+    def __init__(self, address: Address, settings: PoolSettings) -> None:
+        self.address = address
         self._settings = settings
         self._connection = Connection(
-            host,
-            port,
+            address.host,
+            address.port,
             timeout=settings.connect_timeout_ms,
             autoconnect=False,
             protocol=settings.protocol,

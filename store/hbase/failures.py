@@ -7,11 +7,13 @@ that may pass: repeating a read or a blind put does no harm, giving up too soon 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 from thriftpy2.protocol.cybin.cybin import ProtocolError
-from thriftpy2.thrift import TException
+from thriftpy2.thrift import TApplicationException, TException
 
 from store.errors import InvalidCell, StoreError, StoreUnavailable, TableExists, TableMissing
+from store.hbase.answers import Answer, Kind
 from store.hbase.thrift_types import AlreadyExists, GatewayIOError, IllegalArgument
 
 
@@ -21,6 +23,10 @@ class GatewayFailure(StoreUnavailable):
 
 class NotSent(GatewayFailure):
     """No connection could be made: whatever was to be asked, the gateway has not seen it."""
+
+
+class ConnectionLost(GatewayFailure):
+    """The gateway hung up, or the way to it broke: what was asked, it may have done or not."""
 
 
 class ScannerLost(GatewayFailure):
@@ -60,6 +66,24 @@ def meaning_of(error: BaseException) -> StoreError:
     if isinstance(error, GatewayIOError):
         return _meaning_of_text(text, _message(error))
     return GatewayFailure(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+
+
+def meaning_of_answer(answer: Answer) -> StoreError | None:
+    """The same for an answer that was read without Thrift's library; ``None``: it is done."""
+    match answer.kind:
+        case Kind.DONE:
+            return None
+        case Kind.IO_ERROR:
+            return meaning_of(GatewayIOError(message=answer.text))
+        case Kind.ILLEGAL_ARGUMENT:
+            return meaning_of(IllegalArgument(message=answer.text))
+        case Kind.NOT_SERVED:
+            return meaning_of(TApplicationException(message=answer.text.decode("utf-8", "replace")))
+
+
+def not_connected(failures: Sequence[str]) -> NotSent:
+    """No gateway accepted a connection; ``failures`` says of each its address and why."""
+    return NotSent(f"no connection to the HBase gateway at {', nor at '.join(failures)}")
 
 
 def is_about(error: GatewayIOError, exception: str) -> bool:

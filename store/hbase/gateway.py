@@ -6,16 +6,18 @@ timestamp. ``once`` sends at most once; what it repeats is the *connecting*, bef
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_exponential, wait_random
 
 from store.errors import StoreUnavailable
+from store.hbase.addresses import Addresses, parse_addresses
 from store.hbase.connection import GatewayConnection
-from store.hbase.failures import ANSWERS, BREAKDOWNS, GatewayFailure, NotSent, meaning_of
+from store.hbase.failures import ANSWERS, BREAKDOWNS, GatewayFailure, NotSent, meaning_of, not_connected
 from store.hbase.pool import ConnectionPool
-from store.hbase.settings import PoolSettings, parse_address
+from store.hbase.settings import PoolSettings
 
 T = TypeVar("T")
 Call = Callable[[GatewayConnection], T]
@@ -24,13 +26,15 @@ _RETRY_WAIT_SECONDS_FIRST = 0.05
 
 
 class Gateway:
-    """HBase's Thrift gateway at ``address`` (``"host:port"``). Every method raises only errors of ``store.errors``."""
+    """HBase's Thrift gateway at ``address``: ``"host:port"``, or several of them, separated by commas.
+
+    Every method raises only errors of ``store.errors``.
+    """
 
     def __init__(self, address: str, settings: PoolSettings) -> None:
-        host, port = parse_address(address)
-        self._address = address
+        self._addresses = Addresses(parse_addresses(address), avoid_failed_ms=settings.avoid_failed_ms)
         self._settings = settings
-        self._pool = ConnectionPool(lambda: _connect(host, port, settings), settings, answers=ANSWERS)
+        self._pool = ConnectionPool(self._connect, settings, answers=ANSWERS)
 
     def repeat(self, call: Call[T], *, prefer: GatewayConnection | None = None) -> T:
         """``call`` on a connection, on failure again at once on a fresh one, then with growing pauses.
@@ -73,7 +77,7 @@ class Gateway:
             return result
         except repeated as failure:
             raise StoreUnavailable(
-                f"the HBase gateway at {self._address} has not served the call for "
+                f"the HBase gateway at {self._addresses} has not served the call for "
                 f"{self._settings.unavailable_after_ms} ms: {failure}"
             ) from failure
 
@@ -89,13 +93,30 @@ class Gateway:
     def _attempt(self, call: Call[T], *, fresh: bool, prefer: GatewayConnection | None = None) -> T:
         try:
             with self._pool.lease(fresh=fresh, prefer=prefer) as connection:
-                return call(connection)
+                return self._ask(connection, call)
         except (*ANSWERS, *BREAKDOWNS) as error:
             raise meaning_of(error) from error
 
+    def _ask(self, connection: GatewayConnection, call: Call[T]) -> T:
+        """``call``; a failure counts against the gateway, so that the next connection is made to another one."""
+        try:
+            return call(connection)
+        except (*ANSWERS, *BREAKDOWNS) as error:
+            if isinstance(meaning_of(error), GatewayFailure):
+                self._addresses.failed(connection.address, _now_ms())
+            raise
 
-def _connect(host: str, port: int, settings: PoolSettings) -> GatewayConnection:
-    try:
-        return GatewayConnection(host, port, settings)
-    except BREAKDOWNS as error:
-        raise NotSent(f"no connection to the HBase gateway at {host}:{port}: {meaning_of(error)}") from error
+    def _connect(self) -> GatewayConnection:
+        """A connection to the first gateway in turn that accepts one."""
+        failures: list[str] = []
+        for address in self._addresses.in_turn(_now_ms()):
+            try:
+                return GatewayConnection(address, self._settings)
+            except BREAKDOWNS as error:
+                self._addresses.failed(address, _now_ms())
+                failures.append(f"{address}: {meaning_of(error)}")
+        raise not_connected(failures)
+
+
+def _now_ms() -> float:
+    return time.monotonic() * 1_000

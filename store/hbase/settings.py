@@ -26,6 +26,9 @@ class PoolSettings:
     idle_ms_max: int = 45_000
     """An idle connection that is older is discarded; keep it well below the gateway's own limit."""
     connect_timeout_ms: int = 3_000
+    """How long to wait for a gateway to accept a connection; of several, each is waited for."""
+    avoid_failed_ms: int = 5_000
+    """For how long a gateway that failed is tried last, where several addresses are given."""
     request_timeout_ms: int = 10_000
     """How long a request waits for bytes from the gateway."""
     administration_timeout_ms: int = 120_000
@@ -65,11 +68,3 @@ def _require_positive(settings: PoolSettings | RequestLimits) -> None:
         value = getattr(settings, field.name)
         if isinstance(value, int) and value < 1:
             raise ValueError(f"{field.name} must be at least 1, not {value}")
-
-
-def parse_address(address: str) -> tuple[str, int]:
-    """Host and port of ``"host:port"``. ``ValueError`` when it is something else."""
-    host, _, port = address.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65_535:
-        raise ValueError(f"the address of HBase's Thrift gateway is host:port, as in 127.0.0.1:9090; not {address!r}")
-    return host, int(port)

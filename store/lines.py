@@ -1,0 +1,35 @@
+"""Cells as columns of bytes: one line a cell, all of one width, in the one form that compiled kernels take.
+
+Invariant: what `packed` gives is writable and without gaps, so that a kernel is compiled for one type, at import, and
+never in the middle of a write.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+ByteLines: TypeAlias = npt.NDArray[np.uint8]
+"""One line of bytes for each cell, all of one width."""
+
+_COLON = ord(":")
+
+
+def packed(lines: ByteLines) -> ByteLines:
+    """The lines as kernels take them; hardly ever a copy."""
+    return lines if lines.flags.c_contiguous and lines.flags.writeable else np.array(lines, order="C")
+
+
+@numba.njit("int64(uint8[:, ::1], int64)", cache=True)
+def first_without_family(columns: ByteLines, family_bytes_max: int) -> int:
+    """The first line whose first colon does not end a name of 1 to ``family_bytes_max`` bytes, or -1."""
+    for line in range(columns.shape[0]):
+        colon = 0
+        while colon < columns.shape[1] and columns[line, colon] != _COLON:
+            colon += 1
+        if not 1 <= colon <= family_bytes_max or colon == columns.shape[1]:
+            return line
+    return -1

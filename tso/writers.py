@@ -1,0 +1,85 @@
+"""Writes to the commit table, a few at a time: an idle writer takes all that is decided and not written.
+
+No timer: what comes while the writers are busy goes with the next write. Invariant: the writes begin in the order of
+the decisions; they may end in any.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tso.deciding import Numbers
+from tso.oracle import Decided
+from tso.persist import Persister
+
+Written = Callable[[Sequence[Decided], frozenset[int] | Exception], None]
+"""Told of each write that has ended: which of its commits are void, or why it did not succeed."""
+
+
+class Writers:
+    """Writes of one tenure; ``writers`` at once, of ``commits_max`` commits each. For the event loop's thread."""
+
+    def __init__(self, persister: Persister, writers: int, commits_max: int, written: Written) -> None:
+        self._persister = persister
+        self._idle = writers
+        self._commits_max = commits_max
+        self._written = written
+        self._loop = asyncio.get_running_loop()
+        self._unwritten: deque[Decided] = deque()
+        self._writes: set[asyncio.Task[None]] = set()
+
+    def add(self, decided: Decided) -> None:
+        """Let a decision's commits be written by the next ``start``."""
+        if decided.start_timestamps.size:
+            self._unwritten.append(decided)
+
+    def start(self) -> None:
+        """Give what waits to the writers that are idle."""
+        while self._unwritten and self._idle:
+            self._idle -= 1
+            write = self._loop.create_task(self._write(self._next_batch()))
+            self._writes.add(write)
+            write.add_done_callback(self._forget)
+
+    def stop(self) -> None:
+        """Begin nothing more, and wait for nothing."""
+        self._unwritten.clear()
+        for write in self._writes:
+            write.cancel()
+
+    def _next_batch(self) -> list[Decided]:
+        batch = [self._unwritten.popleft()]
+        commits = batch[0].start_timestamps.size
+        while self._unwritten:
+            commits += self._unwritten[0].start_timestamps.size
+            if commits > self._commits_max:
+                break
+            batch.append(self._unwritten.popleft())
+        return batch
+
+    async def _write(self, batch: Sequence[Decided]) -> None:
+        """Tells at once how it ended, and not a turn of the event loop later."""
+        voided: frozenset[int] | Exception
+        try:
+            voided = await self._persister.persist(*_commits_of(batch))
+        except Exception as error:
+            voided = error
+        self._idle += 1
+        self._written(batch, voided)
+
+    def _forget(self, write: asyncio.Task[None]) -> None:
+        self._writes.discard(write)
+        if not write.cancelled():
+            write.result()  # whoever was told had a defect: it must not go unheard
+
+
+def _commits_of(batch: Sequence[Decided]) -> tuple[Numbers, Numbers]:
+    """Start and commit timestamps of all that is in a batch."""
+    if len(batch) == 1:
+        return batch[0].start_timestamps, batch[0].commit_timestamps
+    starts = np.concatenate([decided.start_timestamps for decided in batch])
+    return starts, np.concatenate([decided.commit_timestamps for decided in batch])
