@@ -9,8 +9,9 @@
             transaction.put("audit", b"2026-11-21/1", {b"d:what": b"alice -30"})
 """
 
+from client.async_oracle import AsyncOracleClient
 from client.catalog_entry import CatalogEntry, ConflictLevel
-from client.commit import CommitObserver, CommitStep
+from client.cells import cell_id, row_id
 from client.errors import (
     Conflict,
     InvalidRequest,
@@ -18,40 +19,55 @@ from client.errors import (
     OutcomeUnknown,
     PythiaError,
     SnapshotTooOld,
+    TableFenced,
     TransactionAborted,
     TransactionExpired,
     TransactionTooLarge,
 )
 from client.handles import SnapshotHandle, TransactionHandle
+from client.hooks import CommitStep, TransactionHooks
 from client.manager import TransactionManager
+from client.savepoints import OwnWrites, Savepoint
 from client.settings import ClientSettings
 from client.snapshot import Snapshot
-from client.transaction import Transaction, TransactionStatus
+from client.status import TransactionStatus
+from client.tickets import Begun, Decision, Decisions, ReplyLost
+from client.transaction import Transaction
 from commit_table import Aborted, Committed, Outcome, Undecided
 
 __all__ = [
     "Aborted",
+    "AsyncOracleClient",
+    "Begun",
     "CatalogEntry",
     "ClientSettings",
-    "CommitObserver",
     "CommitStep",
     "Committed",
     "Conflict",
     "ConflictLevel",
+    "Decision",
+    "Decisions",
     "InvalidRequest",
     "NoPrimary",
     "Outcome",
     "OutcomeUnknown",
+    "OwnWrites",
     "PythiaError",
+    "ReplyLost",
+    "Savepoint",
     "Snapshot",
     "SnapshotHandle",
     "SnapshotTooOld",
+    "TableFenced",
     "Transaction",
     "TransactionAborted",
     "TransactionExpired",
     "TransactionHandle",
+    "TransactionHooks",
     "TransactionManager",
     "TransactionStatus",
     "TransactionTooLarge",
     "Undecided",
+    "cell_id",
+    "row_id",
 ]

@@ -1,5 +1,7 @@
 """What all clients must agree on about a table, written once, when it is made: one row a table, put if absent.
 
+Beside it, in a family of its own, lie the table's fences, which are written in transactions (``client.guards``).
+
 The conflict level is here, since two writers that detect conflicts by different keys would not see one another. The
 description is room for a layer above: the Spark mapping of the table lies in it.
 
@@ -13,16 +15,19 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeGuard
 
 from client.catalog_entry import CatalogEntry, ConflictLevel, validate_table
+from client.cells import family_of
 from client.errors import InvalidRequest
 from commit_table import system_table
 from store import ALL_VERSIONS, CellStore, Family, KeyRange, StoreUnavailable, TableExists, TableMissing
 
 ENTRY_AGE_SECONDS_MAX = 10.0
 """How long an entry is believed before it is read again: others may have dropped the table and made it anew."""
+
+FENCE_FAMILY = "f"
 
 _ENTRY = b"t:entry"
 _LEVEL = b"t:conflict_level"
@@ -42,7 +47,9 @@ class Catalog:
 
     def __init__(self, store: CellStore, root: str) -> None:
         self._store = store
-        self._own = OwnTable(store, system_table(root, "catalog"), Family("t", versions_max=1))
+        self.own_table = system_table(root, "catalog")
+        """The table that all this lies in."""
+        self._own = OwnTable(store, self.own_table, Family("t", versions_max=1), Family(FENCE_FAMILY))
         self._own_tables = {system_table(root, purpose) for purpose in ("catalog", "commits", "manifest")}
         self._entries: dict[str, _Remembered] = {}
 
@@ -91,6 +98,21 @@ class Catalog:
             stored = self._register(table, CatalogEntry(self._agreed_level(table, "cell"), families))
         self._entries[table] = _Remembered(stored, read_seconds)
         return stored
+
+    def has_entry(self, table: str) -> bool:
+        """Whether a table is agreed on now; only then transactions can have written it."""
+        self._check_name(table)
+        return self._stored_entry(table) is not None
+
+    def require_families(self, table: str, columns: Iterable[bytes]) -> None:
+        """Raise ``InvalidRequest`` for a column of a family that the table does not have."""
+        wanted = {family_of(column) for column in columns}
+        if wanted <= set(self.entry(table).family_columns):
+            return
+        families = set(self.fresh_entry(table).family_columns)  # it may have been made anew
+        if not wanted <= families:
+            unknown = ", ".join(sorted(family.decode(errors="replace") for family in wanted - families))
+            raise InvalidRequest(f"table {table!r} has no family {unknown}; it has {sorted(families)}")
 
     def drop_table(self, table: str) -> None:
         """Remove a table and its entry. Not part of any transaction: those open on it fail, and so do their readers.
@@ -197,10 +219,10 @@ def _is_entry(stored: bytes | None) -> TypeGuard[bytes]:
 class OwnTable:
     """One of Pythia's own tables, made when it is first needed."""
 
-    def __init__(self, store: CellStore, name: str, family: Family) -> None:
+    def __init__(self, store: CellStore, name: str, *families: Family) -> None:
         self._store = store
         self._name = name
-        self._family = family
+        self._families = families
         self._lock = threading.Lock()
         self._made = False
 
@@ -216,6 +238,6 @@ class OwnTable:
         if self._name in self._store.table_names():
             return
         try:
-            self._store.create_table(self._name, [self._family])
+            self._store.create_table(self._name, self._families)
         except TableExists:
             return  # another client was faster

@@ -15,7 +15,7 @@ tombstone's byte: they get it once more in front. 0xC1 was chosen since it never
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
 import xxhash
@@ -101,6 +101,15 @@ def row_id(table: str, row: bytes) -> int:
     return xxhash.xxh3_64_intdigest(_hashed_parts(table, row))
 
 
+def guard_id(catalog_table: str, table: str) -> int:
+    """The conflict key that a fence of a table writes, and every writer of the table guards (``client.guards``).
+
+    It is the id of the table's own row in the catalog's table. Applications have no cells there, and an id takes in the
+    table's name with its length: so it meets the key of a data cell by chance only, as any two ids may.
+    """
+    return row_id(catalog_table, table.encode())
+
+
 def write_set(table: str, rows: Mapping[bytes, Iterable[bytes]], *, by_row: bool) -> set[int]:
     """The conflict keys of rows and the columns written in each: ids of the rows, or of each cell."""
     if by_row:
@@ -127,6 +136,14 @@ def validate_column(column: bytes) -> None:
         raise InvalidRequest(f"column {column!r} is reserved: a qualifier may not begin with a zero byte")
 
 
+def validate_columns(columns: Collection[bytes]) -> None:
+    """Raise ``InvalidRequest`` for columns that cannot be deleted; of none at all it cannot be said what is meant."""
+    if not columns:
+        raise InvalidRequest("columns names nothing: name at least one column, or leave it out to delete them all")
+    for column in columns:
+        validate_column(column)
+
+
 def validate_choice(column: bytes) -> None:
     """Raise ``InvalidRequest`` for what names neither a family nor a column to read."""
     if isinstance(column, bytes) and column and b":" not in column:
@@ -134,18 +151,24 @@ def validate_choice(column: bytes) -> None:
     validate_column(column)
 
 
-def validate_value(value: bytes) -> None:
-    """Raise ``InvalidRequest`` for a value that is not bytes."""
-    if not isinstance(value, bytes):
-        raise InvalidRequest(f"a value is bytes, not {type(value).__name__}: encode it")
+def stored_values(row: bytes, values: Mapping[bytes, bytes], timestamp: int) -> dict[bytes, bytes]:
+    """What a put of these values stores in a row.
 
-
-def validate_stored(row: bytes, stored: Mapping[bytes, bytes], timestamp: int) -> None:
-    """Raise ``InvalidRequest`` for a row that the store would refuse once it is too late to do anything about it."""
+    Raises ``InvalidRequest`` for what the store would refuse once it is too late to do anything about it.
+    """
+    validate_row(row)
+    if not values:
+        raise InvalidRequest("put writes at least one column")
+    for column, value in values.items():
+        validate_column(column)
+        if not isinstance(value, bytes):
+            raise InvalidRequest(f"a value is bytes, not {type(value).__name__}: encode it")
+    stored = {column: encode_value(value) for column, value in values.items()}
     try:
         check_puts([RowPut(row, stored)], timestamp)
     except InvalidCell as error:
         raise InvalidRequest(str(error)) from error
+    return stored
 
 
 def _hashed_parts(table: str, row: bytes) -> bytes:

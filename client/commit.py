@@ -13,9 +13,8 @@ where its deadline comes first in ``OutcomeUnknown``.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from client.catalog import Catalog
 from client.cells import family_of, write_set
@@ -29,19 +28,23 @@ from client.errors import (
     OutcomeUnknown,
     PythiaError,
     SnapshotTooOld,
+    TableFenced,
     TransactionAborted,
     TransactionExpired,
     TransactionTooLarge,
 )
+from client.guards import Guards
 from client.handles import TransactionHandle
+from client.hooks import CommitStep, TransactionHooks, notify
 from client.manifest import Job, Manifest, all_rows
-from client.oracle import COMMIT_CELLS_MAX, Decision, OracleClient, ReplyLost
+from client.oracle import OracleClient
 from client.resolver import OutcomeCache, Resolver, Site
 from client.revalidation import Revalidator, WrittenRows
+from client.tickets import Decision, ReplyLost
 from client.visibility import NOT_COMMITTED
 from client.write_buffer import WriteBuffer
 from commit_table import CommitTable, Committed
-from store import CellStore, StoreError
+from store import CellStore, StoreError, TableMissing
 from wire import Reason
 
 _log = logging.getLogger(__name__)
@@ -50,22 +53,6 @@ UNREPEATED_SHOWN_MAX = 3
 REVALIDATIONS_MAX = 20
 """In one commit. Each outlives one failover, or one turnover of the oracle's conflict map."""
 
-
-class CommitStep(Enum):
-    """How far a commit has come; what an observer is told, and where a drill pulls the plug."""
-
-    WRITTEN = "written"
-    """Every tentative version is in the store; the commit has not been sent."""
-    SENT = "sent"
-    """The commit request is out; its answer has not come."""
-    ANSWERED = "answered"
-    """The transaction committed; no shadow cell is written yet."""
-    SHADOWED = "shadowed"
-    """All is done."""
-
-
-CommitObserver = Callable[[CommitStep, int], None]
-"""Called with each step and the start timestamp, in the thread that commits."""
 
 _REFUSALS: dict[Reason, tuple[type[TransactionAborted], str]] = {
     Reason.CONFLICT: (Conflict, "another transaction committed to its write set after its snapshot"),
@@ -84,11 +71,33 @@ class Services:
     catalog: Catalog
     manifest: Manifest
     oracle: OracleClient
+    guards: Guards
     resolver: Resolver
     revalidator: Revalidator
     cache: OutcomeCache
-    observe: CommitObserver
+    hooks: TransactionHooks
     deadline_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What a commit is judged by: what is ``compared`` with the writes of others, and all ``tables`` written."""
+
+    compared: Sequence[WrittenRows]
+    tables: frozenset[str]
+
+    @classmethod
+    def of(cls, buffer: WriteBuffer, bulk: WrittenRows) -> _Written:
+        """Bulk writes are compared whole; of the buffer what was written conflict-free is not."""
+        return cls((buffer.compared_rows(), bulk), frozenset([*dict(buffer.rows()), *bulk]))
+
+    def keys(self, guards: Guards) -> set[int]:
+        """The conflict keys of what is compared, by each table's conflict level."""
+        keys: set[int] = set()
+        for rows_by_table in self.compared:
+            for table, rows in rows_by_table.items():
+                keys |= write_set(table, rows, by_row=guards.entry(table).conflict_level == "row")
+        return keys
 
 
 def commit(
@@ -100,24 +109,25 @@ def commit(
     """
     start_timestamp = handle.start_timestamp
     bulk = all_rows(jobs)
+    written = _Written.of(buffer, bulk)
     deadline = Deadline(services.deadline_ms)
     try:
         _check_jobs(start_timestamp, jobs)
-        keys = _conflict_keys(services.catalog, start_timestamp, buffer, bulk)
+        keys = written.keys(services.guards)
         _write(services, buffer, start_timestamp)
         deadline = Deadline(services.deadline_ms)  # the store has limits of its own, and a large write takes its time
-        services.observe(CommitStep.WRITTEN, start_timestamp)
-        commit_timestamp = _decide(services, handle, keys, (dict(buffer.rows()), bulk), deadline)
+        notify(services.hooks.commit_step, CommitStep.WRITTEN, start_timestamp)
+        commit_timestamp = _decide(services, handle, keys, written, deadline)
     except (TransactionAborted, StoreError, NoPrimary, InvalidRequest) as error:
         # Fenced for good *before* the record of its bulk writes goes: a process that starts over must not find nothing.
         commit_timestamp = _finish_through_oracle(services, start_timestamp, deadline) if shared else 0
         if not commit_timestamp:
             mark_aborted(services, start_timestamp, buffer, bulk, shared=shared)
-            raise _as_abort(start_timestamp, error) from error
+            raise _as_abort(services, handle, written, error) from error
     services.cache.remember(start_timestamp, commit_timestamp)
-    services.observe(CommitStep.ANSWERED, start_timestamp)
+    notify(services.hooks.commit_step, CommitStep.ANSWERED, start_timestamp)
     finish(services, start_timestamp, commit_timestamp, buffer, bulk, shared=shared)
-    services.observe(CommitStep.SHADOWED, start_timestamp)
+    notify(services.hooks.commit_step, CommitStep.SHADOWED, start_timestamp)
     return Committed(commit_timestamp)
 
 
@@ -171,31 +181,18 @@ def _write(services: Services, buffer: WriteBuffer, start_timestamp: int) -> Non
         services.store.put(table, puts, start_timestamp)
 
 
-def _conflict_keys(catalog: Catalog, start_timestamp: int, buffer: WriteBuffer, bulk: WrittenRows) -> set[int]:
-    keys: set[int] = set()
-    for rows_by_table in (dict(buffer.rows()), bulk):
-        for table, rows in rows_by_table.items():
-            keys |= write_set(table, rows, by_row=catalog.entry(table).conflict_level == "row")
-    if len(keys) > COMMIT_CELLS_MAX:
-        raise TransactionTooLarge(
-            start_timestamp,
-            f"its write set has {len(keys):,} conflict keys, one commit takes {COMMIT_CELLS_MAX:,}: "
-            f"use tables with row-level conflicts, or split the work",
-        )
-    return keys
-
-
 def _decide(
-    services: Services, handle: TransactionHandle, keys: set[int], written: Sequence[WrittenRows], deadline: Deadline
+    services: Services, handle: TransactionHandle, keys: set[int], written: _Written, deadline: Deadline
 ) -> int:
     """The commit timestamp; raises ``TransactionAborted`` or ``OutcomeUnknown``, and ``NoPrimary`` or ``StoreError``
     where it surely did not commit.
     """
     start_timestamp = handle.start_timestamp
     uncertain, validated = False, 0
+    guards = services.guards.keys(written.tables)
     try:
         for _ in range(1 + REVALIDATIONS_MAX):
-            decision = _ask(services, handle, keys, validated, deadline)
+            decision = _ask(services, handle, keys, guards, validated, deadline)
             if decision.commit_timestamp:
                 return decision.commit_timestamp
             if decision.reason is not Reason.TOO_OLD:
@@ -203,7 +200,7 @@ def _decide(
                 raise error(start_timestamp, reason)
             _log.info("transaction %d: the oracle does not remember its snapshot; revalidating it", start_timestamp)
             uncertain = decision.after_loss
-            revalidated = services.revalidator.revalidate(handle, written, deadline)
+            revalidated = services.revalidator.revalidate(handle, written.compared, written.tables, deadline)
             if isinstance(revalidated, Committed):
                 return revalidated.commit_timestamp
             uncertain, validated = False, revalidated  # it is fenced: whatever was lost did not commit it
@@ -218,13 +215,21 @@ def _decide(
     )
 
 
-def _ask(services: Services, handle: TransactionHandle, keys: set[int], validated: int, deadline: Deadline) -> Decision:
+def _ask(
+    services: Services,
+    handle: TransactionHandle,
+    keys: set[int],
+    guards: Sequence[int],
+    validated: int,
+    deadline: Deadline,
+) -> Decision:
     return services.oracle.commit(
         handle.start_timestamp,
         handle.snapshot_timestamp,
         keys,
-        lambda: services.observe(CommitStep.SENT, handle.start_timestamp),
+        lambda: notify(services.hooks.commit_step, CommitStep.SENT, handle.start_timestamp),
         deadline,
+        guards=guards,
         validated=validated,
     )
 
@@ -238,10 +243,22 @@ def _finish_through_oracle(services: Services, start_timestamp: int, deadline: D
     return outcome.commit_timestamp if isinstance(outcome, Committed) else 0
 
 
-def _as_abort(start_timestamp: int, error: PythiaError | StoreError) -> TransactionAborted:
+def _as_abort(
+    services: Services, handle: TransactionHandle, written: _Written, error: PythiaError | StoreError
+) -> TransactionAborted:
+    """What a commit that failed is told as. A fence is looked for where one may be behind it: in a conflict that the
+    oracle found, and in a table that is gone.
+    """
+    if isinstance(error, (Conflict, TableMissing, InvalidRequest)):
+        try:
+            fence = services.guards.fence_since(handle.snapshot_timestamp, written.tables)
+        except (PythiaError, StoreError):
+            fence = None  # then it is told without
+        if fence is not None:
+            return TableFenced(handle.start_timestamp, *fence)
     if isinstance(error, TransactionAborted):
         return error
-    aborted = TransactionAborted(start_timestamp, f"its commit was never taken up: {error}")
+    aborted = TransactionAborted(handle.start_timestamp, f"its commit was never taken up: {error}")
     aborted.retriable = error.retriable
     return aborted
 

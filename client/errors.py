@@ -6,6 +6,7 @@
     ├── InvalidRequest           the caller's mistake: nothing was done, and repeating it will not help
     ├── TransactionAborted       the transaction did not commit and never will
     │   ├── Conflict             another transaction committed to one of its cells first
+    │   ├── TableFenced          a table that it wrote was fenced after it began
     │   ├── SnapshotTooOld       the oracle forgot, time and again, what it would have had to be judged by
     │   ├── TransactionExpired   nothing was heard of it for longer than the oracle allows
     │   └── TransactionTooLarge  its write set is beyond what one commit may hold
@@ -42,6 +43,19 @@ class TransactionAborted(PythiaError):
 
 class Conflict(TransactionAborted):
     """Another transaction committed to a cell (or row) of the write set after this one took its snapshot."""
+
+
+class TableFenced(TransactionAborted):
+    """A table that the transaction wrote was fenced (``manager.fence``) after its snapshot was taken, or dropped."""
+
+    def __init__(self, start_timestamp: int, table: str, fenced_at: int) -> None:
+        super().__init__(
+            start_timestamp,
+            f"table {table!r}, which it wrote, was fenced at {fenced_at}, after its snapshot: somebody changes the "
+            f"table or has dropped it",
+        )
+        self.table = table
+        self.fenced_at = fenced_at
 
 
 class SnapshotTooOld(TransactionAborted):

@@ -14,10 +14,13 @@ import tenacity
 from client.bulk import AttemptWriter, require_open
 from client.catalog import Catalog
 from client.catalog_entry import CatalogEntry, ConflictLevel, family_names
-from client.commit import CommitObserver, CommitStep, Services
+from client.commit import Services
 from client.errors import InvalidRequest, TransactionAborted
+from client.fences import place_fence
+from client.guards import Guards
 from client.handles import SnapshotHandle, TransactionHandle
 from client.heartbeat import Heartbeats
+from client.hooks import TransactionHooks
 from client.manifest import Attempt, Manifest
 from client.oracle import OracleClient
 from client.past import Past, moment_of
@@ -45,8 +48,8 @@ RERUN_WAIT_SECONDS_MAX = 1.0
 class TransactionManager:
     """Begins transactions and snapshots on one installation. Thread-safe; a context manager that closes itself.
 
-    ``store`` and ``directory`` are what it runs on; ``connect`` builds them from settings. ``observe`` is told of each
-    step of each commit: for tests, drills and progress displays.
+    ``store`` and ``directory`` are what it runs on; ``connect`` builds them from settings. ``hooks`` are told of the
+    begin, the steps and the end of each transaction.
     """
 
     def __init__(
@@ -55,7 +58,7 @@ class TransactionManager:
         store: CellStore,
         directory: Directory,
         *,
-        observe: CommitObserver | None = None,
+        hooks: TransactionHooks | None = None,
         close: Callable[[], None] | None = None,
     ) -> None:
         self.settings = settings
@@ -68,34 +71,37 @@ class TransactionManager:
         self._past = Past(directory, self.oracle, settings.deadline_ms)
         self._close = close
         cache = OutcomeCache(settings.outcome_cache_entries_max)
+        resolver = Resolver(store, self.commit_table, cache, heal=settings.heal)
+        guards = Guards(store, resolver, self.catalog)
         self._services = Services(
             store=store,
             commit_table=self.commit_table,
             catalog=self.catalog,
             manifest=self.manifest,
             oracle=self.oracle,
-            resolver=Resolver(store, self.commit_table, cache, heal=settings.heal),
-            revalidator=Revalidator(store, self.commit_table, self.catalog, self.oracle),
+            guards=guards,
+            resolver=resolver,
+            revalidator=Revalidator(store, self.commit_table, guards, self.oracle),
             cache=cache,
-            observe=observe or _unobserved,
+            hooks=hooks or TransactionHooks(),
             deadline_ms=settings.deadline_ms,
         )
 
     @classmethod
-    def connect(cls, settings: ClientSettings, *, observe: CommitObserver | None = None) -> TransactionManager:
+    def connect(cls, settings: ClientSettings, *, hooks: TransactionHooks | None = None) -> TransactionManager:
         """A manager on the real services. Connections are opened when they are first needed."""
         pool = PoolSettings(connections_max=settings.store_connections_max, unavailable_after_ms=settings.deadline_ms)
         store = HBaseCellStore(settings.thrift, pool)
         if settings.oracle:
             registry = SoloRegistry(store, system_table(settings.root, "epoch"))
-            return cls(settings, store, SoloDirectory(settings.oracle, registry), observe=observe, close=store.close)
+            return cls(settings, store, SoloDirectory(settings.oracle, registry), hooks=hooks, close=store.close)
         directory = ZooKeeperDirectory(settings)
 
         def close() -> None:
             directory.close()
             store.close()
 
-        return cls(settings, store, directory, observe=observe, close=close)
+        return cls(settings, store, directory, hooks=hooks, close=close)
 
     def close(self) -> None:
         """Give back every connection. Open transactions can neither read nor commit afterwards."""
@@ -128,18 +134,50 @@ class TransactionManager:
         self.catalog.create_table(table, CatalogEntry(conflict_level, family_names(families), description))
 
     def drop_table(self, table: str) -> None:
-        """Remove a table with all its data. Not part of any transaction; those open on it fail.
+        """Remove a table with all its data. Not part of any transaction.
 
-        Raises ``InvalidRequest`` where there is none; repeating a drop that failed is harmless.
+        It is fenced first (``fence``): whoever wrote it and has not committed by then gets ``TableFenced``, although a
+        table may have been made anew under its name meanwhile. Whoever reads it fails. Raises ``InvalidRequest`` where
+        there is none, and drops nothing where the fence fails; repeating a drop that failed is harmless.
         """
+        if self.catalog.has_entry(table):
+            self.fence(table)
         self.catalog.drop_table(table)
 
+    def fence(self, table: str) -> Snapshot:
+        """Part the past of a table from its future: a barrier, for a change of its schema or a copy of it.
+
+        The fence has a commit timestamp, and the snapshot that is returned is at it. Once this returns:
+
+        * a transaction that began before this was called, and wrote the table, has committed below the fence, so that
+          the snapshot shows it, or it never commits: its ``commit``, under way or yet to come, raises ``TableFenced``
+          (or another reason for which it did not commit), also after a failover. Bulk and conflict-free writes count;
+        * one that begins from now on has the fence below its snapshot, and is not touched by it. What it commits to the
+          table comes after the snapshot;
+        * one that began in between belongs to the former where its snapshot is below the fence, else to the latter.
+
+        So the table at the snapshot is settled, and whatever comes after was written by who began after the fence.
+        Transactions that only read the table, or wrote others, are not touched. ``NoPrimary``, ``OutcomeUnknown``: the
+        fence may stand or not, fence again. ``InvalidRequest``: there is no such table. (After the fences of Omid.)
+        """
+        self.catalog.fresh_entry(table)
+        begun = self.oracle.begin()
+        handle = TransactionHandle(begun.first_start_timestamp, begun.snapshot, begun.epoch, self.settings)
+        fenced_at = place_fence(self._services, handle, table)
+        self._past.settled(fenced_at)
+        kept = self.oracle.begin()  # by this id the oracle knows that the snapshot is in use
+        return self.resume_snapshot(
+            SnapshotHandle(fenced_at, kept.epoch, self.settings, begun=kept.first_start_timestamp)
+        )
+
     def transaction(self, *, read_only: bool = False) -> Transaction:
-        """Begin a transaction. Raises ``NoPrimary``."""
+        """Begin a transaction. Raises ``NoPrimary``, and what the hooks raise."""
+        self._services.hooks.before_begin()
         begun = self.oracle.begin()
         handle = TransactionHandle(begun.first_start_timestamp, begun.snapshot, begun.epoch, self.settings)
         transaction = self._transaction(handle, shared=False, read_only=read_only)
         self.heartbeats.watch(transaction)
+        transaction.tell_begun()
         return transaction
 
     def resume(self, handle: TransactionHandle) -> Transaction:
@@ -242,9 +280,16 @@ class TransactionManager:
             return function(transaction)
 
     def _transaction(self, handle: TransactionHandle, *, shared: bool, read_only: bool) -> Transaction:
-        view = View(handle.snapshot_timestamp, handle.epoch, own=handle.start_timestamp)
-        buffer = WriteBuffer(self.settings.transaction_bytes_max)
-        return Transaction(self._services, handle, self._reader(view), buffer, shared=shared, read_only=read_only)
+        snapshot, epoch = handle.snapshot_timestamp, handle.epoch
+        return Transaction(
+            self._services,
+            handle,
+            self._reader(View(snapshot, epoch, own=handle.start_timestamp)),
+            self._reader(View(snapshot, epoch)),
+            WriteBuffer(self.settings.transaction_bytes_max),
+            shared=shared,
+            read_only=read_only,
+        )
 
     def _reader(self, view: View) -> SnapshotReader:
         return SnapshotReader(self.store, self._services.resolver, view, self.catalog)
@@ -264,7 +309,3 @@ def _check_timestamp(start_timestamp: int) -> None:
         raise InvalidRequest(
             f"a transaction's id is its start timestamp, a whole number below 2**63, not {start_timestamp!r}"
         )
-
-
-def _unobserved(step: CommitStep, start_timestamp: int) -> None:
-    return None

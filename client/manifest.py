@@ -134,13 +134,21 @@ class Manifest:
                 _add(job.written.setdefault((partition, attempt), {}), cells)
         return dict(jobs)
 
+    def job_ends(self, start_timestamp: int) -> dict[str, bool]:
+        """Every job on record for a transaction, and whether it is sealed; no row key is read."""
+        ends: dict[str, bool] = {}
+        for key, _ in self._scan(start_timestamp, [b"m:open", b"m:winners", b"m:table"]):
+            name, _, rest = key[_START.size :].partition(b"\0")
+            ends[name.decode()] = ends.get(name.decode(), False) or rest[:1] == _SEAL
+        return ends
+
     def forget(self, start_timestamp: int) -> None:
         """Drop the record of a transaction whose shadow cells all stand."""
         self._store.delete(self._own.name(), [key for key, _ in self._scan(start_timestamp)], start_timestamp)
 
-    def _scan(self, start_timestamp: int) -> Iterator[tuple[bytes, Row]]:
+    def _scan(self, start_timestamp: int, columns: Sequence[bytes] = (b"m",)) -> Iterator[tuple[bytes, Row]]:
         key_range = KeyRange(_START.pack(start_timestamp), _START.pack(start_timestamp + 1))
-        return self._store.scan(self._own.name(), key_range, [b"m"], batch_rows=100)
+        return self._store.scan(self._own.name(), key_range, columns, batch_rows=100)
 
 
 def _job_key(job: str) -> bytes:

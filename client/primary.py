@@ -46,9 +46,12 @@ class Directory(Protocol):
 
 
 class SoloDirectory:
-    """The ``Directory`` of an oracle that is alone: its address is given, and its epoch is kept in the store."""
+    """The ``Directory`` of an oracle that is alone: its address is given, and its epoch is kept in the store.
 
-    def __init__(self, address: str, registry: SoloRegistry) -> None:
+    Without ``registry`` nothing is known to be settled.
+    """
+
+    def __init__(self, address: str, registry: SoloRegistry | None = None) -> None:
         self._address = address
         self._registry = registry
 
@@ -62,7 +65,7 @@ class SoloDirectory:
 
     def settled(self, timeout_ms: int) -> Settled | None:
         """See ``Directory``. The store has limits of its own."""
-        record = self._registry.read()
+        record = None if self._registry is None else self._registry.read()
         return None if record is None else Settled(record.epoch.durable, record.epoch.epoch)
 
 

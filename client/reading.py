@@ -84,7 +84,8 @@ class SnapshotReader:
         """The largest commit timestamp of a version that is visible in these rows; 0 for none.
 
         ``columns`` b"f:q" to look at; by default the whole rows. The visible version of a cell is the last one that
-        committed, too, since of two that committed to one cell the one that started first committed first.
+        committed, too, since of two that committed to one cell the one that started first committed first: but for
+        what was written conflict-free, where a later commit may lie below.
         """
         found = self._ask(
             table, columns, lambda chosen: self._store.get_many(table, rows, chosen, before=self._view.before)

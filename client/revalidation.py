@@ -5,8 +5,8 @@ client looks there itself (DESIGN section 8; Omid aborts instead):
 
 1. a fresh snapshot V, of the primary's epoch F;
 2. the transaction's own id is fenced at F: either it did commit, or no commit of it below F will ever count;
-3. in every cell of the write set the newest commit at V is looked for, others being fenced as by any reader at F; one
-   above the transaction's snapshot is a conflict;
+3. in every cell of the write set, and in the fences of the tables written, the newest commit at V is looked for, others
+   being fenced as by any reader at F; one above the transaction's snapshot is a conflict;
 4. then the commit is asked for once more, validated up to V; later commits the oracle knows.
 
 The order matters. The own record is read after V was handed out: an abort that the oracle has forgotten by the time of
@@ -17,12 +17,12 @@ was recorded before V was handed out.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from client.catalog import Catalog
 from client.deadline import Deadline
-from client.errors import ABORTED_BY_ANOTHER, Conflict, TransactionAborted
+from client.errors import ABORTED_BY_ANOTHER, Conflict, TableFenced, TransactionAborted
+from client.guards import Guards
 from client.handles import TransactionHandle
 from client.oracle import OracleClient
 from client.reading import SnapshotReader
@@ -44,20 +44,21 @@ class Revalidator:
         self,
         store: CellStore,
         commit_table: CommitTable,
-        catalog: Catalog,
+        guards: Guards,
         oracle: OracleClient,
     ) -> None:
         self._store = store
         self._commit_table = commit_table
-        self._catalog = catalog
+        self._guards = guards
         self._oracle = oracle
 
     def revalidate(
-        self, handle: TransactionHandle, written: Sequence[WrittenRows], deadline: Deadline
+        self, handle: TransactionHandle, compared: Sequence[WrittenRows], tables: Collection[str], deadline: Deadline
     ) -> Committed | int:
         """The commit, where the transaction turns out to have committed, or a snapshot up to which nothing conflicts.
 
-        Reading the data does not count against ``deadline``. Raises ``Conflict``, ``TransactionAborted`` (somebody
+        ``compared``: the rows and columns in which it conflicts with others; ``tables``: all that it wrote. Reading the
+        data does not count against ``deadline``. Raises ``TableFenced``, ``Conflict``, ``TransactionAborted`` (somebody
         aborted it), ``NoPrimary``, ``StoreUnavailable``.
         """
         start_timestamp = handle.start_timestamp
@@ -69,7 +70,10 @@ class Revalidator:
             if isinstance(outcome, Aborted):
                 raise TransactionAborted(start_timestamp, ABORTED_BY_ANOTHER)
             reader = self._reader(View(begun.snapshot, begun.epoch), start_timestamp)
-            for rows_by_table in written:
+            fence = self._guards.fence_since(handle.snapshot_timestamp, tables, reader)
+            if fence is not None:
+                raise TableFenced(start_timestamp, *fence)
+            for rows_by_table in compared:
                 for table, rows in rows_by_table.items():
                     self._check(reader, handle, table, rows)
         return begun.snapshot
@@ -77,13 +81,13 @@ class Revalidator:
     def _reader(self, view: View, own: int) -> SnapshotReader:
         """Heals nothing and remembers nothing: that the transaction's own versions do not count holds here only."""
         resolver = Resolver(self._store, self._commit_table, OutcomeCache(BATCH_ROWS), heal=False)
-        return SnapshotReader(self._store, resolver, view, self._catalog, assumed={own: NOT_COMMITTED})
+        return SnapshotReader(self._store, resolver, view, self._guards, assumed={own: NOT_COMMITTED})
 
     def _check(
         self, reader: SnapshotReader, handle: TransactionHandle, table: str, rows: Mapping[bytes, Iterable[bytes]]
     ) -> None:
         """Look by the table's conflict level: at what the write set would be compared by."""
-        by_row = self._catalog.entry(table).conflict_level == "row"
+        by_row = self._guards.entry(table).conflict_level == "row"
         alike: defaultdict[tuple[bytes, ...], list[bytes]] = defaultdict(list)
         for row, columns in rows.items():
             alike[() if by_row else tuple(sorted(columns))].append(row)

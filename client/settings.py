@@ -16,7 +16,7 @@ _LIMITS = {
     "transaction_bytes_max": (1, 2**40),
     "outcome_cache_entries_max": (1, 2**32),
     "heartbeat_interval_ms": (10, 86_400_000),
-    "oracle_connections_max": (1, 10_000),
+    "oracle_requests_max": (1, 10_000_000),
     "store_connections_max": (1, 10_000),
 }
 
@@ -25,15 +25,16 @@ _LIMITS = {
 class ClientSettings:
     """How to reach one installation of Pythia.
 
-    ``zookeeper``, ``thrift``: ``"host:port"`` (ZooKeeper: several, separated by commas). ``oracle``: ``"host:port"`` of
+    ``zookeeper``, ``thrift``: ``"host:port"``, or several, separated by commas. ``oracle``: ``"host:port"`` of
     an oracle that serves alone, in place of ``zookeeper``, which is ``""`` then. ``root``: the znode under which the
     installation lives. ``request_timeout_ms``: how long one request may take before another way is tried.
     ``deadline_ms``: how long a call may wait for the oracle, failovers included; reading and writing cells has the
     same limit once more, from the first failure on. ``transaction_bytes_max``: what one
     transaction may hold in this process's memory before it commits. ``outcome_cache_entries_max``: transactions whose
     commit timestamps are remembered, about 150 bytes each. ``heartbeat_interval_ms``: how often the oracle is told
-    which transactions are still in use; well below its ``transaction_life_ms``. ``heal``: whether readers write missing
-    shadow cells.
+    which transactions are still in use; well below its ``transaction_life_ms``. ``oracle_requests_max``: requests of
+    this process that may wait to be sent to the oracle, over all its threads and tasks. ``heal``: whether readers write
+    missing shadow cells.
 
     Raises ``InvalidRequest`` for settings that cannot work.
     """
@@ -46,7 +47,7 @@ class ClientSettings:
     transaction_bytes_max: int = 256 * 2**20
     outcome_cache_entries_max: int = 100_000
     heartbeat_interval_ms: int = 15_000
-    oracle_connections_max: int = 64
+    oracle_requests_max: int = 100_000
     store_connections_max: int = 16
     heal: bool = True
     oracle: str = ""
@@ -57,7 +58,7 @@ class ClientSettings:
                 raise InvalidRequest(f"{name} is text, not {getattr(self, name)!r}")
         if bool(self.oracle) == bool(self.zookeeper):
             raise InvalidRequest("either zookeeper or oracle (of an oracle that is alone) says where the oracle is")
-        for address in (*(self.oracle or self.zookeeper).split(","), self.thrift):
+        for address in (*(self.oracle or self.zookeeper).split(","), *self.thrift.split(",")):
             _check_address(address)
         try:
             ZnodePaths(self.root)

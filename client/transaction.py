@@ -1,43 +1,35 @@
-"""A transaction: reads at one snapshot, sees its own writes, and lands whole or not at all."""
+"""A transaction: reads at one snapshot, sees its own writes, and lands whole or not at all.
+
+What it writes stays in this process until the commit (``client.write_buffer``), so that it can be gone back on
+(``client.savepoints``), and looked at as it was at a checkpoint. The invariant of the end: one status, which the hooks
+are told once, and which no hook can change.
+"""
 
 from __future__ import annotations
 
 import logging
-import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import Enum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 
 from client import commit as committing
-from client.cells import encode_value, family_of, validate_column, validate_row, validate_stored, validate_value
+from client.cells import stored_values, validate_columns, validate_row
 from client.commit import Services
-from client.errors import (
-    NOT_HEARD_OF,
-    InvalidRequest,
-    OutcomeUnknown,
-    PythiaError,
-    TransactionAborted,
-    TransactionExpired,
-)
+from client.errors import InvalidRequest, PythiaError, TransactionAborted
 from client.handles import TransactionHandle
+from client.hooks import notify
 from client.manifest import Job, all_rows
 from client.ranges import key_range
 from client.reading import SnapshotReader, without_reserved
+from client.savepoints import OwnWrites, Savepoint, Savepoints
+from client.sharing import claim_end, require_no_bulk_writes, require_undoable, sealed_jobs
 from client.snapshot import check_choice, check_read
-from client.write_buffer import WriteBuffer, tombstones
-from commit_table import Aborted, Committed, Undecided
+from client.standing import Standing
+from client.status import TransactionStatus
+from client.write_buffer import Mark, WriteBuffer, tombstones
+from commit_table import Aborted, Committed
 from store import StoreError
 
 _log = logging.getLogger(__name__)
-
-
-class TransactionStatus(Enum):
-    """Where a transaction stands; it leaves ``ACTIVE`` once and for all."""
-
-    ACTIVE = "active"
-    COMMITTED = "committed"
-    ABORTED = "aborted"
-    UNKNOWN = "unknown"
 
 
 class Transaction:
@@ -51,6 +43,7 @@ class Transaction:
         services: Services,
         handle: TransactionHandle,
         reader: SnapshotReader,
+        snapshot_reader: SnapshotReader,
         buffer: WriteBuffer,
         *,
         shared: bool,
@@ -59,11 +52,12 @@ class Transaction:
         self._services = services
         self._handle = handle
         self._reader = reader
+        self._snapshot_reader = snapshot_reader
+        """Without what bulk writers wrote into the transaction."""
         self._buffer = buffer
+        self._savepoints = Savepoints(buffer)
         self._shared = shared
-        self._read_only = read_only
-        self._status = TransactionStatus.ACTIVE
-        self._expired = False
+        self._standing = Standing(handle.start_timestamp, read_only=read_only)
 
     @property
     def start_timestamp(self) -> int:
@@ -83,32 +77,52 @@ class Transaction:
     @property
     def status(self) -> TransactionStatus:
         """Where the transaction stands."""
-        return self._status
+        return self._standing.status
+
+    @property
+    def commit_forbidden(self) -> str | None:
+        """Why ``commit`` will roll it back; ``None`` where nobody forbade it."""
+        return self._standing.forbidden
 
     def is_open(self) -> bool:
         """Whether it has not ended, as far as is known."""
-        return self._status in (TransactionStatus.ACTIVE, TransactionStatus.UNKNOWN)
+        return self._standing.is_open()
 
     def give_up(self) -> None:
         """Learn from the oracle that the transaction expired: whoever uses it next is told so."""
-        self._expired = True
+        self._standing.expired = True
+
+    def tell_begun(self) -> None:
+        """Tell the hooks that it has begun; where they raise it is rolled back."""
+        try:
+            self._call(self._services.hooks.after_begin)
+        except BaseException:
+            self._roll_back_quietly()
+            raise
 
     def handle(self) -> TransactionHandle:
         """The transaction as a value, for other processes that write into it or read with it.
 
         From now on bulk writes may belong to the transaction, and its end goes through their record.
         """
-        self._require_active()
-        if self._read_only:
+        self._standing.require_active()
+        if self._standing.read_only:
             raise InvalidRequest("a read-only transaction is not shared with writers: share a snapshot's handle")
         self._shared = True
         return self._handle
 
-    def get(self, table: str, row: bytes, columns: Sequence[bytes] | None = None) -> dict[bytes, bytes]:
-        """One row: column → value, own writes included; empty where there is none. See ``Snapshot.get``."""
-        self._require_active()
+    def get(
+        self, table: str, row: bytes, columns: Sequence[bytes] | None = None, *, own_writes: OwnWrites = "all"
+    ) -> dict[bytes, bytes]:
+        """One row: column → value; empty where there is none. See ``Snapshot.get``.
+
+        ``own_writes``: whether the transaction's own writes are seen: ``"all"`` of them, those ``"before_checkpoint"``
+        (the last one; none of them where there was none), or ``"none"``, which shows the snapshot as others see it.
+        """
+        self._standing.require_active()
         check_read(row, columns)
-        values = self._buffer.overlay(table, row, self._reader.row(table, row, columns), columns)
+        reader, written, as_of = self._sight(own_writes)
+        values = written.overlay(table, row, reader.row(table, row, columns), columns, as_of)
         return without_reserved(values or {})
 
     def scan(
@@ -119,70 +133,116 @@ class Transaction:
         stop: bytes = b"",
         prefix: bytes = b"",
         columns: Sequence[bytes] | None = None,
+        own_writes: OwnWrites = "all",
     ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
-        """Rows in key order, own writes included. See ``Snapshot.scan``.
+        """Rows in key order. See ``Snapshot.scan``, and ``get`` for ``own_writes``.
 
-        Rows that the caller writes while it scans may or may not be met.
+        The own writes that it shows are those of the moment of this call: what the transaction puts, deletes or undoes
+        while the scan is under way changes nothing of it. What bulk writers write meanwhile may or may not be met.
         """
-        self._require_active()
+        self._standing.require_active()
         chosen = key_range(start, stop, prefix)
         check_choice(columns)
-        stored = self._reader.scan(table, chosen, columns)
-        for row, values in self._buffer.overlay_scan(table, chosen, stored, columns):
-            yield row, without_reserved(values)
+        reader, written, as_of = self._sight(own_writes)
+        stored = reader.scan(table, chosen, columns)
+        return self._shown(written.overlay_scan(table, chosen, stored, columns, as_of))
 
-    def put(self, table: str, row: bytes, values: Mapping[bytes, bytes]) -> None:
+    def put(self, table: str, row: bytes, values: Mapping[bytes, bytes], *, conflict_free: bool = False) -> None:
         """Write columns ``b"family:qualifier"`` → value of one row. Nothing is visible to others before the commit.
+
+        ``conflict_free``: no conflict is looked for in these cells. Of several transactions that write one so and
+        overlap all may commit, and the value of the one that *began* last stays, whichever commits last. For cells
+        that nobody else writes, and for values of which any will do; all writers of such a cell should write it so. A
+        cell that the transaction also writes otherwise is an ordinary one.
 
         Raises ``InvalidRequest`` for what cannot be stored, and changes nothing then.
         """
-        self._require_writable()
-        validate_row(row)
-        if not values:
-            raise InvalidRequest("put writes at least one column")
-        for column, value in values.items():
-            validate_column(column)
-            validate_value(value)
-        self._require_families(table, values)
-        stored = {column: encode_value(value) for column, value in values.items()}
-        validate_stored(row, stored, self.start_timestamp)
-        self._buffer.write(table, row, stored)
+        self._standing.require_writable()
+        stored = stored_values(row, values, self.start_timestamp)
+        self._services.catalog.require_families(table, values)
+        self._buffer.write(table, row, stored, conflict_free=conflict_free)
 
-    def delete(self, table: str, row: bytes, columns: Sequence[bytes] | None = None) -> None:
-        """Delete columns of a row; by default every column that the transaction sees in it."""
-        self._require_writable()
+    def delete(
+        self, table: str, row: bytes, columns: Sequence[bytes] | None = None, *, conflict_free: bool = False
+    ) -> None:
+        """Delete columns of a row; by default every column that the transaction sees in it. See ``put``.
+
+        Raises ``InvalidRequest`` for what cannot be deleted, and changes nothing then.
+        """
+        self._standing.require_writable()
         validate_row(row)
-        for column in columns or ():
-            validate_column(column)
-        self._require_families(table, columns or ())
+        if columns is not None:
+            validate_columns(columns)
+        self._services.catalog.require_families(table, columns or ())
         if columns is None:
             columns = list(self._buffer.overlay(table, row, self._reader.row(table, row, None), None) or ())
         if columns:
-            self._buffer.write(table, row, tombstones(columns))
+            self._buffer.write(table, row, tombstones(columns), conflict_free=conflict_free)
+
+    def savepoint(self) -> Savepoint:
+        """This moment, for ``rollback_to``; as a context manager it is gone back to when the block raises.
+
+        Up to ``SAVEPOINTS_OPEN_MAX`` may be open: neither released nor undone. What a write replaces while one is open
+        is kept beside the new value, and counts against ``transaction_bytes_max`` like it.
+        """
+        self._standing.require_active()
+        sealed = sealed_jobs(self._services.manifest, self.start_timestamp) if self._shared else frozenset()
+        return self._savepoints.open(self, sealed)
+
+    def rollback_to(self, savepoint: Savepoint) -> None:
+        """Undo every put and delete after the savepoint, which stays open; savepoints made after it are gone.
+
+        The last checkpoint is again what it was then. Raises ``InvalidRequest``, and undoes nothing, where the
+        savepoint is another object's, is gone, or where a bulk write that had not ended when it was made is part of the
+        transaction.
+        """
+        self._standing.require_active()
+        savepoint.require_open_in(self)
+        if self._shared:
+            require_undoable(self._services.manifest, self.start_timestamp, savepoint.sealed_jobs)
+        self._savepoints.roll_back_to(savepoint)
+
+    def release(self, savepoint: Savepoint) -> None:
+        """Do without a savepoint, and those made after it, from now on; what was written stays."""
+        self._standing.require_active()
+        savepoint.require_open_in(self)
+        self._savepoints.release(savepoint)
+
+    def checkpoint(self) -> None:
+        """Have reads with ``own_writes="before_checkpoint"`` show what was written up to here; as often as wanted.
+
+        For statements that read what they write ("insert into t select from t"), so that they never meet their own
+        rows. Raises ``InvalidRequest`` where bulk writers have written into the transaction.
+        """
+        self._standing.require_active()
+        if self._shared:
+            require_no_bulk_writes(self._services.manifest, self.start_timestamp)
+        self._savepoints.set_checkpoint()
+
+    def forbid_commit(self, reason: str) -> None:
+        """Have ``commit`` roll the transaction back, for good, and raise ``TransactionAborted`` with the first reason.
+
+        For code that is called within somebody else's transaction. Reads and writes go on as before.
+        """
+        self._standing.forbid(reason)
 
     def commit(self) -> Committed:
         """Make everything visible at once.
 
-        Raises ``Conflict`` and the other kinds of ``TransactionAborted`` (nothing of it is or will be visible), or
-        ``OutcomeUnknown`` when the deadline came before the answer.
+        Raises ``Conflict`` and the other kinds of ``TransactionAborted`` (nothing of it is or will be visible; it was
+        forbidden, for one), or ``OutcomeUnknown`` when the deadline came before the answer.
         """
-        self._require_active()
-        if self._shared:
-            self._claim_end()
-            ended = self._ended_by_others()
-            if ended is not None:
-                return ended
-        elif not self._buffer:
-            self._status = TransactionStatus.COMMITTED
-            return Committed(self.snapshot_timestamp)
-        jobs = self._jobs()
-        self._status = TransactionStatus.UNKNOWN
+        self._standing.require_active()
+        self._standing.require_outside_hooks()
+        objection = self._ask_hooks() if self._standing.forbidden is None else None
+        if self._standing.forbidden is not None:
+            raise self._refused(self._standing.forbidden) from objection
         try:
-            committed = committing.commit(self._services, self._handle, self._buffer, jobs, shared=self._shared)
+            committed = self._commit()
         except TransactionAborted:
-            self._status = TransactionStatus.ABORTED
+            self._has_aborted()
             raise
-        self._status = TransactionStatus.COMMITTED
+        self._has_committed(committed)
         return committed
 
     def rollback(self) -> Committed | Aborted:
@@ -191,93 +251,114 @@ class Transaction:
         Also settles a transaction whose ``commit`` ended in ``OutcomeUnknown``. Raises ``NoPrimary`` where a shared
         or unknown one cannot be settled now.
         """
-        if self._status in (TransactionStatus.COMMITTED, TransactionStatus.ABORTED):
-            raise InvalidRequest(f"transaction {self.start_timestamp} is {self._status.value} already")
+        if self._standing.status in (TransactionStatus.COMMITTED, TransactionStatus.ABORTED):
+            raise InvalidRequest(f"transaction {self.start_timestamp} is {self._standing.status.value} already")
+        self._standing.require_outside_hooks()
+        self._call(lambda transaction: notify(self._services.hooks.before_rollback, transaction))
         outcome: Committed | Aborted = Aborted()
-        written = self._buffer if self._status is TransactionStatus.UNKNOWN else WriteBuffer(0)
+        written = self._buffer if self._standing.status is TransactionStatus.UNKNOWN else WriteBuffer(0)
         if self._shared or written:
             outcome = self._services.oracle.abort(self.start_timestamp)
         bulk = all_rows(self._jobs())
         if isinstance(outcome, Committed):
-            self._status = TransactionStatus.COMMITTED
+            self._standing.status = TransactionStatus.COMMITTED
             committing.finish(
                 self._services, self.start_timestamp, outcome.commit_timestamp, written, bulk, shared=self._shared
             )
+            self._has_committed(outcome)
             return outcome
-        self._status = TransactionStatus.ABORTED
+        self._standing.status = TransactionStatus.ABORTED
         committing.mark_aborted(self._services, self.start_timestamp, written, bulk, shared=self._shared)
+        self._has_aborted()
         return outcome
 
     def __enter__(self) -> Transaction:
-        self._require_active()
+        self._standing.require_active()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._status is not TransactionStatus.ACTIVE:
+        if self._standing.status is not TransactionStatus.ACTIVE:
             return
         if kind is None:
             self.commit()
             return
-        try:
-            self.rollback()
-        except (PythiaError, StoreError) as failure:  # the caller's own error is the one to show
-            _log.warning("transaction %d could not be rolled back now: %s", self.start_timestamp, failure)
+        self._roll_back_quietly()
 
-    def _require_families(self, table: str, columns: Iterable[bytes]) -> None:
-        """Raise ``InvalidRequest`` for a column of a family that the table does not have."""
-        wanted = {family_of(column) for column in columns}
-        if wanted <= set(self._services.catalog.entry(table).family_columns):
-            return
-        families = set(self._services.catalog.fresh_entry(table).family_columns)  # it may have been made anew
-        if not wanted <= families:
-            unknown = ", ".join(sorted(family.decode(errors="replace") for family in wanted - families))
-            raise InvalidRequest(f"table {table!r} has no family {unknown}; it has {sorted(families)}")
+    def _sight(self, own_writes: OwnWrites) -> tuple[SnapshotReader, WriteBuffer, Mark | None]:
+        """What to read with, the writes to lay over it, and the mark up to which they count (``None``: all of them)."""
+        written, as_of = self._savepoints.shown(own_writes)
+        return self._reader if own_writes == "all" else self._snapshot_reader, written, as_of
 
-    def _claim_end(self) -> None:
-        """Of the processes that share a transaction only one ends it: what the others wrote would not be judged."""
-        if not self._services.manifest.claim_end(self.start_timestamp, uuid.uuid4().hex):
-            outcome = self._services.commit_table.outcome(self.start_timestamp)
-            if isinstance(outcome, Undecided):
-                raise InvalidRequest(
-                    f"transaction {self.start_timestamp} is being ended by another process that shares it; if that "
-                    f"process has died, manager.abort({self.start_timestamp}) ends it"
-                )
+    def _shown(self, rows: Iterable[tuple[bytes, dict[bytes, bytes]]]) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+        """A method, so that a scan holds its transaction: one that nobody holds is given up by the oracle."""
+        for row, values in rows:
+            yield row, without_reserved(values)
 
-    def _ended_by_others(self) -> Committed | None:
-        """What another process made of a shared transaction before; ``None`` where it is still to be ended."""
-        outcome = self._services.commit_table.outcome(self.start_timestamp)
-        if isinstance(outcome, Aborted):
-            self._status = TransactionStatus.ABORTED
-            bulk = all_rows(self._jobs())
-            committing.mark_aborted(self._services, self.start_timestamp, WriteBuffer(0), bulk, shared=True)
-            reason = "another process that shares it rolled it back, as a failed Spark write does"
-            raise TransactionAborted(self.start_timestamp, reason)
-        if not isinstance(outcome, Committed):
-            return None
-        self._status = TransactionStatus.COMMITTED
+    def _commit(self) -> Committed:
+        if self._shared:
+            ended = claim_end(self._services, self.start_timestamp)
+            if ended is not None:
+                self._require_nothing_put(ended)
+                return ended
+        elif not self._buffer:
+            return Committed(self.snapshot_timestamp)
+        jobs = self._jobs()
+        self._standing.status = TransactionStatus.UNKNOWN
+        return committing.commit(self._services, self._handle, self._buffer, jobs, shared=self._shared)
+
+    def _require_nothing_put(self, committed: Committed) -> None:
+        """Where another process committed what this one shares."""
         if self._buffer:
+            self._has_committed(committed)
             raise InvalidRequest(
                 f"transaction {self.start_timestamp} was committed by another process that shares it: what was put "
                 "here is not part of it"
             )
-        return outcome
+
+    def _roll_back_quietly(self) -> None:
+        """Where another error is the one to show."""
+        try:
+            self.rollback()
+        except (PythiaError, StoreError) as failure:
+            _log.warning("transaction %d could not be rolled back now: %s", self.start_timestamp, failure)
+
+    def _refused(self, reason: str) -> TransactionAborted:
+        """Roll the transaction back, whose commit is forbidden, and say why."""
+        if isinstance(self.rollback(), Committed):
+            raise InvalidRequest(
+                f"transaction {self.start_timestamp} was committed by another process that shares it, though its "
+                f"commit was forbidden here: {reason}"
+            )
+        refused = TransactionAborted(self.start_timestamp, f"its commit was forbidden: {reason}")
+        refused.retriable = False
+        return refused
+
+    def _ask_hooks(self) -> Exception | None:
+        """Have the hooks agree to the commit; returns what they raised, which forbids it."""
+        try:
+            self._call(self._services.hooks.before_commit)
+        except Exception as error:
+            self.forbid_commit(f"the hook before_commit raised {error!r}")
+            return error
+        return None
+
+    def _call(self, hook: Callable[[Transaction], None]) -> None:
+        """Call a hook, which must not end the transaction."""
+        self._standing.in_hook = True
+        try:
+            hook(self)
+        finally:
+            self._standing.in_hook = False
+
+    def _has_committed(self, committed: Committed) -> None:
+        self._standing.status = TransactionStatus.COMMITTED
+        notify(self._services.hooks.after_commit, self, committed)
+
+    def _has_aborted(self) -> None:
+        self._standing.status = TransactionStatus.ABORTED
+        notify(self._services.hooks.after_rollback, self)
 
     def _jobs(self) -> dict[str, Job]:
         return self._services.manifest.jobs(self.start_timestamp) if self._shared else {}
-
-    def _require_active(self) -> None:
-        if self._status is TransactionStatus.UNKNOWN:
-            raise OutcomeUnknown(self.start_timestamp, 0)
-        if self._status is not TransactionStatus.ACTIVE:
-            raise InvalidRequest(
-                f"transaction {self.start_timestamp} is {self._status.value}: a transaction is used once, begin another"
-            )
-        if self._expired:
-            raise TransactionExpired(self.start_timestamp, NOT_HEARD_OF)
-
-    def _require_writable(self) -> None:
-        self._require_active()
-        if self._read_only:
-            raise InvalidRequest("a read-only transaction does not write")

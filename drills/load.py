@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from client import ClientSettings, CommitStep, Transaction, TransactionManager
+from client import ClientSettings, CommitStep, Transaction, TransactionHooks, TransactionManager
 from drills.flights import Flights, Stage, flight_cells, flights_at, in_words
 from histories import Outcome, Recorder, drive
 from histories.files import save
@@ -71,29 +71,21 @@ def workload_of(name: str, tables: str) -> Workload:
     return WORKLOADS[name](f"{tables}_{name.replace('-', '_')}")
 
 
-class WatchedManager(TransactionManager):
-    """A manager that remembers in which epoch each transaction was begun, as the oracle's answer said."""
-
-    begun: dict[int, int]
-
-    def transaction(self, *, read_only: bool = False) -> Transaction:
-        """See ``TransactionManager``."""
-        transaction = super().transaction(read_only=read_only)
-        self.begun[transaction.start_timestamp] = transaction.epoch
-        return transaction
-
-
-class Commits:
-    """Knows when the latest of all acknowledged commits was sent."""
+class Witness(TransactionHooks):
+    """Knows in which epoch each transaction was begun, and when the latest of all acknowledged commits was sent."""
 
     def __init__(self) -> None:
+        self.begun: dict[int, int] = {}
         self.sent_ns = 0
         self._lock = threading.Lock()
         self._sending = threading.local()
 
-    def observe(self, step: CommitStep, start_timestamp: int) -> None:
-        """Take a step of a commit, in the thread that commits."""
-        del start_timestamp
+    def after_begin(self, transaction: Transaction) -> None:
+        """See ``TransactionHooks``."""
+        self.begun[transaction.start_timestamp] = transaction.epoch
+
+    def commit_step(self, step: CommitStep, start_timestamp: int) -> None:
+        """See ``TransactionHooks``."""
         if step is CommitStep.WRITTEN:
             self._sending.at_ns = time.monotonic_ns()
         elif step is CommitStep.ANSWERED:
@@ -104,10 +96,10 @@ class Commits:
 class Load:
     """Everything that one process does."""
 
-    def __init__(self, settings: LoadSettings, manager: WatchedManager, commits: Commits) -> None:
+    def __init__(self, settings: LoadSettings, manager: TransactionManager, witness: Witness) -> None:
         self._settings = settings
         self._manager = manager
-        self._commits = commits
+        self._witness = witness
         self._workloads = {name: workload_of(name, settings.tables) for name in LOADS}
         self._recorders = {name: self._recorder(workload) for name, workload in self._workloads.items()}
         self._flown = Recorder(
@@ -166,7 +158,7 @@ class Load:
 
     def _tell_progress(self) -> None:
         while not self._stop.wait(TELL_SECONDS):
-            tell({"sent_ns": self._commits.sent_ns})
+            tell({"sent_ns": self._witness.sent_ns})
 
     def _finish(self) -> None:
         self._stop.set()
@@ -176,7 +168,7 @@ class Load:
         for name, recorder in recorders.items():
             _settle(self._manager, recorder)
             save(recorder.history(None if name == FLIGHTS else name), self._settings.history_file(name))
-        self._settings.begun_file.write_text(json.dumps(list(self._manager.begun.items())), encoding="utf-8")
+        self._settings.begun_file.write_text(json.dumps(list(self._witness.begun.items())), encoding="utf-8")
         tell({"stopped": True})
 
 
@@ -214,11 +206,9 @@ def tell(message: dict[str, Any]) -> None:
 def main(text: str) -> None:
     """Run a process of the load."""
     settings = LoadSettings.from_json(text)
-    commits = Commits()
-    with WatchedManager.connect(ClientSettings.from_json(settings.client), observe=commits.observe) as manager:
-        assert isinstance(manager, WatchedManager)
-        manager.begun = {}
-        Load(settings, manager, commits).run()
+    witness = Witness()
+    with TransactionManager.connect(ClientSettings.from_json(settings.client), hooks=witness) as manager:
+        Load(settings, manager, witness).run()
 
 
 if __name__ == "__main__":

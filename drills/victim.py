@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 
-from client import ClientSettings, CommitStep, TransactionManager
+from client import ClientSettings, CommitStep, TransactionHooks, TransactionManager
 
 TABLES = ("drill_left", "drill_right")
 COLUMN = b"d:value"
@@ -25,18 +25,24 @@ def prefix_of(round_number: int) -> bytes:
     return b"%08d/" % round_number
 
 
-def main(arguments: list[str]) -> None:
-    """Write and die; or end well where the step never comes."""
-    settings, step, rows, round_number = arguments
-    fatal = CommitStep(step)
+class Death(TransactionHooks):
+    """Comes at one step of a commit, and says of which transaction."""
 
-    def die(reached: CommitStep, start_timestamp: int) -> None:
-        if reached is fatal:
+    def __init__(self, fatal: CommitStep) -> None:
+        self._fatal = fatal
+
+    def commit_step(self, step: CommitStep, start_timestamp: int) -> None:
+        """See ``TransactionHooks``."""
+        if step is self._fatal:
             print(start_timestamp, flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
 
+
+def main(arguments: list[str]) -> None:
+    """Write and die; or end well where the step never comes."""
+    settings, step, rows, round_number = arguments
     with (
-        TransactionManager.connect(ClientSettings.from_json(settings), observe=die) as manager,
+        TransactionManager.connect(ClientSettings.from_json(settings), hooks=Death(CommitStep(step))) as manager,
         manager.transaction() as transaction,
     ):
         for table in TABLES:

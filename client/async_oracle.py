@@ -1,0 +1,255 @@
+"""The oracle for callers on an event loop: each call returns a future, and all of a loop's go out together.
+
+The same tickets and the same rules as behind ``client.oracle``, which blocks; a call costs a future and a place in a
+queue. Who has many transactions at once asks for them as columns: ``begin_many`` and ``commit_many``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from client.dispatch import Dispatcher
+from client.errors import InvalidRequest
+from client.exchange import FRAME_CELLS_MAX, FRAME_TRANSACTIONS_MAX
+from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
+from client.settings import ClientSettings
+from client.tickets import BatchTicket, BeginTicket, Begun, CommitTicket, Decision, Decisions, QuestionTicket, Ticket
+from wire import (
+    FRAME_BYTES_MAX,
+    HEADER_BYTES,
+    PART_CELLS_MAX,
+    AbortRequest,
+    CommitReply,
+    CommitRequest,
+    HeartbeatReply,
+    HeartbeatRequest,
+    LargeCommitRequest,
+    Message,
+    OutcomeReply,
+    OutcomeRequest,
+    Reason,
+    WriteSetPart,
+    WriteSetTaken,
+)
+from wire.columns import Cells
+
+COMMIT_CELLS_MAX = 65_536
+"""Conflict keys of one transaction in a commit request; more of them go ahead in parts."""
+CELLS_MAX = 2**32 - 1
+PARTS_UNDER_WAY_MAX = 4
+"""Parts of a write set that are sent before the first of them is answered."""
+
+Answer = TypeVar("Answer", bound=Message)
+Joined = TypeVar("Joined", BeginTicket, CommitTicket)
+
+
+class AsyncOracleClient:
+    """The primary oracle as the tasks of one event loop see it. To be made, used and closed on that loop.
+
+    Every future fails with ``NoPrimary`` where the deadline came first and nothing was done, with ``ReplyLost`` where
+    it may have been done, and with ``InvalidRequest``. ``deadline_ms``: the settings' unless given.
+    """
+
+    def __init__(
+        self, directory: Directory, settings: ClientSettings, *, close: Callable[[], None] | None = None
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._time = time.monotonic  # not the event loop's, which may keep that of its last turn
+        self._deadline_seconds = settings.deadline_ms / 1000
+        self._dispatcher = Dispatcher(directory, settings, self._loop)
+        self._submit = self._dispatcher.submit
+        self._close = close
+
+    @classmethod
+    def connect(cls, settings: ClientSettings) -> AsyncOracleClient:
+        """A client of the installation that ``settings`` name. Connections are opened when they are first needed."""
+        if settings.oracle:
+            return cls(SoloDirectory(settings.oracle), settings)
+        directory = ZooKeeperDirectory(settings)
+        return cls(directory, settings, close=directory.close)
+
+    def begin(self, deadline_ms: int | None = None) -> asyncio.Future[Begun]:
+        """Begin one transaction."""
+        caller = self._loop.create_future()
+        ticket = self._dispatcher.open_begin
+        if ticket is None or deadline_ms is not None or len(ticket.callers) >= ticket.callers_max:
+            ticket = BeginTicket([caller], *self._times(deadline_ms), 1)
+            self._submit(ticket)
+            if deadline_ms is None:
+                self._dispatcher.open_begin = self._if_more_may_join(ticket)
+        else:
+            ticket.callers.append(caller)
+        return caller
+
+    def begin_many(self, count: int, deadline_ms: int | None = None) -> asyncio.Future[Begun]:
+        """Begin ``count`` transactions, all at one snapshot; the oracle says how many it begins at once."""
+        check_count(count)
+        caller = self._loop.create_future()
+        self._submit(BeginTicket([caller], *self._times(deadline_ms), count))
+        return caller
+
+    def commit(
+        self,
+        start_timestamp: int,
+        snapshot: int,
+        cells: Sequence[int],
+        *,
+        guards: int = 0,
+        validated: int = 0,
+        deadline_ms: int | None = None,
+    ) -> asyncio.Future[Decision]:
+        """Have a transaction decided over the conflict keys ``cells``, of which the last ``guards`` are only checked.
+
+        ``validated``: a later snapshot, up to which the caller has looked for conflicts itself (0: none).
+        """
+        if len(cells) > COMMIT_CELLS_MAX:
+            raise InvalidRequest(
+                f"one commit request takes {COMMIT_CELLS_MAX:,} conflict keys, not {len(cells):,}: use commit_large"
+            )
+        caller = self._loop.create_future()
+        arguments, size = (start_timestamp, snapshot, validated, cells, guards), len(cells)
+        ticket = self._dispatcher.open_commit
+        if (
+            ticket is None
+            or deadline_ms is not None
+            or len(ticket.callers) >= ticket.callers_max
+            or ticket.cells + size > FRAME_CELLS_MAX
+        ):
+            ticket = CommitTicket([caller], *self._times(deadline_ms), [arguments], size)
+            self._submit(ticket)
+            if deadline_ms is None:
+                self._dispatcher.open_commit = self._if_more_may_join(ticket)
+        else:
+            ticket.callers.append(caller)
+            ticket.arguments.append(arguments)
+            ticket.cells += size
+        return caller
+
+    def commit_many(self, request: CommitRequest, deadline_ms: int | None = None) -> asyncio.Future[Decisions]:
+        """Have many transactions decided, as columns, in their order and in one frame."""
+        frame_bytes = HEADER_BYTES + len(request.payload())
+        if frame_bytes > FRAME_BYTES_MAX:
+            raise InvalidRequest(
+                f"these commits come to {frame_bytes:,} bytes, one frame takes {FRAME_BYTES_MAX:,}: send fewer at once"
+            )
+        caller = self._loop.create_future()
+        self._submit(BatchTicket(caller, *self._times(deadline_ms), request))
+        return caller
+
+    async def commit_large(
+        self,
+        start_timestamp: int,
+        snapshot: int,
+        cells: Cells,
+        *,
+        guards: int = 0,
+        validated: int = 0,
+        deadline_ms: int | None = None,
+        on_sent: Callable[[], None] | None = None,
+    ) -> Decision:
+        """``commit`` for a write set that no frame should have: it goes ahead in parts.
+
+        ``on_sent`` is called whenever the commit itself is out.
+        """
+        if not 1 <= cells.size <= CELLS_MAX:
+            raise InvalidRequest(f"a large write set has 1…{CELLS_MAX:,} conflict keys, not {cells.size:,}")
+        until_s = self._times(deadline_ms)[1]
+        head = (start_timestamp, snapshot, validated, cells.size)
+        taken = 0
+        while True:
+            decided = await self._send_parts(head, guards, cells, taken, until_s)
+            if decided is not None:
+                return Decision(int(decided.commit_timestamps[0]), Reason(int(decided.reasons[0])), after_loss=False)
+            future, ticket = self._question(LargeCommitRequest(*head), until_s, WriteSetTaken, CommitReply)
+            ticket.on_sent = on_sent
+            reply = await future
+            if isinstance(reply, CommitReply):
+                return Decision(int(reply.commit_timestamps[0]), Reason(int(reply.reasons[0])), ticket.lost is not None)
+            taken = reply.cells
+
+    async def _send_parts(
+        self, head: tuple[int, int, int, int], guards: int, cells: Cells, taken: int, until_s: float
+    ) -> CommitReply | None:
+        """Bring a write set to the oracle, from ``taken`` on; the answer to the commit if it is decided by that.
+
+        After an answer that shows less than was sent, it goes on from there: another oracle has become primary.
+        """
+        under_way: deque[tuple[asyncio.Future[WriteSetTaken | CommitReply], int]] = deque()
+        goes_on = True
+        try:
+            while taken < cells.size or under_way:
+                if goes_on and taken < cells.size and len(under_way) < PARTS_UNDER_WAY_MAX:
+                    part = WriteSetPart(*head, guards, taken, cells[taken : taken + PART_CELLS_MAX])
+                    taken += part.cells.size
+                    under_way.append((self._question(part, until_s, WriteSetTaken, CommitReply)[0], taken))
+                    continue
+                future, end = under_way.popleft()
+                reply = await future
+                if isinstance(reply, CommitReply):
+                    return reply
+                goes_on = goes_on and reply.cells >= end
+                if not goes_on and not under_way:
+                    taken, goes_on = reply.cells, True
+            return None
+        finally:
+            for future, _ in under_way:
+                future.cancel()
+
+    def abort(self, start_timestamps: Sequence[int], deadline_ms: int | None = None) -> asyncio.Future[OutcomeReply]:
+        """Have transactions aborted for good, or learn that they committed."""
+        return self._ask(AbortRequest(np.array(start_timestamps, np.int64)), deadline_ms, OutcomeReply)
+
+    def outcomes(self, start_timestamps: Sequence[int], deadline_ms: int | None = None) -> asyncio.Future[OutcomeReply]:
+        """What became of transactions, as the oracle and its commit table know it."""
+        return self._ask(OutcomeRequest(np.array(start_timestamps, np.int64)), deadline_ms, OutcomeReply)
+
+    def heartbeat(self, snapshots: Mapping[int, int], deadline_ms: int | None = None) -> asyncio.Future[HeartbeatReply]:
+        """Let transactions live on (start timestamp → snapshot)."""
+        return self._ask(heartbeat_request(snapshots), deadline_ms, HeartbeatReply)
+
+    def submit(self, ticket: Ticket) -> None:
+        """Have a ticket of the caller's own settled: what every other call here does."""
+        self._submit(ticket)
+
+    def close(self) -> None:
+        """Close the connection; what is not answered fails."""
+        self._dispatcher.close()
+        if self._close is not None:
+            self._close()
+
+    def _ask(self, request: Message, deadline_ms: int | None, answer: type[Answer]) -> asyncio.Future[Answer]:
+        return self._question(request, self._times(deadline_ms)[1], answer)[0]
+
+    def _question(
+        self, request: Message, until_s: float, *answers: type[Message]
+    ) -> tuple[asyncio.Future[Any], QuestionTicket]:
+        caller = self._loop.create_future()
+        ticket = QuestionTicket(caller, self._time(), until_s, request, answers)
+        self._submit(ticket)
+        return caller, ticket
+
+    def _if_more_may_join(self, ticket: Joined) -> Joined | None:
+        """A ticket that was just submitted, if it waits to be sent and there is room for others with it."""
+        ticket.callers_max = min(FRAME_TRANSACTIONS_MAX, 1 + self._dispatcher.room(ticket.lane))
+        return ticket if ticket.is_awaited else None
+
+    def _times(self, deadline_ms: int | None) -> tuple[float, float]:
+        now_s = self._time()
+        return now_s, now_s + (self._deadline_seconds if deadline_ms is None else deadline_ms / 1000)
+
+
+def heartbeat_request(snapshots: Mapping[int, int]) -> HeartbeatRequest:
+    """Start timestamp → snapshot, as a request."""
+    return HeartbeatRequest(np.fromiter(snapshots.keys(), np.int64), np.fromiter(snapshots.values(), np.int64))
+
+
+def check_count(count: int) -> None:
+    """Raise ``InvalidRequest`` unless that many transactions can be asked for."""
+    if not isinstance(count, int) or not 1 <= count < 2**32:
+        raise InvalidRequest(f"at least one transaction can be begun, and fewer than 2**32, not {count!r}")

@@ -1,0 +1,346 @@
+"""The one connection of a process to the primary oracle: found, kept, and left for another without losing a request.
+
+Three kinds of ends are told apart. *Refused* (NotPrimary, Overloaded, no connection): nothing was done. *Lost* (the
+connection broke, the time ran out, or somebody else became primary after the request was sent): it may have been done.
+*Answered*. Every request may go out again after either of the first two: a begin, an abort, a heartbeat or a question
+is harmless to repeat, and a commit asked again gets the same answer, or TOO_OLD, which is no answer at all. So requests
+ride out a change of the primary, until they are answered or their callers stop waiting.
+
+Everything here runs on one event loop; only the directory's calls, which block, run in threads of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, cast
+
+from client.errors import InvalidRequest
+from client.exchange import Exchange, Queue
+from client.primary import Directory
+from client.settings import ClientSettings
+from client.tickets import BeginTicket, CommitTicket, ReplyLost, Ticket
+from lease.errors import LeaseError
+from wire import NotPrimary, Overloaded, ProtocolError
+
+_log = logging.getLogger(__name__)
+
+RETRY_WAIT_MS_MAX: Final = 100
+"""The longest pause between two looks for a primary: a failover is noticed within this time."""
+CONNECT_MS_MAX: Final = 1_000
+"""The longest wait for a connection: a host that was cut off says nothing, and another may be primary already."""
+LOOK_INTERVAL_MS: Final = 50
+"""How often it is looked whether an answer is late; from that age on, whether another oracle has become primary."""
+MOVED_LOOK_MS: Final = 1_000
+"""How often it is looked whether another oracle has become primary while answers come in time."""
+DIRECTORY_THREADS: Final = 2
+"""One looks for a primary, one looks whether there is another."""
+RECEIVE_BYTES: Final = 256 * 2**10
+
+
+class Dispatcher:
+    """Brings tickets to whoever is primary. For the thread of its event loop only."""
+
+    def __init__(self, directory: Directory, settings: ClientSettings, loop: asyncio.AbstractEventLoop) -> None:
+        self.receive_buffer = memoryview(bytearray(RECEIVE_BYTES))
+        """What came last, over any line: it is taken out before anything else is received."""
+        self.open_begin: BeginTicket | None = None
+        self.open_commit: CommitTicket | None = None
+        """Tickets of this turn of the event loop, which more callers may still join."""
+        self._directory = directory
+        self._settings = settings
+        self._loop = loop
+        self._queue = Queue()
+        self._requests_max = settings.oracle_requests_max
+        self._line: _Line | None = None
+        self._retired: set[_Line] = set()
+        self._address: str | None = None
+        self._why = "no oracle has been asked yet"
+        self._refusals = 0
+        self._flushing = False
+        self._paused_until_s = 0.0
+        self._connecting: asyncio.Task[None] | None = None
+        self._watching: asyncio.TimerHandle | None = None
+        self._looking: asyncio.Future[bool] | None = None
+        self._look_again_s = 0.0
+        self._threads = ThreadPoolExecutor(DIRECTORY_THREADS, thread_name_prefix="pythia-directory")
+        self._closed = False
+
+    def submit(self, ticket: Ticket) -> None:
+        """Have a request answered: its callers are told sooner or later, by its ``until_s`` and a moment at most."""
+        if self._closed:
+            ticket.fail(InvalidRequest("the client is closed"))
+        elif self.room(ticket.lane) <= 0:
+            ticket.fail(
+                InvalidRequest(
+                    f"{self._requests_max} requests of this kind wait to be sent to the oracle, as many as "
+                    "oracle_requests_max allows: wait for answers before asking for more"
+                )
+            )
+        else:
+            self._queue.add(ticket)
+            self._flush_soon()
+
+    def room(self, lane: int) -> int:
+        """How many more requests may wait in a lane."""
+        return self._requests_max - sum(len(ticket.callers) for ticket in self._queue.lanes[lane])
+
+    def close(self) -> None:
+        """Close the connection. What is not answered is given up."""
+        self._closed = True
+        self._let_nobody_join()
+        self._why = "the client was closed"
+        now_s = time.monotonic()
+        for line in self._lines():
+            for ticket in line.exchange.lose(self._why):
+                ticket.give_up(now_s, self._why)
+            line.abort()
+        for ticket in self._queue.take_overdue(float("inf")):
+            ticket.give_up(now_s, self._why)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for pending in (self._connecting, self._watching):
+            if pending is not None:
+                pending.cancel()
+
+    def _lines(self) -> list[_Line]:
+        return [*self._retired, *([] if self._line is None else [self._line])]
+
+    def _let_nobody_join(self) -> None:
+        """What waits is about to be sent, or given up."""
+        self.open_begin = self.open_commit = None
+
+    def _flush_soon(self) -> None:
+        if self._flushing:
+            return
+        self._flushing = True
+        self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flushing = False
+        self._let_nobody_join()
+        if self._closed or not self._queue:
+            return
+        now_s = time.monotonic()
+        self._watch()
+        if now_s < self._paused_until_s:
+            return  # the watch will be back
+        if self._line is None:
+            self._connect_soon()
+            return
+        data = self._line.exchange.to_send(now_s)
+        if data:
+            self._line.send(data)
+            self._line.exchange.tell_sent()
+
+    def _connect_soon(self) -> None:
+        if self._connecting is None:
+            self._connecting = self._loop.create_task(self._connect())
+
+    async def _connect(self) -> None:
+        """One try to get a line to the primary. The next comes by the watch, at once or after a pause."""
+        try:
+            address = self._address or await self._locate()
+            if address is None:
+                self._pause(f"no oracle is primary now ({self._why})" if self._refusals else "no oracle is primary now")
+                return
+            self._address = address
+            limit_seconds = min(CONNECT_MS_MAX, self._settings.request_timeout_ms) / 1000
+            host, _, port = address.rpartition(":")
+            bare = host.removeprefix("[").removesuffix("]")
+            async with asyncio.timeout(limit_seconds):
+                await self._loop.create_connection(lambda: _Line(self, address), bare, int(port))
+        except LeaseError as error:
+            self._pause(f"ZooKeeper does not say who is primary: {error}")
+        except (OSError, ValueError) as error:
+            self._pause(f"no connection to the primary at {self._address}: {error or 'it does not answer'}")
+        finally:
+            self._connecting = None
+            self._flush_soon()
+
+    async def _locate(self) -> str | None:
+        return await self._loop.run_in_executor(
+            self._threads, self._directory.primary, self._settings.request_timeout_ms
+        )
+
+    def _pause(self, why: str, asked_ms: int = 0) -> None:
+        """Nothing goes out for a while: at once after the first refusal, then growing, never less than asked for."""
+        self._why = why
+        self._address = None if asked_ms == 0 else self._address
+        grown_ms = min(RETRY_WAIT_MS_MAX, (1 << min(self._refusals, 10)) - 1)
+        self._refusals += 1
+        self._paused_until_s = time.monotonic() + max(asked_ms, grown_ms) / 1000
+        self._watch()
+
+    # What lines report.
+
+    def connected(self, line: _Line) -> None:
+        """There is a line."""
+        if self._closed:
+            line.abort()
+            return
+        self._line = line
+        self._flush_soon()
+
+    def answered(self, line: _Line) -> None:
+        """Answers came over a line. One that is still ours is a primary's: what was refused before is history."""
+        if line is self._line and time.monotonic() >= self._paused_until_s:
+            self._refusals = 0
+        self._flush_soon()  # after those who were answered have gone on, in the same turn of the event loop
+
+    def refused(self, line: _Line, tickets: Sequence[Ticket], refusal: NotPrimary | Overloaded) -> None:
+        """Nothing was done of these; they go out again, to another oracle or later."""
+        self._queue.add_first(tickets)
+        if isinstance(refusal, Overloaded):
+            self._pause("the oracle is overloaded", refusal.retry_after_ms)
+            return
+        if self._line is line:
+            # It may still answer what it had taken in before: it is left when nothing of that is under way.
+            self.forget(line)
+            self._pause(f"the oracle asked is a standby, the primary is {refusal.primary_address or 'not known'}")
+            self._address = refusal.primary_address or None
+        self.leave_if_idle(line)
+
+    def leave_if_idle(self, line: _Line) -> None:
+        """Close a line that nobody needs any more."""
+        if line in self._retired and not line.exchange:
+            line.abort()
+
+    def forget(self, line: _Line) -> None:
+        """A line is being given up: nothing is sent over it any more."""
+        self._retired.add(line)
+        if self._line is line:
+            self._line = None
+            self._address = None
+
+    def lost(self, line: _Line, reason: str) -> None:
+        """A line is gone. What was under way on it may have been done, and is asked again."""
+        self.forget(line)
+        self._retired.discard(line)
+        lost = line.exchange.lose(f"no answer from the oracle at {line.address}: {reason}")
+        if self._closed:
+            return
+        if lost:
+            self._why = str(lost[0].lost)
+            self._queue.add_first(lost)
+        if not line.has_answered:  # who takes connections and ends them would be asked in a whirl
+            self._pause(self._why if lost else f"the oracle at {line.address} hung up: {reason}")
+        if self._queue:
+            self._flush_soon()
+
+    # Looking after what waits.
+
+    def _watch(self) -> None:
+        if self._watching is None and not self._closed:
+            soon_s = max(0.0, self._paused_until_s - time.monotonic())
+            self._watching = self._loop.call_later(min(LOOK_INTERVAL_MS / 1000, soon_s or 1.0), self._look)
+
+    def _look(self) -> None:
+        self._watching = None
+        self._let_nobody_join()
+        now_s = time.monotonic()
+        self._give_up_overdue(now_s)
+        for line in self._lines():
+            if line.late_ms(now_s) >= self._settings.request_timeout_ms:
+                self._leave(line, "it took too long")
+        current = self._line
+        if current is not None and self._looking is None and self._is_time_to_look(current, now_s):
+            self._look_again_s = now_s + MOVED_LOOK_MS / 1000
+            self._ask_whether_moved(current)
+        if self._queue:
+            self._flush_soon()
+        if self._queue or any(line.exchange for line in self._lines()):
+            self._watch()
+
+    def _is_time_to_look(self, line: _Line, now_s: float) -> bool:
+        """An answer that is late may never come; but somebody else can be primary though answers come in time."""
+        return line.late_ms(now_s) >= LOOK_INTERVAL_MS or now_s >= self._look_again_s
+
+    def _leave(self, line: _Line, reason: str) -> None:
+        line.leave(reason)
+        self.forget(line)
+
+    def _give_up_overdue(self, now_s: float) -> None:
+        for ticket in self._queue.take_overdue(now_s):
+            ticket.give_up(now_s, self._why)
+        for line in self._lines():
+            for ticket in line.exchange.overdue(now_s):
+                ticket.lost = ticket.lost or line.no_answer()
+                ticket.give_up(now_s, self._why)
+
+    def _ask_whether_moved(self, line: _Line) -> None:
+        """In a thread: as a rule nothing has changed, and it is cheap; but it may ask ZooKeeper."""
+        has_moved = self._directory.has_moved
+        self._looking = self._loop.run_in_executor(self._threads, has_moved, line.address, LOOK_INTERVAL_MS)
+        self._looking.add_done_callback(lambda asked: self._looked(line, asked))
+
+    def _looked(self, line: _Line, asked: asyncio.Future[bool]) -> None:
+        self._looking = None
+        if not asked.cancelled() and asked.exception() is None and asked.result() and self._line is line:
+            self._leave(line, "another oracle has become primary")
+
+
+class _Line(asyncio.BufferedProtocol):
+    """One connection to one oracle."""
+
+    def __init__(self, dispatcher: Dispatcher, address: str) -> None:
+        self.address = address
+        self.has_answered = False
+        """Whether anything ever came over it."""
+        self.exchange = Exchange(dispatcher._queue, lambda tickets, why: dispatcher.refused(self, tickets, why))
+        self._dispatcher = dispatcher
+        self._transport: asyncio.Transport
+        self._reason = "the connection was closed"
+
+    def no_answer(self) -> ReplyLost:
+        """What a caller gets who stops waiting for it."""
+        return ReplyLost(f"no answer from the oracle at {self.address}: it took too long")
+
+    def late_ms(self, now_s: float) -> float:
+        """How long the oldest request has waited for its answer; 0 where none waits."""
+        oldest_s = self.exchange.oldest_s()
+        return 0.0 if oldest_s is None else 1000 * (now_s - oldest_s)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Report it."""
+        self._transport = cast(asyncio.Transport, transport)  # some event loops' transports only look like one
+        plain = transport.get_extra_info("socket")
+        if plain is not None:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._dispatcher.connected(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where to receive into."""
+        return self._dispatcher.receive_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Answers came."""
+        try:
+            self.exchange.received(self._dispatcher.receive_buffer[:nbytes])
+        except ProtocolError as error:
+            self.leave(str(error))
+            self._dispatcher.forget(self)
+            return
+        self.has_answered = True
+        self._dispatcher.answered(self)
+        self._dispatcher.leave_if_idle(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Report it."""
+        self._dispatcher.lost(self, str(error) if error else self._reason)
+
+    def send(self, data: bytes) -> None:
+        """Send frames."""
+        self._transport.write(data)
+
+    def leave(self, reason: str) -> None:
+        """Hang up, for that reason; what is under way is lost."""
+        self._reason = reason
+        self._transport.abort()
+
+    def abort(self) -> None:
+        """Hang up."""
+        self._transport.abort()

@@ -1,0 +1,268 @@
+"""Coalescing: the requests of all callers of a process, as few frames as the traffic asks for.
+
+Pure: tickets and bytes in, bytes and settled tickets out; no socket, no clock. Adaptive without a timer: what came
+while the frames before are under way goes together with the next. A few frames are under way at once, none of them
+large: with one, or with huge ones, client, oracle and store would idle in turn.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from client.errors import InvalidRequest
+from client.tickets import (
+    REASONS_KNOWN,
+    BatchTicket,
+    BeginTicket,
+    CommitTicket,
+    Decisions,
+    QuestionTicket,
+    ReplyLost,
+    Ticket,
+)
+from wire import (
+    BadRequest,
+    BeginReply,
+    BeginRequest,
+    CommitReply,
+    Frame,
+    FrameDecoder,
+    Kind,
+    Message,
+    NotPrimary,
+    Overloaded,
+    ProtocolError,
+    decode,
+    encode,
+    encode_frame,
+)
+from wire.commits import pack_commits, unpack_answers
+
+BEGIN_FRAMES_MAX: Final = 2
+"""Begin requests under way at once."""
+COMMIT_FRAMES_MAX: Final = 4
+"""Commit requests under way at once."""
+FRAME_TRANSACTIONS_MAX: Final = 512
+"""Transactions of different callers in one frame."""
+FRAME_CELLS_MAX: Final = 65_536
+"""Cells of different callers in one frame, unless one of them alone has more."""
+
+_OF_THE_CONNECTION: Final = 0
+"""The request id of a refusal that is meant for the connection as a whole: nothing that came over it is done."""
+
+Refused = Callable[[Sequence[Ticket], NotPrimary | Overloaded], None]
+"""Gets tickets of which nothing was done, and the oracle's reason."""
+
+
+class Queue:
+    """Tickets that wait to be sent, in the order in which they came, by what they ask for."""
+
+    def __init__(self) -> None:
+        self.begins: deque[BeginTicket] = deque()
+        self.commits: deque[CommitTicket | BatchTicket] = deque()
+        self.questions: deque[QuestionTicket] = deque()
+        self.lanes: tuple[deque[Any], ...] = (self.begins, self.commits, self.questions)
+        """The same by the tickets' ``lane``."""
+
+    def __bool__(self) -> bool:
+        return bool(self.begins or self.commits or self.questions)
+
+    def add(self, ticket: Ticket) -> None:
+        """Let a ticket wait its turn."""
+        self.lanes[ticket.lane].append(ticket)
+
+    def add_first(self, tickets: Iterable[Ticket]) -> None:
+        """Let tickets that have waited once wait before all others, in their own order."""
+        for ticket in reversed(list(tickets)):
+            self.lanes[ticket.lane].appendleft(ticket)
+
+    def take_overdue(self, now_s: float) -> list[Ticket]:
+        """Take out those whose callers have stopped waiting."""
+        overdue: list[Ticket] = []
+        for waiting in self.lanes:
+            late = [ticket for ticket in waiting if ticket.until_s <= now_s]
+            if late:
+                overdue += late
+                kept = [ticket for ticket in waiting if ticket.until_s > now_s]
+                waiting.clear()
+                waiting.extend(kept)
+        return overdue
+
+
+class Exchange:
+    """What is under way on one connection. ``refused`` gets the tickets of which nothing was done."""
+
+    def __init__(self, queue: Queue, refused: Refused) -> None:
+        self._queue = queue
+        self._refused = refused
+        self._decoder = FrameDecoder()
+        self._requests = 0
+        self._begins = 0
+        self._commits = 0
+        self._under_way: dict[int, tuple[float, Sequence[Ticket]]] = {}
+        self._untold: list[Callable[[], None]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._under_way)
+
+    def oldest_s(self) -> float | None:
+        """When the oldest request that is not answered was sent; ``None``: none is under way."""
+        return next((sent_s for sent_s, _ in self._under_way.values()), None)
+
+    def to_send(self, now_s: float) -> bytes:
+        """The frames that may go out now; their tickets are under way with this."""
+        frames: list[bytes] = []
+        queue = self._queue
+        while queue.questions:
+            question = queue.questions.popleft()
+            self._tell_when_sent((question,))
+            frames.append(self._send(now_s, (question,), question.request))
+        while queue.begins and self._begins < BEGIN_FRAMES_MAX:
+            self._begins += 1
+            tickets, transactions = self._next_begins()
+            frames.append(self._send(now_s, tickets, BeginRequest(transactions)))
+        while queue.commits and self._commits < COMMIT_FRAMES_MAX:
+            frames.append(self._send_commits(now_s))
+        return b"".join(frames)
+
+    def tell_sent(self) -> None:
+        """What ``to_send`` gave has gone out: tell those who wanted to know."""
+        untold, self._untold = self._untold, []
+        for tell in untold:
+            tell()
+
+    def received(self, data: bytes | memoryview) -> None:
+        """Settle, or hand back, what was answered. Raises ``ProtocolError`` where the other side speaks nonsense."""
+        for frame in self._decoder.feed(data):
+            if frame.request_id == _OF_THE_CONNECTION:
+                raise ProtocolError(f"the oracle closes the connection: {decode(frame)}")
+            sent = self._under_way.pop(frame.request_id, None)
+            if sent is None:
+                raise ProtocolError(f"an answer to request {frame.request_id} came, which was never made")
+            self._answered(frame, sent[1])
+
+    def lose(self, reason: str) -> list[Ticket]:
+        """The connection is gone: everything that was under way, in the order in which it was sent."""
+        lost = [ticket for _, tickets in self._under_way.values() for ticket in tickets if ticket.is_awaited]
+        self._under_way.clear()
+        for ticket in lost:
+            ticket.lost = ReplyLost(reason)
+        return lost
+
+    def overdue(self, now_s: float) -> list[Ticket]:
+        """Those under way whose callers have stopped waiting."""
+        return [ticket for _, tickets in self._under_way.values() for ticket in tickets if ticket.until_s <= now_s]
+
+    def _send(self, now_s: float, tickets: Sequence[Ticket], request: Message) -> bytes:
+        return encode(request, self._note(now_s, tickets))
+
+    def _note(self, now_s: float, tickets: Sequence[Ticket]) -> int:
+        self._requests += 1
+        self._under_way[self._requests] = (now_s, tickets)
+        return self._requests
+
+    def _tell_when_sent(self, tickets: Sequence[Ticket]) -> None:
+        self._untold += [ticket.on_sent for ticket in tickets if ticket.on_sent is not None]
+
+    def _next_begins(self) -> tuple[list[BeginTicket], int]:
+        """What goes in one frame, and how many transactions that are."""
+        waiting = self._queue.begins
+        tickets = [waiting.popleft()]
+        transactions = tickets[0].transactions
+        while waiting and not tickets[0].alone:
+            following = waiting[0]
+            if following.alone or transactions + following.transactions > FRAME_TRANSACTIONS_MAX:
+                break
+            transactions += following.transactions
+            tickets.append(waiting.popleft())
+        return tickets, transactions
+
+    def _send_commits(self, now_s: float) -> bytes:
+        """The next frame of commits; nothing, where what was next turns out to be no commits."""
+        first = self._queue.commits.popleft()
+        if isinstance(first, BatchTicket):
+            self._commits += 1
+            self._tell_when_sent((first,))
+            return self._send(now_s, (first,), first.request)
+        tickets = [first]
+        if not first.alone:
+            self._add_companions(tickets)
+        try:
+            payload = pack_commits([one for ticket in tickets for one in ticket.arguments])
+        except ProtocolError as error:
+            self._impossible(tickets, error.reason)
+            return b""
+        self._commits += 1
+        self._tell_when_sent(tickets)
+        return encode_frame(Kind.COMMIT_REQUEST, self._note(now_s, tickets), payload)
+
+    def _add_companions(self, tickets: list[CommitTicket]) -> None:
+        """What goes in one frame with the first of the queue."""
+        waiting, cells, transactions = self._queue.commits, tickets[0].cells, len(tickets[0].callers)
+        while waiting:
+            following = waiting[0]
+            if following.alone or isinstance(following, BatchTicket):
+                break
+            cells += following.cells
+            transactions += len(following.callers)
+            if cells > FRAME_CELLS_MAX or transactions > FRAME_TRANSACTIONS_MAX:
+                break
+            waiting.popleft()
+            tickets.append(following)
+
+    def _answered(self, frame: Frame, tickets: Sequence[Ticket]) -> None:
+        first = tickets[0]
+        if first.lane == BeginTicket.lane:
+            self._begins -= 1
+        elif first.lane == CommitTicket.lane:
+            self._commits -= 1
+        if frame.kind is Kind.COMMIT_REPLY and isinstance(first, CommitTicket):
+            self._decided(frame.payload, tickets)
+            return
+        match decode(frame), first:
+            case BeginReply() as reply, BeginTicket():
+                _began(reply, tickets)
+            case CommitReply() as reply, BatchTicket():
+                first.end(Decisions(reply, first.lost is not None))
+            case (NotPrimary() | Overloaded()) as refusal, _:
+                self._refused([ticket for ticket in tickets if ticket.is_awaited], refusal)
+            case BadRequest() as refusal, _:
+                self._impossible(tickets, f"the oracle refused the request: {refusal.text}")
+            case reply, QuestionTicket() if isinstance(reply, first.answers):
+                first.end(reply)
+            case reply, _:
+                raise ProtocolError(f"the oracle answered with {type(reply).__name__}: it is of another version")
+
+    @staticmethod
+    def _decided(payload: bytes, tickets: Sequence[Ticket]) -> None:
+        times, reasons = unpack_answers(payload)
+        asked = sum(len(ticket.callers) for ticket in tickets)
+        if len(times) != asked or max(reasons) >= REASONS_KNOWN:
+            raise ProtocolError(f"an answer to {len(times)} commits came to {asked}, or one of another version")
+        first = 0
+        for ticket in tickets:
+            assert isinstance(ticket, CommitTicket)
+            end = first + len(ticket.callers)
+            ticket.decided(times[first:end], reasons[first:end])
+            first = end
+
+    def _impossible(self, tickets: Sequence[Ticket], reason: str) -> None:
+        """A frame can be refused for one of those in it: the others must not suffer, so that each goes alone."""
+        if len(tickets) == len(tickets[0].callers) == 1:
+            # What was lost before may have been done, whatever is said of it now.
+            tickets[0].fail(tickets[0].doubt() or InvalidRequest(reason))
+            return
+        self._queue.add_first([part for ticket in tickets for part in ticket.split() if part.is_awaited])
+
+
+def _began(reply: BeginReply, tickets: Sequence[Ticket]) -> None:
+    begins = [ticket for ticket in tickets if isinstance(ticket, BeginTicket)]
+    asked = sum(ticket.transactions for ticket in begins)
+    if reply.count != asked:
+        raise ProtocolError(f"the oracle began {reply.count} transactions where {asked} were asked for")
+    following = reply.first_start_timestamp
+    for ticket in begins:
+        ticket.begun(following, reply.snapshot, reply.epoch)
+        following += ticket.transactions
