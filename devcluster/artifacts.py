@@ -1,4 +1,4 @@
-"""The committed list of jars, the single source of what a cluster runs on, and the check of files against it.
+"""A committed list of jars, the single source of what a cluster runs on, and the check of files against it.
 
 Invariant: an ``Artifact`` is safe to use as a file name and in a build description, and its sha256 is the only
 ground on which a file is trusted.
@@ -75,9 +75,9 @@ def _parse_line(number: int, line: str) -> Artifact:
     return Artifact(group, name, version, classifier or "", sha256)
 
 
-def committed_list() -> tuple[Artifact, ...]:
-    """The list that comes with this package."""
-    return parse_list(resources.files("devcluster").joinpath(LIST_NAME).read_text(encoding="utf-8"))
+def committed_list(package: str = "devcluster") -> tuple[Artifact, ...]:
+    """The list that comes with a package: this one's, or that of another which runs jars of its own."""
+    return parse_list(resources.files(package).joinpath(LIST_NAME).read_text(encoding="utf-8"))
 
 
 def digest(artifacts: Iterable[Artifact]) -> str:

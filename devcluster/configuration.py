@@ -24,6 +24,11 @@ GATEWAY_WORKERS = 256
 STOP_HEAP_MEBIBYTES = 128
 
 _OPENED_PACKAGES = ("java.lang", "java.lang.reflect", "java.nio", "java.util", "sun.nio.ch", "jdk.internal.ref")
+OPENING_OPTIONS = (
+    *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED_PACKAGES),
+    "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
+)
+"""What HBase's classes, server or client, reach into since Java 17 closes it."""
 
 
 def hbase_settings(directory: Path, zookeeper_port: int) -> dict[str, str]:
@@ -88,7 +93,6 @@ def mark(directory: Path) -> str:
 
 
 def _java_command(java: Path, directory: Path, log: str, heap_mebibytes: int, options: Sequence[str]) -> list[str]:
-    opens = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED_PACKAGES]
     return [
         str(java),
         f"-Xmx{heap_mebibytes}m",
@@ -100,8 +104,7 @@ def _java_command(java: Path, directory: Path, log: str, heap_mebibytes: int, op
         # Without it a JVM writes its counters into the system's directory for temporary files.
         "-XX:-UsePerfData",
         f"-XX:ErrorFile={directory / 'logs' / log}-crash.log",
-        *opens,
-        "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
+        *OPENING_OPTIONS,
     ]
 
 

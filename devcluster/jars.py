@@ -51,7 +51,7 @@ def ensure_listed(
 ) -> tuple[Path, ...]:
     """As ``ensure_jars``, for any list and client; the client is only chosen when something is to be fetched."""
     directory = jar_directory(artifacts)
-    progress(Step("checking the HBase jars"))
+    progress(Step("checking the jars"))
     with disk_errors(directory), file_lock(directory.with_suffix(".lock"), 2 * timeout_seconds):
         directory.mkdir(parents=True, exist_ok=True)
         missing = not_matching(artifacts, directory)
@@ -106,7 +106,7 @@ def _fetch_once(
 ) -> tuple[Artifact, ...]:
     for left_over in directory.glob(f"{_SCRATCH_PREFIX}*"):
         shutil.rmtree(left_over, ignore_errors=True)
-    progress(Step(f"asking {client.name} for the HBase jars", 0, len(missing)))
+    progress(Step(f"asking {client.name} for the jars", 0, len(missing)))
     with tempfile.TemporaryDirectory(prefix=_SCRATCH_PREFIX, dir=directory) as scratch:
         work = Path(scratch)
         out = fetch(client, missing, work, java, fresh=fresh, timeout_seconds=timeout_seconds, progress=progress)

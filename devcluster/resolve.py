@@ -162,7 +162,7 @@ def find_client(java: Path) -> Client:
         if any(Path(place, "jars").glob("ivy-*.jar")):
             return IvyClient(java, Path(place, "jars"))
     raise JarClientMissing(
-        "the HBase jars must be fetched once, and there is no client for it: install Maven (the mvn command), "
+        "the jars must be fetched once, and there is no client for it: install Maven (the mvn command), "
         "or pyspark in this environment, whose Ivy does it too (pip install pyspark)"
     )
 
@@ -243,7 +243,7 @@ def _run(
                     if found := pattern.search(line):
                         seen[verb].add(found.group(1))
                         done = min(len(seen[verb]), total)
-                        progress(Step(f"{verb} the HBase jars with {client.name}", done, total))
+                        progress(Step(f"{verb} the jars with {client.name}", done, total))
         return _Outcome(process.wait(), tuple(lines), expired.is_set())
     finally:
         timer.cancel()
@@ -264,13 +264,13 @@ def explain_failure(client: Client, lines: Sequence[str]) -> JarsUnreachable | J
     """What the output of a failed client means."""
     text = "\n".join(lines)
     if _FULL.search(text):
-        return DiskFull(f"{client.name} found no room on the disk for the HBase jars; make room and try again")
+        return DiskFull(f"{client.name} found no room on the disk for the jars; make room and try again")
     if _UNREACHABLE.search(text):
         return JarsUnreachable(
-            f"{client.name} reached no repository for the HBase jars: check the network, or name your mirror in "
+            f"{client.name} reached no repository for the jars: check the network, or name your mirror in "
             f"{client.settings_hint}. It said: {_shown(lines, _UNREACHABLE)}"
         )
-    return JarFetchFailed(f"{client.name} could not fetch the HBase jars. It said: {_shown(lines, _TELLING)}")
+    return JarFetchFailed(f"{client.name} could not fetch the jars. It said: {_shown(lines, _TELLING)}")
 
 
 def _shown(lines: Sequence[str], pattern: re.Pattern[str]) -> str:

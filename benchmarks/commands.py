@@ -1,0 +1,21 @@
+"""``pythia bench``: every claim of speed as a command that measures it."""
+
+from __future__ import annotations
+
+import click
+
+from benchmarks.availability_command import availability
+from benchmarks.begins_command import begins
+from benchmarks.growth_command import growth
+from benchmarks.large_command import large
+from benchmarks.latency_command import latency
+from benchmarks.peer_command import peer
+
+
+@click.group()
+def bench() -> None:
+    """Claims of speed, each as a ratio beside something else in the same run."""
+
+
+for command in (availability, begins, growth, large, latency, peer):
+    bench.add_command(command)

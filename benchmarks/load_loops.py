@@ -1,0 +1,135 @@
+"""The closed loops by which one oracle is driven, and what they count.
+
+Invariant: a transaction that ends after the window does not count, and nothing is asked for after it.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from client.async_oracle import AsyncOracleClient
+from client.deadline import Deadline
+from client.oracle import OracleClient
+from client.tickets import Begun
+from commit_table.timestamps import milliseconds_of
+from wire import CommitRequest
+
+CELL_BITS = 40
+"""Cells are drawn from so many bits' worth: conflicts are rare, and every cell is new to the conflict map."""
+BATCHES = 4
+"""The fronts with batches have their transactions in flight in so many of them."""
+LATENCIES_MAX = 500_000
+PERCENTILES = (50, 99)
+
+
+@dataclass
+class Tally:
+    """What one window counts; times are in seconds, one entry a transaction, or a batch of them.
+
+    ``commit`` stays empty where transactions are only begun. ``ahead_ms``: see ``benchmarks.sides.Window``.
+    """
+
+    ends_at: float
+    committed: int = 0
+    aborted: int = 0
+    times: list[tuple[float, float, float]] = field(default_factory=list)
+    """When it was asked for, begun and ended; of transactions that are only begun the last two are the same."""
+    ahead_ms: float | None = None
+
+    def add(self, began: float, begun: float, ended: float, committed: int, asked: int) -> None:
+        """Transactions that were asked for together have ended; those that ended too late do not count."""
+        if ended > self.ends_at:
+            return
+        self.committed += committed
+        self.aborted += asked - committed
+        if len(self.times) < LATENCIES_MAX:
+            self.times.append((began, begun, ended))
+
+    def add_begin(self, began: float, ended: float, begun: Begun, wall_seconds: float) -> None:
+        """Transactions were begun together, and nothing more is done with them."""
+        if ended > self.ends_at:
+            return
+        self.committed += begun.transactions
+        last = milliseconds_of(begun.first_start_timestamp + begun.transactions - 1)
+        ahead_ms = last - 1_000 * wall_seconds
+        self.ahead_ms = ahead_ms if self.ahead_ms is None else max(self.ahead_ms, ahead_ms)
+        if len(self.times) < LATENCIES_MAX:
+            self.times.append((began, ended, ended))
+
+    def to_fields(self, seconds: float, cpu_seconds: float) -> dict[str, object]:
+        """The answer to whoever asked for the window."""
+        began, begun, ended = np.array(self.times, np.float64).reshape(-1, 3).T
+        commit = ended - begun
+        return {
+            "transactions": self.committed,
+            "aborted": self.aborted,
+            "seconds": seconds,
+            "whole_us": percentiles_us(ended - began),
+            "begin_us": percentiles_us(begun - began),
+            "commit_us": percentiles_us(commit) if commit.any() else None,
+            "cpu_seconds": cpu_seconds,
+            "ahead_ms": self.ahead_ms,
+        }
+
+
+def percentiles_us(seconds: npt.NDArray[np.float64]) -> list[float]:
+    """The 50th and the 99th, in microseconds; zeros where nothing was measured."""
+    return [float(each) * 1e6 for each in np.percentile(seconds, PERCENTILES)] if seconds.size else [0.0, 0.0]
+
+
+async def transactions(client: AsyncOracleClient, cells: int, tally: Tally) -> None:
+    """One transaction after the other. What it counts itself is as little as can be: it is measured along."""
+    draw, now, times, ends_at, wanted = random.getrandbits, time.perf_counter, tally.times, tally.ends_at, range(cells)
+    asked = committed = 0
+    while (began := now()) < ends_at:
+        begun = await client.begin()
+        begun_at = now()
+        keys = [draw(CELL_BITS) for _ in wanted]
+        decision = await client.commit(begun.first_start_timestamp, begun.snapshot, keys)
+        if (ended := now()) > ends_at:
+            break
+        asked += 1
+        committed += decision.commit_timestamp > 0
+        if len(times) < LATENCIES_MAX:
+            times.append((began, begun_at, ended))
+    tally.committed += committed
+    tally.aborted += asked - committed
+
+
+async def batches(client: AsyncOracleClient, size: int, cells: int, tally: Tally, draw: np.random.Generator) -> None:
+    """One batch of transactions after the other."""
+    now = time.perf_counter
+    offsets, none = np.arange(0, (size + 1) * cells, max(cells, 1), dtype=np.uint32), np.zeros(size, np.int64)
+    while (began := now()) < tally.ends_at:
+        begun = await client.begin_many(size)
+        begun_at = now()
+        starts = np.arange(begun.first_start_timestamp, begun.first_start_timestamp + size)
+        keys = draw.integers(0, 2**CELL_BITS, size * cells, np.uint64)
+        request = CommitRequest(starts, np.full(size, begun.snapshot), none, offsets[: size + 1], keys)
+        decisions = await client.commit_many(request)
+        tally.add(began, begun_at, now(), int(np.count_nonzero(decisions.reply.commit_timestamps)), size)
+
+
+async def begins(client: AsyncOracleClient, size: int, tally: Tally) -> None:
+    """One begin of ``size`` transactions after the other, of which none ever commits."""
+    now = time.perf_counter
+    while (began := now()) < tally.ends_at:
+        begun = await client.begin_many(size)
+        tally.add_begin(began, now(), begun, time.time())
+
+
+def transactions_of_thread(client: OracleClient, cells: int, tally: Tally, deadline_ms: int) -> None:
+    """One transaction after the other, in a thread of its own."""
+    draw, now = random.getrandbits, time.perf_counter
+    while (began := now()) < tally.ends_at:
+        begun = client.begin()
+        begun_at = now()
+        keys = [draw(CELL_BITS) for _ in range(cells)]
+        deadline = Deadline(deadline_ms)
+        decision = client.commit(begun.first_start_timestamp, begun.snapshot, keys, None, deadline)
+        tally.add(began, begun_at, now(), decision.commit_timestamp > 0, 1)

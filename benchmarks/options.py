@@ -1,0 +1,100 @@
+"""Options that the benchmarks share, and what becomes of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from benchmarks.contest import Load
+from benchmarks.sides import Services
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How long to measure, where HBase is, and what to hand back."""
+
+    rounds: int
+    seconds: float
+    warm_up_seconds: float
+    services: Services | None
+    as_json: bool
+    plot: Path | None
+
+    def load(self, in_flight: int, cells: int, connections: int = 1) -> Load:
+        """A load for windows of that length."""
+        return Load(in_flight, cells, connections, self.seconds, self.warm_up_seconds)
+
+
+def window_options(*, warm_up_seconds: float) -> Callable[[Command], Command]:
+    """``--rounds``, ``--seconds`` and ``--warm-up-seconds``."""
+    rounds = click.option(
+        "--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Windows of each side."
+    )
+    seconds = click.option(
+        "--seconds", default=5.0, show_default=True, type=click.FloatRange(0.5, 60), help="Of one window."
+    )
+    warm_up = click.option(
+        "--warm-up-seconds",
+        default=warm_up_seconds,
+        show_default=True,
+        type=click.FloatRange(0.5, 300),
+        help="Of each side before the first round, and on until it gets no faster; a cold one flatters the other.",
+    )
+    return lambda command: rounds(seconds(warm_up(command)))
+
+
+def service_options(command: Command) -> Command:
+    """``--zookeeper`` and ``--thrift``."""
+    zookeeper = click.option(
+        "--zookeeper", envvar="PYTHIA_ZOOKEEPER", metavar="HOST:PORT", help="Use the HBase of this ZooKeeper …"
+    )
+    thrift = click.option(
+        "--thrift",
+        envvar="PYTHIA_THRIFT",
+        metavar="HOST:PORT",
+        help="… and its Thrift gateway. Without both a cluster is brought up for what needs one.",
+    )
+    return zookeeper(thrift(command))
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="End with one JSON object, on one line.")
+
+
+def measurement_options(command: Command) -> Command:
+    """All that ``asked`` takes."""
+    plot = click.option(
+        "--plot",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Draw it into this file, such as growth.svg (needs pythia-tso[bench]).",
+    )
+    return window_options(warm_up_seconds=3.0)(service_options(plot(json_option(command))))
+
+
+hbase_option = click.option("--hbase", is_flag=True, help="Record commits in HBase; else nowhere.")
+
+
+def services_given(zookeeper: str | None, thrift: str | None) -> Services | None:
+    """Both or none. Raises ``UsageError``."""
+    if (zookeeper is None) != (thrift is None):
+        raise click.UsageError("give both --zookeeper and --thrift of one HBase, or neither")
+    return Services(zookeeper, thrift) if zookeeper and thrift else None
+
+
+def asked(
+    *,
+    rounds: int,
+    seconds: float,
+    warm_up_seconds: float,
+    zookeeper: str | None,
+    thrift: str | None,
+    as_json: bool,
+    plot: Path | None,
+) -> Asked:
+    """The values of ``measurement_options``. Raises ``UsageError``."""
+    return Asked(rounds, seconds, warm_up_seconds, services_given(zookeeper, thrift), as_json, plot)
