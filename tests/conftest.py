@@ -1,4 +1,4 @@
-"""The real services that integration tests share: one cluster a test run, started by the project's own devcluster."""
+"""What every test run has: no outdated kernels, and one cluster of real services that integration tests share."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ import hypothesis
 import pytest
 
 import devcluster
+from tests.imports import ROOT
+from tests.kernel_caches import drop_stale_kernels
+
+drop_stale_kernels(ROOT)  # here: the conftests of the rooms load kernels
 
 hypothesis.settings.register_profile("shared machine", deadline=None)  # no test asserts a time
 hypothesis.settings.load_profile("shared machine")

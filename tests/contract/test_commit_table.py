@@ -13,6 +13,9 @@ from commit_table import Aborted, CommitTable, Committed, Undecided
 from commit_table.timestamps import compose
 from store import CellStore, MemoryCellStore
 from store.hbase import HBaseCellStore
+from tests import recording
+
+Record = Callable[[dict[int, int], int], None]
 
 
 @pytest.fixture(scope="module", params=["memory", pytest.param("hbase", marks=pytest.mark.integration)])
@@ -26,13 +29,23 @@ def store(request: pytest.FixtureRequest) -> Iterator[CellStore]:
 
 
 @pytest.fixture(scope="module")
-def table(store: CellStore) -> Iterator[CommitTable]:
-    name = f"commits_{uuid.uuid4().hex[:8]}"
+def name() -> str:
+    return f"commits_{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture(scope="module")
+def table(store: CellStore, name: str) -> Iterator[CommitTable]:
     table = CommitTable(store, name)
     table.create()
     table.create()  # making it again is harmless
     yield table
     store.drop_table(name)
+
+
+@pytest.fixture
+def record(store: CellStore, name: str) -> Record:
+    """Records commits as an oracle of an epoch does."""
+    return lambda commits, epoch: recording.record(store, name, commits, epoch)
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +64,9 @@ def test_what_is_not_recorded_is_undecided(table: CommitTable, begin: Callable[[
     assert table.outcome(begin()) == Undecided()
 
 
-def test_a_recorded_commit_counts(table: CommitTable, begin: Callable[[], int]) -> None:
+def test_a_recorded_commit_counts(table: CommitTable, record: Record, begin: Callable[[], int]) -> None:
     first, second = begin(), begin()
-    table.record([first, second], [first + 10, second + 10], EPOCH)
+    record({first: first + 10, second: second + 10}, EPOCH)
     assert table.outcomes([first, second, begin()]) | {} == {
         first: Committed(first + 10),
         second: Committed(second + 10),
@@ -61,65 +74,71 @@ def test_a_recorded_commit_counts(table: CommitTable, begin: Callable[[], int]) 
     }
 
 
-def test_many_outcomes_over_many_milliseconds(table: CommitTable, begin: Callable[[], int]) -> None:
+def test_many_outcomes_over_many_milliseconds(table: CommitTable, record: Record, begin: Callable[[], int]) -> None:
     starts = [begin() + (number << 18) for number in range(600)]
-    table.record(starts[::2], [start + 1 for start in starts[::2]], EPOCH)
+    record({start: start + 1 for start in starts[::2]}, EPOCH)
     outcomes = table.outcomes(starts)
     assert all(outcomes[start] == Committed(start + 1) for start in starts[::2])
     assert all(outcomes[start] == Undecided() for start in starts[1::2])
 
 
-def test_a_fence_voids_a_late_commit_of_the_older_epoch(table: CommitTable, begin: Callable[[], int]) -> None:
+def test_a_fence_voids_a_late_commit_of_the_older_epoch(
+    table: CommitTable, record: Record, begin: Callable[[], int]
+) -> None:
     start = begin()
     assert table.resolve(start, NEXT_EPOCH) == Undecided()
-    table.record([start], [start + 1], EPOCH)
+    record({start: start + 1}, EPOCH)
     assert table.outcome(start) == Undecided()
     assert table.resolve(start, NEXT_EPOCH) == Undecided()
 
 
-def test_a_fenced_transaction_may_commit_in_the_new_epoch(table: CommitTable, begin: Callable[[], int]) -> None:
+def test_a_fenced_transaction_may_commit_in_the_new_epoch(
+    table: CommitTable, record: Record, begin: Callable[[], int]
+) -> None:
     start = begin()
     table.resolve(start, NEXT_EPOCH)
-    table.record([start], [NEXT_EPOCH + 5], NEXT_EPOCH)
+    record({start: NEXT_EPOCH + 5}, NEXT_EPOCH)
     assert table.outcome(start) == Committed(NEXT_EPOCH + 5)
 
 
 def test_a_late_write_of_the_older_epoch_never_covers_the_newer_one(
-    table: CommitTable, begin: Callable[[], int]
+    table: CommitTable, record: Record, begin: Callable[[], int]
 ) -> None:
     start = begin()
     table.resolve(start, NEXT_EPOCH)
-    table.record([start], [NEXT_EPOCH + 5], NEXT_EPOCH)
-    table.record([start], [start + 1], EPOCH)
+    record({start: NEXT_EPOCH + 5}, NEXT_EPOCH)
+    record({start: start + 1}, EPOCH)
     assert table.outcome(start) == Committed(NEXT_EPOCH + 5)
 
 
-def test_a_commit_that_stands_is_learnt_and_not_fenced(table: CommitTable, begin: Callable[[], int]) -> None:
+def test_a_commit_that_stands_is_learnt_and_not_fenced(
+    table: CommitTable, record: Record, begin: Callable[[], int]
+) -> None:
     start = begin()
-    table.record([start], [start + 1], EPOCH)
+    record({start: start + 1}, EPOCH)
     assert table.resolve(start, NEXT_EPOCH) == Committed(start + 1)
     assert table.abort(start) == Committed(start + 1)
     assert table.outcome(start) == Committed(start + 1)
 
 
-def test_an_abort_is_for_good(table: CommitTable, begin: Callable[[], int]) -> None:
+def test_an_abort_is_for_good(table: CommitTable, record: Record, begin: Callable[[], int]) -> None:
     start = begin()
     assert table.abort(start) == Aborted()
-    table.record([start], [NEXT_EPOCH + 5], NEXT_EPOCH)
+    record({start: NEXT_EPOCH + 5}, NEXT_EPOCH)
     assert table.outcome(start) == Aborted()
     assert table.resolve(start, NEXT_EPOCH) == Aborted()
 
 
-def test_a_smaller_fence_takes_nothing_back(table: CommitTable, begin: Callable[[], int]) -> None:
+def test_a_smaller_fence_takes_nothing_back(table: CommitTable, record: Record, begin: Callable[[], int]) -> None:
     start = begin()
     table.resolve(start, NEXT_EPOCH)
     table.resolve(start, NEXT_EPOCH - 100)
-    table.record([start], [NEXT_EPOCH - 50], EPOCH)
+    record({start: NEXT_EPOCH - 50}, EPOCH)
     assert table.outcome(start) == Undecided()
 
 
-def test_recording_again_changes_nothing(table: CommitTable, begin: Callable[[], int]) -> None:
+def test_recording_again_changes_nothing(table: CommitTable, record: Record, begin: Callable[[], int]) -> None:
     start = begin()
     for _ in range(2):
-        table.record([start], [start + 1], EPOCH)
+        record({start: start + 1}, EPOCH)
     assert table.outcome(start) == Committed(start + 1)

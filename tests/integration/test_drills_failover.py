@@ -28,9 +28,7 @@ pytestmark = pytest.mark.integration
 LIMIT_SECONDS = 240.0
 PROGRAM = [sys.executable, "-c", "from drills.commands import drill; drill()"]
 ROOT = Path(__file__).parents[2]
-# Its range of timestamps outlasts the fault: one that ran out of them would stop for that reason, and harm nobody. And
-# clients look for another primary whenever an answer takes a millisecond: who is served at once has no reason to, and
-# where all stay with the old primary nobody is harmed either.
+# Its range of timestamps outlasts the fault: one that ran out of them would stop for that reason, and harm nobody.
 NEVER_STEPS_DOWN = """
 import sys
 
@@ -51,11 +49,6 @@ if "tso" in sys.orig_argv and "serve" in sys.orig_argv:
     LeaseSettings.__post_init__ = far_ahead
     Tenure.is_held = lambda self: True
     Tenure.renew = pretend
-
-if "drills.load" in sys.orig_argv:
-    import client.oracle
-
-    client.oracle.LOOK_INTERVAL_MS = 1
 """
 
 

@@ -17,8 +17,10 @@ import time
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 import click
 from rich.console import Console
@@ -98,13 +100,41 @@ def run_tests(project: Path, tests: Iterable[str]) -> Run:
     return Run(ended.returncode, ended.stdout, time.monotonic() - started)
 
 
-def run_mutated(project: Path, mutation: Mutation) -> Run:
-    """Run an entry's tests in a copy of its own, in which the rule is broken."""
-    with tempfile.TemporaryDirectory(prefix="pythia-mutation-") as directory:
-        copy = Path(directory)
-        copy_project(project, copy)
+class Copies:
+    """Copies of the project to break, one for each run that is under way.
+
+    They are used again, since kernels are kept compiled beside the source; those that a broken file outdates, and then
+    the sound one, are dropped by the run itself (``tests.kernel_caches``).
+    """
+
+    def __init__(self, project: Path, directory: Path) -> None:
+        self._project = project
+        self._directory = directory
+        self._idle: SimpleQueue[Path] = SimpleQueue()
+
+    @contextmanager
+    def broken(self, mutation: Mutation) -> Iterator[Path]:
+        """A copy in which the rule is broken."""
+        copy = self._take()
         file = copy / mutation.file
-        file.write_text(file.read_text().replace(mutation.snippet, mutation.broken))
+        sound = file.read_text()
+        file.write_text(sound.replace(mutation.snippet, mutation.broken))
+        yield copy
+        file.write_text(sound)
+        self._idle.put(copy)
+
+    def _take(self) -> Path:
+        try:
+            return self._idle.get_nowait()
+        except Empty:
+            copy = Path(tempfile.mkdtemp(dir=self._directory))
+            copy_project(self._project, copy)
+            return copy
+
+
+def run_mutated(copies: Copies, mutation: Mutation) -> Run:
+    """Run an entry's tests in a copy in which the rule is broken."""
+    with copies.broken(mutation) as copy:
         return run_tests(copy, mutation.caught_by.split())
 
 
@@ -117,13 +147,13 @@ def verdict(mutation: Mutation, run: Run) -> str:
     return f"BROKEN ENTRY: {mutation.name} (pytest ended with {run.exit_code}, by no failing test)\n{run.last_lines}"
 
 
-def run_all(console: Console, project: Path, mutations: Sequence[Mutation]) -> int:
+def run_all(console: Console, copies: Copies, mutations: Sequence[Mutation]) -> int:
     """Run every mutation, telling of each; returns how many were caught."""
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     caught = 0
     with Progress(*columns, console=console, transient=True) as progress, ThreadPoolExecutor(AT_ONCE) as pool:
         task = progress.add_task("breaking rules", total=len(mutations))
-        runs = pool.map(lambda mutation: run_mutated(project, mutation), mutations)
+        runs = pool.map(lambda mutation: run_mutated(copies, mutation), mutations)
         for mutation, run in zip(mutations, runs, strict=True):
             caught += run.first_failure is not None
             console.print(verdict(mutation, run), soft_wrap=True, markup=False, highlight=False)
@@ -150,7 +180,8 @@ def main(only: str | None, only_list: bool) -> None:
         return
     console = Console()
     with tempfile.TemporaryDirectory(prefix="pythia-mutations-") as directory:
-        project = Path(directory)
+        project = Path(directory) / "sound"
+        project.mkdir()
         copy_project(ROOT, project)  # once, so that all mutations are of one and the same state
         stale = list(stale_entries(project, RULES))
         if stale:
@@ -159,7 +190,7 @@ def main(only: str | None, only_list: bool) -> None:
         if sound.exit_code != 0:
             raise click.ClickException(f"the tests fail with every rule in force:\n{sound.last_lines}")
         console.print(f"with every rule in force the tests pass ({sound.seconds:.1f} s)", highlight=False)
-        caught = run_all(console, project, mutations)
+        caught = run_all(console, Copies(project, Path(directory)), mutations)
     click.echo(f"{caught} of {len(mutations)} caught")
     if caught < len(mutations):
         raise SystemExit(1)

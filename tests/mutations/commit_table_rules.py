@@ -63,10 +63,10 @@ COMMIT_TABLE_RULES = [
     ),
     Mutation(
         "the cell timestamp of a commit is not the epoch",
-        "commit_table/table.py",
-        "[RowPut(row, columns) for row, columns in rows.items()], epoch)",
-        "[RowPut(row, columns) for row, columns in rows.items()], max(start_timestamps))",
-        "contract/test_commit_table.py::test_a_late_write_of_the_older_epoch_never_covers_the_newer_one",
+        "commit_table/recorder.py",
+        "values[part], epoch)",
+        "values[part], int(start_timestamps.max()))",
+        "unit/commit_table/test_commit_recorder.py",
     ),
     Mutation(
         "an abort fences below infinity",

@@ -24,9 +24,9 @@ FAILOVER_RULES = [
     Mutation(
         "a commit of an older epoch's transaction is acknowledged without being read back",
         "tso/persist.py",
-        "older = [start for start in starts if start < self._tenure.epoch]",
-        "older = []",
-        _FAILOVER + "test_a_late_abort_of_the_old_primary_is_found_before_the_commit_is_acknowledged",
+        "older = start_timestamps[start_timestamps < epoch].tolist()",
+        "older: list[int] = []",
+        "unit/client/test_failover.py::test_a_late_abort_of_the_old_primary_is_found_before_the_commit_is_acknowledged",
     ),
     Mutation(
         "two processes may end a shared transaction at once",
@@ -80,30 +80,29 @@ FAILOVER_RULES = [
     Mutation(
         "a revalidation leaves out bulk writes",
         "client/commit.py",
-        "(dict(buffer.rows()), bulk), deadline)",
-        "(dict(buffer.rows()),), deadline)",
+        "revalidate(handle, written.compared, ",
+        "revalidate(handle, written.compared[:1], ",
         _FAILOVER + "test_a_bulk_write_survives_a_failover_and_finds_its_conflicts",
     ),
     Mutation(
         "the oracle takes a validated snapshot of an older epoch",
-        "tso/oracle.py",
-        "        if snapshot < self.conflicts.low_watermark:\n            return Reason.TOO_OLD",
-        "        if snapshot < self.conflicts.low_watermark and snapshot < start:\n            return Reason.TOO_OLD",
-        "unit/tso/test_oracle.py::TestAborts::"
-        "test_a_forgotten_abort_cannot_be_overtaken_by_a_commit_that_was_validated_before_its_fence",
+        "tso/deciding.py",
+        "        if snapshots[place] < remembered_from:",
+        "        if snapshots[place] < remembered_from and snapshots[place] < start:",
+        "unit/tso/test_oracle_answers.py::TestAborts::test_a_forgotten_abort_cannot_be_overtaken_by_a_commit_that_was_validated_before_its_fence",
     ),
     Mutation(
         "the oracle takes a snapshot that it never gave",
         "tso/oracle.py",
-        "if int(request.validated.max()) > self.range.last:",
-        "if False:",
+        " | (commits.validated > last)",
+        "",
         "unit/tso/test_oracle.py::TestRevalidated",
     ),
     Mutation(
         "commits after a validation are not looked at",
-        "tso/oracle.py",
-        "np.maximum(request.snapshots, request.validated).tolist()",
-        "[2**62 if v else s for s, v in zip(request.snapshots.tolist(), request.validated.tolist())]",
+        "tso/deciding.py",
+        "free_up_to[place] = max(snapshots[place], validated[place])",
+        "free_up_to[place] = 2**60 if validated[place] > 0 else snapshots[place]",
         "unit/tso/test_oracle.py::TestRevalidated",
     ),
     Mutation(
@@ -113,21 +112,20 @@ FAILOVER_RULES = [
         "            self._aborts.update(recalled.unknown)\n"
         "            while len(self._aborts) > self._limits.remembered_aborts_max:\n"
         "                self._aborts.discard(min(self._aborts))\n",
-        "unit/tso/test_oracle.py::TestAborts::test_an_abort_is_not_forgotten_before_its_fence_stands",
+        "unit/tso/test_oracle_answers.py::TestAborts::test_an_abort_is_not_forgotten_before_its_fence_stands",
     ),
     Mutation(
         "a transaction that may have committed is told that it expired",
-        "tso/oracle.py",
-        "        if snapshot < self.conflicts.low_watermark:\n            return Reason.TOO_OLD",
-        "        if not self.lives.is_alive(start, now.monotonic_ms):\n            return Reason.EXPIRED\n"
-        "        if snapshot < self.conflicts.low_watermark:\n            return Reason.TOO_OLD",
+        "tso/deciding.py",
+        "        if snapshots[place] < remembered_from:",
+        "        if snapshots[place] < remembered_from and standing[place] == 0:",
         "unit/tso/test_oracle.py::TestLives",
     ),
     Mutation(
         "a transaction that was given up may commit",
         "tso/oracle.py",
-        "        if not self.lives.is_alive(start, now.monotonic_ms):",
-        "        if False:",
+        "            if not self.lives.is_alive(int(starts[place]), now.monotonic_ms):",
+        "            if False:",
         "unit/tso/test_oracle.py::TestLives",
     ),
     Mutation(

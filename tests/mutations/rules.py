@@ -7,6 +7,14 @@ from tests.mutations.commit_table_rules import COMMIT_TABLE_RULES
 from tests.mutations.failover_rules import FAILOVER_RULES
 from tests.mutations.lease_rules import LEASE_RULES
 from tests.mutations.mutation import Mutation
+from tests.mutations.transaction_rules import TRANSACTION_RULES
 from tests.mutations.tso_rules import TSO_RULES
 
-RULES: list[Mutation] = [*LEASE_RULES, *COMMIT_TABLE_RULES, *TSO_RULES, *CLIENT_RULES, *FAILOVER_RULES]
+RULES: list[Mutation] = [
+    *LEASE_RULES,
+    *COMMIT_TABLE_RULES,
+    *TSO_RULES,
+    *CLIENT_RULES,
+    *TRANSACTION_RULES,
+    *FAILOVER_RULES,
+]

@@ -101,12 +101,34 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return self._wrapped(executor.submit(func, *args))
 
     async def create_server(  # type: ignore[override]
-        self, protocol_factory: Callable[[], asyncio.Protocol], host: str, port: int, **named: Any
+        self, protocol_factory: Callable[[], asyncio.BufferedProtocol], host: str, port: int, **named: Any
     ) -> VirtualServer:
         def accept(endpoint: Endpoint) -> None:
             self.call_soon_threadsafe(lambda: VirtualTransport(self, endpoint, protocol_factory()))
 
         return VirtualServer(self._network, self.process, host, port, accept)
+
+    async def create_connection(  # type: ignore[override]
+        self, protocol_factory: Callable[[], asyncio.BufferedProtocol], host: str, port: int, **named: Any
+    ) -> tuple[VirtualTransport, asyncio.BufferedProtocol]:
+        attempt = self._network.attempt(self.process, f"{host}:{port}")
+        answered = self.create_future()
+
+        def end() -> None:
+            if not answered.done():
+                answered.set_result(None)
+
+        attempt.when_ended(lambda: self.call_soon_threadsafe(end))
+        try:
+            await answered
+        except asyncio.CancelledError:
+            attempt.give_up()
+            raise
+        endpoint, protocol = attempt.endpoint(), protocol_factory()
+        return VirtualTransport(self, endpoint, protocol), protocol
+
+    def close(self) -> None:
+        """Nothing of the machine's is held."""
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         error = context.get("exception")

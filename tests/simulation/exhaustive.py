@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import click
 
-from client import CommitStep, TransactionManager
+from client import CommitStep, TransactionHooks, TransactionManager
 from client.heartbeat import Heartbeats
 from client.oracle import OracleClient
 from tests.simulation.journal import Journal
@@ -51,6 +51,17 @@ class Exploration:
 
 
 Actor = Callable[[Journal, TransactionManager, str], None]
+
+
+class Death(TransactionHooks):
+    """A writer is never heard of again once its commit is sent."""
+
+    def __init__(self, kernel: SteppedKernel) -> None:
+        self._kernel = kernel
+
+    def commit_step(self, step: CommitStep, start_timestamp: int) -> None:
+        if step is CommitStep.SENT:
+            self._kernel.park()
 
 
 def _write(journal: Journal, manager: TransactionManager, who: str) -> None:
@@ -118,7 +129,7 @@ class _Run:
     def _start(self, name: str, act: Actor, *, after: int) -> None:
         """Start an actor. Of two that do the same the order of their begins makes no difference: one is tried."""
         installation = self._installation
-        manager = installation.manager(self._die if name == DYING else None)
+        manager = installation.manager(Death(self.kernel) if name == DYING else None)
         manager.catalog.entry(TABLES[0])
 
         def body() -> None:
@@ -129,10 +140,6 @@ class _Run:
 
     def _spawn(self, name: str, body: Callable[[], None]) -> None:
         self.kernel.spawn(Process(name, 1, Clock(lambda: 0)), name, body)
-
-    def _die(self, step: CommitStep, start_timestamp: int) -> None:
-        if step is CommitStep.SENT:
-            self.kernel.park()
 
     def _fail_over(self) -> None:
         self.kernel.step("failover", self._installation.fail_over)

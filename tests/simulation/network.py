@@ -153,10 +153,15 @@ class Network:
 
     def connect(self, address: str, timeout_seconds: float) -> Endpoint:
         """Connect the running thread's process; raises ``ConnectionRefusedError`` or ``TimeoutError``."""
-        attempt = _Attempt(self, self.kernel.running().process, address)
+        attempt = self.attempt(self.kernel.running().process, address)
         self.kernel.point("connect")
-        self.kernel.after(self.links.travel_us(), attempt.arrive)
         return attempt.result(timeout_seconds)
+
+    def attempt(self, process: Process, address: str) -> Attempt:
+        """A connection attempt that is under way."""
+        attempt = Attempt(self, process, address)
+        self.kernel.after(self.links.travel_us(), attempt.arrive)
+        return attempt
 
     def pieces(self, data: bytes) -> list[bytes]:
         """Sent together, bytes need not arrive together."""
@@ -208,7 +213,7 @@ class Network:
         return die
 
 
-class _Attempt:
+class Attempt:
     """A connection attempt: repeated while nobody answers, until its caller gives up or dies."""
 
     def __init__(self, network: Network, process: Process, address: str) -> None:
@@ -219,6 +224,23 @@ class _Attempt:
         self._waiting = WaitQueue(network.kernel)
         self._endpoint: Endpoint | None = None
         self._ended = False
+        self._tell: Callable[[], object] = lambda: None
+
+    def when_ended(self, tell: Callable[[], object]) -> None:
+        """Have it told when something came of the attempt."""
+        self._tell = tell
+
+    def give_up(self) -> None:
+        """Wait no longer."""
+        self._ended = True
+        if self._endpoint is not None:
+            self._endpoint.close()
+
+    def endpoint(self) -> Endpoint:
+        """What came of it. Raises ``ConnectionRefusedError``."""
+        if self._endpoint is None:
+            raise ConnectionRefusedError(111, "Connection refused")
+        return self._endpoint
 
     def arrive(self) -> None:
         """Knock at the host."""
@@ -235,14 +257,12 @@ class _Attempt:
         """Wait for what comes of it."""
         self._waiting.wait_for(lambda: self._ended, timeout_seconds)
         if not self._ended:
-            self._ended = True
-            if self._endpoint is not None:
-                self._endpoint.close()
+            self.give_up()
             raise TimeoutError("timed out")
-        if self._endpoint is None:
-            raise ConnectionRefusedError(111, "Connection refused")
-        return self._endpoint
+        return self.endpoint()
 
     def _answer(self) -> None:
-        self._ended = True
-        self._waiting.wake_all()
+        if not self._ended:
+            self._ended = True
+            self._waiting.wake_all()
+            self._tell()

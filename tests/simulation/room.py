@@ -6,8 +6,9 @@ import itertools
 import random
 from collections.abc import Callable
 
-from client import ClientSettings, CommitStep, TransactionManager
+from client import ClientSettings, CommitStep, TransactionHooks, TransactionManager
 from commit_table import table_name
+from store.bulk import BlockingPutter
 from store.memory import MemoryCellStore
 from tests.simulation.coordinator import Ensemble, SimulatedCoordinator
 from tests.simulation.event_loop import VirtualLoop
@@ -28,6 +29,8 @@ from tso.settings import Limits, ServeSettings
 
 ROOT = "/pythia"
 ORACLE_PORT = 5480
+DECISIONS_MAX = 1_000
+"""Of one oracle: more than the clients of a room can have under way. Hundreds of oracles live in one run of tests."""
 NOBODY = "unused:1"
 """Where the real services would be: nobody connects to them."""
 
@@ -62,6 +65,8 @@ class Room:
         self.ensemble = Ensemble(kernel, Service(kernel, self.links, "coordinator"), ROOT)
         self.wiretap = Wiretap(kernel)
         self.network.tap = self.wiretap.hear
+        self.loops: list[VirtualLoop] = []
+        """Of all processes that ever ran."""
         self.journal = Journal(kernel)
         self.chance = kernel.stream("room")
         self.new_work = True
@@ -93,6 +98,12 @@ class Room:
     def store_of_caller(self, *arguments: object, **named: object) -> SimulatedCellStore:
         """What stands in for ``HBaseCellStore``."""
         return SimulatedCellStore(self.store, self.kernel.running().process)
+
+    def loop_of_caller(self) -> VirtualLoop:
+        """An event loop for the process that asks; what stands in for the client's own."""
+        loop = VirtualLoop(self.kernel, self.kernel.running().process, self.network)  # type: ignore[abstract]
+        self.loops.append(loop)
+        return loop
 
     def client_settings(self) -> ClientSettings:
         """As every client of the room has them."""
@@ -180,7 +191,7 @@ class OracleHost(Host):
         super().__init__(room, name)
         self.supervised = True
         self.coordinator: SimulatedCoordinator | None = None
-        self.loops: list[VirtualLoop] = []
+        self._loop: VirtualLoop | None = None
         self._oracle: OracleProcess | None = None
 
     def main(self) -> None:
@@ -190,6 +201,8 @@ class OracleHost(Host):
         scenario = room.scenario
         limits = Limits(
             conflict_map_entries_max=scenario.conflict_map_entries_max,
+            remembered_decisions_max=DECISIONS_MAX,
+            transactions_in_flight_max=DECISIONS_MAX,
             remembered_aborts_max=scenario.remembered_aborts_max,
             transaction_life_ms=scenario.transaction_life_ms,
             commit_writers=self.chance.choice((1, 2, 3)),
@@ -201,10 +214,10 @@ class OracleHost(Host):
             self.name, NOBODY, NOBODY, self.name, ORACLE_PORT, root=ROOT, lease=scenario.lease, limits=limits
         )
         self.coordinator = SimulatedCoordinator(room.ensemble, process)
-        loop = VirtualLoop(room.kernel, process, room.network)  # type: ignore[abstract]  # the rest is not used
-        self.loops.append(loop)
+        loop = self._loop = room.loop_of_caller()
+        store = SimulatedCellStore(room.store, process)
         self._oracle = OracleProcess(
-            settings, self.coordinator, SimulatedCellStore(room.store, process), announce=room.kernel.tell
+            settings, self.coordinator, store, BlockingPutter(store), announce=room.kernel.tell
         )
         code = loop.run_until_complete(self._oracle.run())
         room.kernel.tell(f"ends with exit code {code}")
@@ -217,7 +230,8 @@ class OracleHost(Host):
         """SIGTERM."""
         if self.process is not None and self.process.state is State.RUNNING and self._oracle is not None:
             self.room.kernel.tell_of(self.process, "is asked to stop")
-            self.loops[-1].call_soon_threadsafe(self._oracle.stop)
+            assert self._loop is not None
+            self._loop.call_soon_threadsafe(self._oracle.stop)
 
     def _end(self, process: Process) -> None:
         if self.process is process:
@@ -242,7 +256,7 @@ class ClientHost(Host):
         """Connect, and start the threads."""
         room, process = self.room, self.process
         assert process is not None
-        manager = TransactionManager.connect(room.client_settings(), observe=self._observe)
+        manager = TransactionManager.connect(room.client_settings(), hooks=Fate(room, self.chance))
         self.working = room.scenario.threads
         self._started = 0
         for _ in range(room.scenario.threads):
@@ -259,10 +273,18 @@ class ClientHost(Host):
         thread = self.room.kernel.spawn(process, name, body)
         thread.replace = lambda: self._start_thread(process, manager)
 
-    def _observe(self, step: CommitStep, start_timestamp: int) -> None:
-        kernel = self.room.kernel
+
+class Fate(TransactionHooks):
+    """A thread may be interrupted at each step of a commit, and now and then it is for good."""
+
+    def __init__(self, room: Room, chance: random.Random) -> None:
+        self._room = room
+        self._chance = chance
+
+    def commit_step(self, step: CommitStep, start_timestamp: int) -> None:
+        kernel = self._room.kernel
         kernel.point(f"commit: {step.value}")
-        if self.room.new_work and self.chance.random() < self.room.scenario.death_share / len(CommitStep):
+        if self._room.new_work and self._chance.random() < self._room.scenario.death_share / len(CommitStep):
             kernel.tell(f"is never heard of again, its commit {step.value}")
             kernel.running().replace()
             kernel.park()

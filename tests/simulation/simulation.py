@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from client import SnapshotHandle, TransactionManager
+from client.oracle import new_event_loop
 from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore
 from tests.simulation.faults import Faults
@@ -65,15 +66,15 @@ def run(seed: int, mode: Mode, *, told: bool = False, without_faults: bool = Fal
         ZooKeeperCoordinator: room.coordinator_of_caller,
         HBaseCellStore: room.store_of_caller,
         Connection: NumberedConnection,
+        new_event_loop: room.loop_of_caller,
     }
     with stand_ins(room.kernel, room.network, services), _logging_into(room), _no_collections():
         try:
             return _Simulation(room, story).run()
         finally:
             room.kernel.close()
-            for oracle in room.oracles:
-                for loop in oracle.loops:
-                    loop.discard()
+            for loop in room.loops:
+                loop.discard()
 
 
 class _Simulation:

@@ -7,14 +7,21 @@ never comes is one whose oracle was deposed meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from client import ClientSettings, CommitObserver, TransactionManager
-from client.oracle import OracleClient, ReplyLost
+import numpy as np
+
+from client import ClientSettings, TransactionHooks, TransactionManager
+from client.exchange import Exchange, Queue
+from client.oracle import OracleClient
 from client.primary import Settled
+from client.tickets import ReplyLost
 from commit_table import CommitTable, table_name
+from commit_table.recorder import CommitRecorder
 from commit_table.timestamps import compose
+from store.bulk import row_puts
+from store.lines import ByteLines
 from store.memory import MemoryCellStore
 from tests.simulation.kernel import WaitQueue
 from tests.simulation.processes import WALL_START_US, Clock, Process
@@ -22,7 +29,18 @@ from tests.simulation.stepping import SteppedKernel
 from tso.oracle import Begun, Decided, Moment, Oracle
 from tso.persist import NotPersisted, Persister
 from tso.settings import Limits
-from wire import BeginReply, BeginRequest, CommitRequest, Message, NotPrimary
+from wire import (
+    BeginReply,
+    BeginRequest,
+    CommitReply,
+    CommitRequest,
+    FrameDecoder,
+    Message,
+    NotPrimary,
+    decode,
+    encode,
+)
+from wire.gathering import gather_commits
 
 START_MS = WALL_START_US // 1000
 EPOCHS = (compose(START_MS), compose(START_MS + 1000))
@@ -64,6 +82,34 @@ class Tenure:
         return bool(self._installation.kernel.step("lease", lambda: self._installation.epoch == self.epoch))
 
 
+class SteppedPutter:
+    """Puts without an event loop, in the thread that asks."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    async def put(self, table: str, rows: ByteLines, columns: ByteLines, values: ByteLines, timestamp: int) -> None:
+        """See ``BulkPutter``."""
+        self._store.put(table, row_puts(rows, columns, values), timestamp)
+
+    async def close(self) -> None:
+        """See ``BulkPutter``."""
+
+
+async def at_once(call: Callable[[], Any], /) -> Any:
+    """What blocks does so in the thread that asks."""
+    return call()
+
+
+def finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """What a coroutine returns that never has to wait for an event loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("it waits for an event loop")
+
+
 class Request:
     """A commit under way to a primary, and its answer."""
 
@@ -75,12 +121,19 @@ class Primary:
     """One oracle of one epoch: its real core, and a thread for each commit."""
 
     def __init__(self, installation: Installation, epoch: int) -> None:
-        self.oracle = Oracle(epoch, epoch + compose(1000), Limits())
+        limits = Limits(conflict_map_entries_max=64, remembered_decisions_max=64, transactions_in_flight_max=64)
+        self.oracle = Oracle(epoch, epoch + compose(1000), limits)
         self.tenure = Tenure(installation, epoch)
         self._installation = installation
-        table = CommitTable(installation.store_for_oracles, installation.table)
-        self._persister = Persister(self.tenure, table, persist_retry_ms_max=1.0, monotonic_ms=lambda: 0.0)
-        self._owed: dict[int, tuple[Request, Message]] = {}
+        self._persister = Persister(
+            self.tenure,
+            CommitRecorder(SteppedPutter(installation.store_for_oracles), installation.table),
+            CommitTable(installation.store_for_oracles, installation.table),
+            in_thread=at_once,
+            persist_retry_ms_max=1.0,
+            monotonic_ms=lambda: 0.0,
+        )
+        self._owed: dict[int, tuple[Request, Decided]] = {}
         self._deposed = False
 
     def begin(self) -> BeginReply:
@@ -95,10 +148,10 @@ class Primary:
         if decided is None:
             self._answer(request, NotPrimary())
             return
-        self._owed[decided.number] = (request, decided.reply)
-        if decided.start_timestamps:
+        self._owed[decided.number] = (request, decided)
+        if decided.start_timestamps.size:
             try:
-                self._persister.persist([decided])
+                finished(self._persister.persist(decided.start_timestamps, decided.commit_timestamps))
             except NotPersisted:
                 self._deposed = True
             if self._deposed or not self.tenure.is_held():
@@ -106,12 +159,13 @@ class Primary:
                 return
             self.oracle.persisted(decided.number)
         for number in self.oracle.release():
-            self._answer(*self._owed.pop(number))
+            asked, told = self._owed.pop(number)
+            self._answer(asked, CommitReply(*self.oracle.told(told)))
 
     def _decide(self, message: CommitRequest) -> Decided | None:
         if self._installation.epoch != self.tenure.epoch:
             return None
-        decided = self.oracle.commit(message, NOW)
+        decided = self.oracle.commit(gather_commits([message.payload()]), NOW)
         assert isinstance(decided, Decided)
         return decided
 
@@ -173,11 +227,11 @@ class Installation:
         self.waiting.wake_all()
         return replies[0]
 
-    def manager(self, observe: CommitObserver | None = None) -> TransactionManager:
+    def manager(self, hooks: TransactionHooks | None = None) -> TransactionManager:
         """A client of its own, which knows its tables already."""
         settings = ClientSettings(zookeeper="unused:1", thrift="unused:1", root=ROOT, heal=True)
         store: Any = SteppedStore(self.kernel, self.cells)
-        return TransactionManager(settings, store, self, observe=observe)
+        return TransactionManager(settings, store, self, hooks=hooks)
 
     def primary(self, timeout_ms: int) -> str | None:
         """See ``Directory``."""
@@ -197,12 +251,44 @@ class Installation:
         return int(local["commits"])
 
 
-class SteppedOracleClient(OracleClient):
-    """The real client of the oracle but for its sockets: each exchange goes to the installation."""
+class Notes:
+    """A ticket's caller that keeps what it is told; in place of a thread that sleeps until then."""
 
-    def _exchange(self, request: Message, answer: type[Any], on_sent: Callable[[], None], deadline: Any) -> Any:
+    def __init__(self) -> None:
+        self.answers: list[Any] = []
+
+    def done(self) -> bool:
+        return bool(self.answers)
+
+    def set_result(self, answer: object, /) -> None:
+        self.answers.append(answer)
+
+    set_exception = set_result
+
+
+class SteppedOracleClient(OracleClient):
+    """The real client of the oracle but for its event loop and sockets: frames go to the installation one by one."""
+
+    def _answer(self, make: Callable[..., Any], deadline: Any, on_sent: Callable[[], None] | None = None) -> Any:
         installation: Any = self._directory
-        return self._accept(installation.exchange(request, on_sent), answer)
+        notes, queue = Notes(), Queue()
+        exchange = Exchange(queue, lambda tickets, refusal: queue.add_first(tickets))
+        queue.add(make(notes, 0.0, float("inf")))
+        while not notes.answers:
+            (frame,) = FrameDecoder().feed(exchange.to_send(0.0))
+            try:
+                reply = installation.exchange(decode(frame), on_sent or _nothing)
+            except ReplyLost as lost:
+                queue.add_first(exchange.lose(str(lost)))
+            else:
+                exchange.received(encode(reply, frame.request_id))
+        if isinstance(notes.answers[0], Exception):
+            raise notes.answers[0]
+        return notes.answers[0]
+
+
+def _nothing() -> None:
+    return None
 
 
 def frozen(value: Any) -> Any:
@@ -213,6 +299,8 @@ def frozen(value: Any) -> Any:
         return tuple((frozen(key), frozen(content)) for key, content in value.items())
     if isinstance(value, Sequence) or hasattr(value, "popleft"):
         return tuple(frozen(content) for content in value)
+    if isinstance(value, np.ndarray):
+        return value.tobytes()
     if isinstance(value, set | frozenset):
         return frozenset(frozen(content) for content in value)
     if type(value).__module__.startswith(("tests.", "_thread", "threading")) or callable(value):

@@ -12,13 +12,11 @@ from tests.simulation.processes import Process
 if TYPE_CHECKING:
     from tests.simulation.event_loop import VirtualLoop
 
-READ_BYTES = 256 * 2**10
-
 
 class VirtualTransport(asyncio.Transport):
     """One accepted connection, and the protocol that it feeds."""
 
-    def __init__(self, loop: VirtualLoop, endpoint: Endpoint, protocol: asyncio.Protocol) -> None:
+    def __init__(self, loop: VirtualLoop, endpoint: Endpoint, protocol: asyncio.BufferedProtocol) -> None:
         super().__init__()
         self._loop = loop
         self._endpoint = endpoint
@@ -59,7 +57,10 @@ class VirtualTransport(asyncio.Transport):
         if self._closing:
             return
         if self._endpoint.received:
-            self._protocol.data_received(self._endpoint.read(READ_BYTES))
+            buffer = memoryview(self._protocol.get_buffer(-1)).cast("B")
+            data = self._endpoint.read(len(buffer))
+            buffer[: len(data)] = data
+            self._protocol.buffer_updated(len(data))
             self._changed()
         elif self._endpoint.broken:
             self._end(ConnectionResetError(104, "Connection reset by peer"), self._endpoint.close)

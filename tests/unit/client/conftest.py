@@ -9,18 +9,24 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from client import ClientSettings, CommitObserver, TransactionManager
+from client import ClientSettings, Transaction, TransactionHandle, TransactionHooks, TransactionManager
+from client.cells import encode_value
 from client.primary import Settled
+from commit_table import table_name
 from lease import EpochRecord, ZnodePaths
 from lease.memory import MemoryCoordinator, MemoryTree
+from store import RowPut
+from store.bulk import BlockingPutter
 from store.faults import FaultyCellStore
+from tests.small_limits import small_limits
 from tso.process import OracleProcess
 from tso.settings import Limits, ServeSettings
 
-SETTINGS = ClientSettings(
-    zookeeper="127.0.0.1:1", thrift="127.0.0.1:1", deadline_ms=5_000, request_timeout_ms=2_000, oracle_connections_max=8
-)
-STARTS_SECONDS_MAX = 20
+A = b"f:a"
+SETTINGS = ClientSettings(zookeeper="127.0.0.1:1", thrift="127.0.0.1:1", deadline_ms=5_000, request_timeout_ms=2_000)
+COMMITS = table_name(SETTINGS.root)
+STARTS_SECONDS_MAX = 100
+"""The first oracle in a fresh copy of the project compiles its kernels."""
 
 
 class RunningOracle:
@@ -54,7 +60,11 @@ class RunningOracle:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._process = OracleProcess(
-            self._settings, MemoryCoordinator(self._tree), self._store, announce=self._announced
+            self._settings,
+            MemoryCoordinator(self._tree),
+            self._store,
+            BlockingPutter(self._store),
+            announce=self._announced,
         )
         try:
             self._loop.run_until_complete(self._process.run())
@@ -99,14 +109,14 @@ class Installation:
     _oracles: list[RunningOracle] = field(default_factory=list)
 
     def oracle(self, name: str = "a", limits: Limits | None = None) -> RunningOracle:
-        oracle = RunningOracle(self.store, self.tree, name, limits or Limits())
+        oracle = RunningOracle(self.store, self.tree, name, limits or small_limits())
         self._oracles.append(oracle)
         return oracle
 
     def manager(
-        self, *, settings: ClientSettings = SETTINGS, observe: CommitObserver | None = None
+        self, *, settings: ClientSettings = SETTINGS, hooks: TransactionHooks | None = None
     ) -> TransactionManager:
-        manager = TransactionManager(settings, self.store, InstallationDirectory(self), observe=observe)
+        manager = TransactionManager(settings, self.store, InstallationDirectory(self), hooks=hooks)
         self._managers.append(manager)
         return manager
 
@@ -138,3 +148,38 @@ def installation(empty_installation: Installation) -> Installation:
 @pytest.fixture
 def manager(installation: Installation) -> TransactionManager:
     return installation.manager()
+
+
+def written_plainly(manager: TransactionManager) -> Transaction:
+    transaction = manager.transaction()
+    transaction.put("t", b"r", {A: b"late"})
+    return transaction
+
+
+def written_conflict_free(manager: TransactionManager) -> Transaction:
+    transaction = manager.transaction()
+    transaction.put("t", b"r", {A: b"late"}, conflict_free=True)
+    return transaction
+
+
+def written_in_bulk(manager: TransactionManager) -> Transaction:
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    job = manager.open_job(handle)
+    writer = manager.attempt_writer(handle, "t", job, partition=0, attempt=0)
+    writer.write([RowPut(b"r", {A: encode_value(b"late")})])
+    manager.seal_job(handle, job, [(0, 0)])
+    return transaction
+
+
+def begun(manager: TransactionManager) -> TransactionHandle:
+    """What has begun, and is of no use yet."""
+    begun = manager.oracle.begin()
+    return TransactionHandle(begun.first_start_timestamp, begun.snapshot, begun.epoch, manager.settings)
+
+
+@pytest.fixture(params=[written_plainly, written_conflict_free, written_in_bulk])
+def write(request: pytest.FixtureRequest) -> Callable[[TransactionManager], Transaction]:
+    """Begins a transaction that writes b"late" to f:a of row r in table ``t``, each time in another way."""
+    of: Callable[[TransactionManager], Transaction] = request.param
+    return of

@@ -15,6 +15,7 @@ from client import (
     OutcomeUnknown,
     TransactionAborted,
     TransactionHandle,
+    TransactionHooks,
     TransactionManager,
 )
 from client.cells import ABORTED_SHADOW, decode_shadow, row_marker_column
@@ -222,13 +223,14 @@ def test_of_two_that_end_a_shared_transaction_at_once_only_one_may_write_into_it
     transaction.put("t", b"b", {A: b"1"})
     steps: list[CommitStep] = []
 
-    def end_too(step: CommitStep, start_timestamp: int) -> None:
-        steps.append(step)
-        if step is CommitStep.WRITTEN:
-            with pytest.raises(InvalidRequest, match="being ended by another process"):
-                other.commit()
+    class EndToo(TransactionHooks):
+        def commit_step(self, step: CommitStep, start_timestamp: int) -> None:
+            if step is CommitStep.WRITTEN:
+                with pytest.raises(InvalidRequest, match="being ended by another process"):
+                    other.commit()
+            steps.append(step)
 
-    observed = installation.manager(observe=end_too).resume(handle)
+    observed = installation.manager(hooks=EndToo()).resume(handle)
     observed.put("t", b"c", {A: b"1"})
     observed.commit()
     assert CommitStep.WRITTEN in steps

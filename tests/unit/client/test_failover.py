@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -18,45 +17,20 @@ from client import (
     OutcomeUnknown,
     Transaction,
     TransactionAborted,
-    TransactionExpired,
     TransactionHandle,
     TransactionManager,
 )
 from client.cells import encode_value
-from commit_table import CommitTable, table_name
+from commit_table import CommitTable
 from commit_table.timestamps import compose, milliseconds_of
 from store import RowPut
 from store.faults import Fault
-from tests.unit.client.conftest import SETTINGS, Installation
-from tso.settings import Limits
+from tests.recording import record
+from tests.small_limits import small_limits
+from tests.unit.client.conftest import COMMITS, SETTINGS, Installation
+from tests.unit.client.transacting import fail_over, get, open_with, put
 
 A, B = b"f:a", b"f:b"
-
-
-def put(manager: TransactionManager, row: bytes, value: bytes, column: bytes = A, table: str = "t") -> Committed:
-    with manager.transaction() as transaction:
-        transaction.put(table, row, {column: value})
-    outcome = manager.outcome(transaction.start_timestamp)
-    assert isinstance(outcome, Committed)
-    return outcome
-
-
-def get(manager: TransactionManager, row: bytes, column: bytes = A, table: str = "t") -> bytes | None:
-    return manager.snapshot().get(table, row).get(column)
-
-
-def open_with(manager: TransactionManager, row: bytes, value: bytes, column: bytes = A) -> Transaction:
-    transaction = manager.transaction()
-    transaction.put("t", row, {column: value})
-    return transaction
-
-
-def fail_over(installation: Installation, limits: Limits | None = None) -> None:
-    """The primary goes, another of a new epoch takes its place."""
-    standby = installation.oracle("standby", limits)
-    installation._oracles.pop(0).stop()
-    standby.await_primary()
-    installation.find_primary = lambda: standby.address
 
 
 def test_a_transaction_in_flight_survives_a_failover(installation: Installation) -> None:
@@ -137,8 +111,7 @@ def test_a_late_write_of_the_old_primary_is_void_and_the_new_commit_counts(insta
     start, old_epoch = transaction.start_timestamp, transaction.epoch
     fail_over(installation)
     committed = transaction.commit()
-    zombie = CommitTable(installation.store, table_name(SETTINGS.root))
-    zombie.record([start], [start + 1], old_epoch)
+    record(installation.store, COMMITS, {start: start + 1}, old_epoch)
     assert manager.outcome(start) == committed
     assert get(installation.manager(), b"r") == b"1"
 
@@ -153,7 +126,7 @@ def test_a_late_write_of_the_old_primary_cannot_commit_what_was_told_to_be_abort
     fail_over(installation)
     with pytest.raises(Conflict):
         transaction.commit()
-    CommitTable(installation.store, table_name(SETTINGS.root)).record([start], [decided], old_epoch)
+    record(installation.store, COMMITS, {start: decided}, old_epoch)
     assert not isinstance(manager.outcome(start), Committed)
     assert get(installation.manager(), b"r") == b"rival"
 
@@ -164,8 +137,7 @@ def test_a_late_write_of_the_old_primary_cannot_commit_a_rival_that_was_passed_b
     manager.store.put("t", [RowPut(b"r", {A: encode_value(b"rival")})], rival.start_timestamp)
     fail_over(installation)
     transaction.commit()
-    zombie = CommitTable(installation.store, table_name(SETTINGS.root))
-    zombie.record([rival.start_timestamp], [transaction.start_timestamp + 1], rival.epoch)
+    record(installation.store, COMMITS, {rival.start_timestamp: transaction.start_timestamp + 1}, rival.epoch)
     assert not isinstance(manager.outcome(rival.start_timestamp), Committed)
     assert get(installation.manager(), b"r") == b"1"
 
@@ -191,7 +163,7 @@ def test_what_did_commit_before_the_failover_is_told_so_though_the_answer_was_lo
     transaction = open_with(manager, b"r", b"1")
     start = transaction.start_timestamp
     recorded = manager.oracle.begin().first_start_timestamp
-    CommitTable(installation.store, table_name(SETTINGS.root)).record([start], [recorded], transaction.epoch)
+    record(installation.store, COMMITS, {start: recorded}, transaction.epoch)
     fail_over(installation)
     assert transaction.commit() == Committed(recorded)
     assert get(manager, b"r") == b"1"
@@ -204,11 +176,11 @@ def test_a_late_abort_of_the_old_primary_is_found_before_the_commit_is_acknowled
     transaction = open_with(manager, b"r", b"1")
     start = transaction.start_timestamp
     fail_over(installation)
-    table, put_cells = table_name(SETTINGS.root), installation.store.put
+    put_cells = installation.store.put
 
     def late_abort_before_the_commit(name: str, puts: Sequence[RowPut], timestamp: int) -> None:
-        if name == table:
-            CommitTable(installation.store, table).abort(start)  # a fence at infinity, asked for long ago
+        if name == COMMITS:
+            CommitTable(installation.store, COMMITS).abort(start)  # a fence at infinity, asked for long ago
         put_cells(name, puts, timestamp)
 
     monkeypatch.setattr(installation.store, "put", late_abort_before_the_commit)
@@ -231,7 +203,7 @@ def test_somebody_elses_abort_is_found_across_a_failover(installation: Installat
 
 
 def test_a_transaction_survives_three_failovers_and_an_eviction(installation: Installation) -> None:
-    small = Limits(conflict_map_entries_max=8, commit_share_max=0.5)
+    small = small_limits(conflict_map_entries_max=8, commit_share_max=0.5)
     manager = installation.manager()
     put(manager, b"r", b"0")
     transaction = open_with(manager, b"r", b"1")
@@ -245,7 +217,7 @@ def test_a_transaction_survives_three_failovers_and_an_eviction(installation: In
 
 
 def test_a_transaction_whose_snapshot_was_evicted_finds_its_conflict(empty_installation: Installation) -> None:
-    primary = empty_installation.oracle(limits=Limits(conflict_map_entries_max=8, commit_share_max=0.5))
+    primary = empty_installation.oracle(limits=small_limits(conflict_map_entries_max=8, commit_share_max=0.5))
     primary.await_primary()
     empty_installation.find_primary = lambda: primary.address
     manager = empty_installation.manager()
@@ -298,104 +270,10 @@ def test_without_any_primary_a_commit_says_so_after_the_deadline_and_leaves_noth
     address = installation.find_primary()
     installation.find_primary = lambda: None
     manager.oracle.close()  # drops the connection that it holds
-    manager.oracle._primary = None
     with pytest.raises((TransactionAborted, OutcomeUnknown), match=r"outcome|never taken up"):
         transaction.commit()
     installation.find_primary = lambda: address
     assert get(installation.manager(), b"r") is None
-
-
-@pytest.fixture
-def short_lived(empty_installation: Installation) -> Installation:
-    """An oracle that gives transactions up which nothing is heard of for 300 ms."""
-    primary = empty_installation.oracle(limits=Limits(transaction_life_ms=300))
-    primary.await_primary()
-    empty_installation.find_primary = lambda: primary.address
-    empty_installation.manager().create_table("t", ["f"])
-    return empty_installation
-
-
-def await_end(manager: TransactionManager, transaction: Transaction) -> None:
-    """Keep the oracle's time going by other transactions until it has given this one up."""
-    for _ in range(10_000):
-        if not manager.oracle.heartbeat({transaction.start_timestamp: transaction.snapshot_timestamp})[
-            transaction.start_timestamp
-        ]:
-            return
-        manager.oracle.begin()
-    pytest.fail("the transaction is not given up")
-
-
-def silent(manager: TransactionManager, of: Callable[[], Transaction]) -> Transaction:
-    """A transaction that was given up, found out without a heartbeat of its own."""
-    transaction = of()
-    begun_ms = milliseconds_of(transaction.start_timestamp)
-    while milliseconds_of(manager.oracle.begin().first_start_timestamp) < begun_ms + 1_000:
-        pass
-    return transaction
-
-
-def test_a_transaction_that_nothing_was_heard_of_is_given_up_and_told_so(short_lived: Installation) -> None:
-    manager = short_lived.manager()
-    transaction = silent(manager, lambda: open_with(manager, b"r", b"1"))
-    with pytest.raises(TransactionExpired, match="heard nothing"):
-        transaction.commit()
-    assert get(manager, b"r") is None
-    assert TransactionExpired.retriable
-
-
-def test_heartbeats_keep_a_transaction_alive_for_as_long_as_it_is_held(short_lived: Installation) -> None:
-    manager = short_lived.manager(settings=dataclasses.replace(SETTINGS, heartbeat_interval_ms=20))
-    transaction = silent(manager, lambda: open_with(manager, b"r", b"1"))
-    transaction.commit()
-    assert get(manager, b"r") == b"1"
-
-
-def test_one_that_learns_of_its_end_by_a_heartbeat_says_so_at_its_next_use(short_lived: Installation) -> None:
-    manager = short_lived.manager()
-    transaction = silent(manager, lambda: open_with(manager, b"r", b"1"))
-    manager.heartbeats.beat()
-    manager.heartbeats.beat()
-    with pytest.raises(TransactionExpired):
-        transaction.get("t", b"r")
-
-
-def test_somebody_who_worked_for_a_transaction_and_left_does_not_silence_it(installation: Installation) -> None:
-    manager = installation.manager()
-    asked: list[dict[int, int]] = []
-    manager.heartbeats._oracle.heartbeat = lambda snapshots: asked.append(dict(snapshots)) or {}  # type: ignore[method-assign, func-returns-value]
-    transaction = manager.transaction()
-    manager.resume(transaction.handle()).get("t", b"r")
-    gc.collect()
-    manager.heartbeats.beat()
-    manager.heartbeats.beat()
-    assert asked == [{transaction.start_timestamp: transaction.snapshot_timestamp}]
-
-
-def test_a_task_speaks_for_the_transaction_that_it_writes_into(installation: Installation) -> None:
-    manager = installation.manager()
-    handle = manager.transaction().handle()
-    gc.collect()
-    asked: list[dict[int, int]] = []
-    manager.heartbeats._oracle.heartbeat = lambda snapshots: asked.append(dict(snapshots)) or {}  # type: ignore[method-assign, func-returns-value]
-    writer = manager.attempt_writer(handle, "t", manager.open_job(handle), partition=0, attempt=0)
-    manager.heartbeats.beat()
-    manager.heartbeats.beat()
-    assert asked == [{writer.start_timestamp: writer.snapshot_timestamp}]
-
-
-def test_nobody_speaks_for_what_is_no_longer_held_or_has_ended(installation: Installation) -> None:
-    manager = installation.manager()
-    asked: list[dict[int, int]] = []
-    manager.heartbeats._oracle.heartbeat = lambda snapshots: asked.append(dict(snapshots)) or {}  # type: ignore[method-assign, func-returns-value]
-    held, ended, snapshot = manager.transaction(), manager.transaction(), manager.snapshot()
-    manager.transaction()
-    ended.rollback()
-    gc.collect()
-    manager.heartbeats.beat()
-    manager.heartbeats.beat()
-    assert len(asked) == 1
-    assert sorted(asked[0].values()) == sorted([held.snapshot_timestamp, snapshot.timestamp])
 
 
 def test_a_past_moment_is_read_by_timestamp_and_by_time(installation: Installation) -> None:
@@ -434,8 +312,7 @@ def test_a_moment_of_an_older_epoch_stays_as_it_was_when_read(installation: Inst
     moment = put(manager, b"s", b"1").commit_timestamp
     fail_over(installation)
     assert installation.manager().snapshot(at=moment).get("t", b"r") == {}
-    zombie = CommitTable(installation.store, table_name(SETTINGS.root))
-    zombie.record([undecided.start_timestamp], [decided], undecided.epoch)
+    record(installation.store, COMMITS, {undecided.start_timestamp: decided}, undecided.epoch)
     assert installation.manager().snapshot(at=moment).get("t", b"r") == {}
     undecided.commit()
     assert installation.manager().snapshot(at=moment).get("t", b"r") == {}

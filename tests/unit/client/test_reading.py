@@ -21,6 +21,7 @@ from client.visibility import NOT_COMMITTED, OPEN, View
 from commit_table import CommitTable, Committed, Outcome, Undecided
 from store import Family, KeyRange, RowPut
 from store.faults import Fault, FaultyCellStore
+from tests.recording import record
 
 OLD_EPOCH, EPOCH = 1_000, 2_000
 TABLE, COMMITS = "t", "commits"
@@ -97,7 +98,7 @@ def write(world: World, writer: Writer) -> None:
             world.resolver.write_shadows(sites[: len(sites) // 2], writer.start, NOT_COMMITTED)
         return
     if writer.recorded:
-        world.commits.record([writer.start], [writer.commit_timestamp], epoch)
+        record(world.store, COMMITS, {writer.start: writer.commit_timestamp}, epoch)
     kept = sites if writer.marked == "all" or not writer.recorded else sites[::2] if writer.marked == "some" else []
     world.resolver.write_shadows(kept, writer.start, writer.commit_timestamp)
 
@@ -160,7 +161,7 @@ def test_whoever_was_not_committed_for_a_reader_never_comes_to_be(writers: list[
     reader = world.reader(View(snapshot, EPOCH))
     assert dict(reader.scan(TABLE, KeyRange(b"", b""), None)) == want
     for zombie in zombies:
-        world.commits.record([zombie.start], [zombie.start + 5], OLD_EPOCH)
+        record(world.store, COMMITS, {zombie.start: zombie.start + 5}, OLD_EPOCH)
     assert dict(world.reader(View(snapshot, EPOCH)).scan(TABLE, KeyRange(b"", b""), None)) == want
 
 
@@ -188,7 +189,7 @@ def test_a_reader_told_not_to_heal_writes_nothing(world: World) -> None:
 def test_an_undecided_writer_of_the_own_epoch_is_not_fenced(world: World) -> None:
     write(world, Writer(2_100, frozenset({(b"r1", b"f:a")}), False, None, recorded=False, marked="none"))
     assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) is None
-    world.commits.record([2_100], [2_600], EPOCH)
+    record(world.store, COMMITS, {2_100: 2_600}, EPOCH)
     assert world.commits.outcome(2_100) == Committed(2_600)
     assert world.reader(View(2_700, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"2100"}
 
@@ -240,7 +241,7 @@ def test_a_commit_that_was_shadowed_and_vacuumed_between_the_questions_is_found(
 def test_a_writer_of_an_older_epoch_that_was_not_committed_never_comes_to_be(world: World) -> None:
     write(world, Writer(1_100, frozenset({(b"r1", b"f:a")}), False, None, recorded=False, marked="none"))
     assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) is None
-    world.commits.record([1_100], [1_105], OLD_EPOCH)
+    record(world.store, COMMITS, {1_100: 1_105}, OLD_EPOCH)
     assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) is None
 
 
@@ -255,7 +256,7 @@ def test_a_commit_that_came_right_before_the_fence_is_found(world: World) -> Non
     resolve = world.commits.resolve
 
     def commit_first(start_timestamp: int, fence: int) -> Outcome:
-        world.commits.record([1_100], [1_105], OLD_EPOCH)
+        record(world.store, COMMITS, {1_100: 1_105}, OLD_EPOCH)
         return resolve(start_timestamp, fence)
 
     world.commits.resolve = commit_first  # type: ignore[method-assign]
@@ -277,6 +278,6 @@ def test_a_commit_of_the_own_epoch_that_was_vacuumed_before_the_question_is_foun
 def test_a_fenced_writer_that_commits_in_the_new_epoch_is_seen(world: World) -> None:
     write(world, Writer(1_100, frozenset({(b"r1", b"f:a")}), False, None, recorded=False, marked="none"))
     assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) is None
-    world.commits.record([1_100], [2_600], EPOCH)
+    record(world.store, COMMITS, {1_100: 2_600}, EPOCH)
     assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) is None
     assert world.reader(View(2_700, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"1100"}

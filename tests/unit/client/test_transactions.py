@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -22,15 +23,17 @@ from client import (
     OutcomeUnknown,
     Transaction,
     TransactionAborted,
+    TransactionHooks,
     TransactionManager,
     TransactionStatus,
     TransactionTooLarge,
     Undecided,
 )
-from commit_table import CommitTable
+from commit_table.columns import Timestamps
+from commit_table.recorder import CommitRecorder
 from store.faults import Fault
+from tests.small_limits import small_limits
 from tests.unit.client.conftest import SETTINGS, Installation
-from tso.settings import Limits
 
 A = b"f:a"
 WAIT_SECONDS_MAX = 20
@@ -117,48 +120,6 @@ def test_a_transaction_that_only_reads_commits_without_the_oracle(
     assert transaction.commit() == Committed(transaction.snapshot_timestamp)
 
 
-def test_a_read_only_transaction_does_not_write(manager: TransactionManager) -> None:
-    with manager.transaction(read_only=True) as transaction:
-        with pytest.raises(InvalidRequest, match="read-only"):
-            transaction.put("t", b"r", {A: b"1"})
-        with pytest.raises(InvalidRequest, match="read-only"):
-            transaction.delete("t", b"r")
-
-
-@pytest.mark.parametrize(
-    ("table", "row", "values", "message"),
-    [
-        ("t", b"", {A: b"1"}, "row key"),
-        ("t", bytes(40_000), {A: b"1"}, "row key"),
-        ("t", b"r", {b"f:\x00": b"1"}, "reserved"),
-        ("t", b"r", {b"f:\x00row": b"1"}, "reserved"),
-        ("t", b"r", {b"f": b"1"}, "family:qualifier"),
-        ("t", b"r", {b"h:a": b"1"}, "no family"),
-        ("t", b"r", {b"f:" + bytes([1]) * 40_000: b"1"}, "column"),
-        ("t", b"r", {A: bytes(11 * 2**20)}, "value"),
-        ("default:t", b"r", {A: b"1"}, "one name"),
-        ("t", b"r", {A: "text"}, "value is bytes"),
-        ("t", b"r", {}, "at least one"),
-        ("nowhere", b"r", {A: b"1"}, "no table"),
-        ("pythia_commits", b"r", {A: b"1"}, "Pythia's own"),
-        ("pythia_catalog", b"r", {A: b"1"}, "Pythia's own"),
-    ],
-)
-def test_what_cannot_be_stored_is_refused_and_leaves_the_transaction_usable(
-    manager: TransactionManager, table: str, row: bytes, values: dict[bytes, bytes], message: str
-) -> None:
-    with manager.transaction() as transaction:
-        with pytest.raises(InvalidRequest, match=message):
-            transaction.put(table, row, values)
-        transaction.put("t", b"good", {A: b"1"})
-    assert list(manager.snapshot().scan("t")) == [(b"good", {A: b"1"})]
-
-
-def test_a_delete_of_an_unknown_family_is_refused_at_once(manager: TransactionManager) -> None:
-    with manager.transaction() as transaction, pytest.raises(InvalidRequest, match="no family h"):
-        transaction.delete("t", b"r", [b"h:a"])
-
-
 def test_a_table_made_anew_keeps_its_conflict_level_and_may_have_other_families(installation: Installation) -> None:
     first, second = installation.manager(), installation.manager()
     first.create_table("again", ["f"], conflict_level="row")
@@ -173,35 +134,6 @@ def test_a_table_made_anew_keeps_its_conflict_level_and_may_have_other_families(
     with second.transaction() as transaction:
         transaction.put("again", b"r", {b"h:a": b"1"})
     assert first.snapshot().get("again", b"r") == {b"h:a": b"1"}
-
-
-@pytest.mark.parametrize(
-    "columns", [[], (), [b"f:\x00"], [b""], ["f:a"], [b":a"], [b"h:a"], [b"h"], [b"f:" + b"x" * 40_000]]
-)
-def test_a_choice_of_columns_that_cannot_be_read_is_refused(manager: TransactionManager, columns: list[bytes]) -> None:
-    with manager.transaction() as transaction:
-        transaction.put("t", b"r", {A: b"own"})
-        for view in (manager.snapshot(), transaction):
-            with pytest.raises(InvalidRequest, match=r"column|no family h; it has f, g"):
-                view.get("t", b"r", columns)
-            with pytest.raises(InvalidRequest, match=r"column|no family h; it has f, g"):
-                list(view.scan("t", columns=columns))
-
-
-@pytest.mark.parametrize("table", ["bad name!", "", "default:t", "x" * 201, "a:b:c", "nowhere", b"t", None])
-@pytest.mark.parametrize("columns", [None, [A]])
-def test_a_table_that_cannot_be_read_is_refused_by_its_name(
-    manager: TransactionManager, table: str, columns: list[bytes] | None
-) -> None:
-    with pytest.raises(InvalidRequest, match="table"):
-        manager.snapshot().get(table, b"r", columns)
-    with pytest.raises(InvalidRequest, match="table"):
-        list(manager.transaction().scan(table, columns=columns))
-
-
-def test_a_range_that_cannot_be_read_is_refused(manager: TransactionManager) -> None:
-    with pytest.raises(InvalidRequest, match="an end of a key range"):
-        list(manager.snapshot().scan("t", stop=bytes([1]) * 40_000))
 
 
 def test_a_conflict_leaves_nothing_and_names_its_reason(
@@ -222,16 +154,16 @@ def test_a_commit_that_was_on_its_way_when_the_transaction_began_is_a_conflict(
 ) -> None:
     """It lies above the snapshot, and below the start timestamp: the snapshot decides."""
     recording, go_on = threading.Event(), threading.Event()
-    record = CommitTable.record
+    record = CommitRecorder.record
 
-    def record_slowly(
-        table: CommitTable, start_timestamps: Sequence[int], commit_timestamps: Sequence[int], epoch: int
+    async def record_slowly(
+        recorder: CommitRecorder, start_timestamps: Timestamps, commit_timestamps: Timestamps, epoch: int
     ) -> None:
         recording.set()
-        assert go_on.wait(WAIT_SECONDS_MAX)
-        record(table, start_timestamps, commit_timestamps, epoch)
+        assert await asyncio.to_thread(go_on.wait, WAIT_SECONDS_MAX)
+        await record(recorder, start_timestamps, commit_timestamps, epoch)
 
-    monkeypatch.setattr(CommitTable, "record", record_slowly)
+    monkeypatch.setattr(CommitRecorder, "record", record_slowly)
     first = installation.manager().transaction()
     first.put("t", b"r", {A: b"first"})
     with ThreadPoolExecutor(1) as thread:
@@ -260,11 +192,12 @@ def test_a_store_that_fails_before_the_commit_aborts_it(
 
 
 def test_shadow_cells_that_fail_are_left_to_readers(installation: Installation, manager: TransactionManager) -> None:
-    def lose_shadow_cells(step: CommitStep, start_timestamp: int) -> None:
-        if step is CommitStep.ANSWERED:
-            installation.store.plan("put", Fault.LOST)
+    class LoseShadowCells(TransactionHooks):
+        def commit_step(self, step: CommitStep, start_timestamp: int) -> None:
+            if step is CommitStep.ANSWERED:
+                installation.store.plan("put", Fault.LOST)
 
-    put(installation.manager(observe=lose_shadow_cells), b"r", b"1")
+    put(installation.manager(hooks=LoseShadowCells()), b"r", b"1")
     assert installation.store.versions("t", b"r", b"f:\x00", limit=1) == []
     assert get(manager, b"r") == b"1"
     assert installation.store.versions("t", b"r", b"f:\x00", limit=1) != []
@@ -350,7 +283,7 @@ def test_run_gives_up_after_its_attempts_and_never_on_other_errors(
 
 
 def test_a_write_set_beyond_the_oracles_limit_is_refused(empty_installation: Installation) -> None:
-    oracle = empty_installation.oracle(limits=Limits(conflict_map_entries_max=100))
+    oracle = empty_installation.oracle(limits=small_limits(conflict_map_entries_max=100))
     oracle.await_primary()
     empty_installation.find_primary = lambda: oracle.address
     manager = empty_installation.manager()

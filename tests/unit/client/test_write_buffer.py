@@ -1,6 +1,9 @@
-"""Read-your-writes: the buffer over what the snapshot shows, for single rows and for scans."""
+"""Read-your-writes: the buffer over what the snapshot shows, for single rows and for scans, and going back in it."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,7 +11,7 @@ from hypothesis import strategies as st
 
 from client import InvalidRequest
 from client.cells import TOMBSTONE, decode_value
-from client.write_buffer import WriteBuffer, tombstones
+from client.write_buffer import Mark, WriteBuffer, tombstones
 from store import KeyRange
 
 Rows = dict[bytes, dict[bytes, bytes]]
@@ -79,3 +82,130 @@ def test_a_full_buffer_refuses_and_keeps_what_it_has() -> None:
     with pytest.raises(InvalidRequest, match="transaction_bytes_max"):
         buffer.write("t", b"r", {b"f:a": bytes(2_000)})
     assert buffer.overlay("t", b"r", None, None) == {b"f:a": b"1"}
+
+
+columns_written = st.dictionaries(
+    st.sampled_from([b"f:a", b"f:b", b"g:a"]), st.sampled_from([b"1", b"22", TOMBSTONE]), min_size=1
+)
+writes = st.tuples(st.just("write"), st.sampled_from([b"r", b"s"]), columns_written, st.booleans())
+marks = st.tuples(st.just("mark"))
+undos = st.tuples(st.just("undo to"), st.integers(0, 3))
+forgets = st.tuples(st.just("forget"), st.integers(0, 3))
+histories = st.lists(st.one_of(writes, writes, marks, undos, forgets), max_size=25)
+
+
+def contents(buffer: WriteBuffer) -> dict[str, Rows]:
+    return {table: {row: dict(values) for row, values in rows.items()} for table, rows in buffer.rows()}
+
+
+def compared(steps: Sequence[tuple[Any, ...]]) -> dict[bytes, set[bytes]]:
+    """Row → columns that some write writes which is not conflict-free."""
+    rows: dict[bytes, set[bytes]] = {}
+    for _, row, values, conflict_free in (step for step in steps if step[0] == "write"):
+        if not conflict_free:
+            rows.setdefault(row, set()).update(values)
+    return rows
+
+
+def write(buffer: WriteBuffer, step: tuple[Any, ...]) -> None:
+    buffer.write("t", step[1], step[2], conflict_free=step[3])
+
+
+def replayed(steps: Sequence[tuple[Any, ...]]) -> WriteBuffer:
+    buffer = WriteBuffer(2**20)
+    for step in steps:
+        if step[0] == "write":
+            write(buffer, step)
+        else:
+            buffer.mark()
+    return buffer
+
+
+@given(histories)
+def test_a_buffer_is_what_its_writes_that_were_not_undone_and_its_marks_make_it(history: list[tuple[Any, ...]]) -> None:
+    """The model keeps the steps that still count, and writes them anew after each step, without ever undoing one."""
+    buffer = WriteBuffer(2**20)
+    counting: list[tuple[Any, ...]] = []
+    marks: list[Mark] = []
+    for step in history:
+        places = [place for place, each in enumerate(counting) if each[0] == "mark"]
+        if step[0] == "write":
+            write(buffer, step)
+            counting.append(step)
+        elif step[0] == "mark":
+            marks.append(buffer.mark())
+            counting.append(step)
+        elif step[1] < len(marks) and step[0] == "undo to":
+            buffer.undo_to(marks[step[1]])
+            del counting[places[step[1]] + 1 :], marks[step[1] + 1 :]
+        elif step[1] < len(marks):
+            del counting[places[step[1]]], marks[step[1]]
+            buffer.keep_only(marks)
+        model = replayed(counting)
+        assert contents(buffer) == contents(model)
+        assert bool(buffer) == bool(contents(model))
+        assert held_bytes(buffer) == held_bytes(model)
+        rows = buffer.compared_rows().get("t", {})
+        assert {row: set(values) for row, values in rows.items()} == compared(counting)
+        for mark, place in zip(marks, [place for place, each in enumerate(counting) if each[0] == "mark"], strict=True):
+            then = replayed([each for each in counting[:place] if each[0] == "write"])
+            assert list(buffer.overlay_scan("t", ALL, [], None, mark)) == list(then.overlay_scan("t", ALL, [], None))
+            for row in (b"r", b"s"):
+                assert buffer.overlay("t", row, None, None, mark) == then.overlay("t", row, None, None)
+
+
+def held_bytes(buffer: WriteBuffer) -> int:
+    return buffer._bytes
+
+
+def test_what_an_undone_write_took_is_free_again() -> None:
+    buffer = WriteBuffer(1_000)
+    buffer.write("t", b"r", {b"f:a": b"1"})
+    mark = buffer.mark()
+    for _ in range(10):
+        buffer.write("t", b"s", {b"f:a": bytes(300)})
+        with pytest.raises(InvalidRequest, match="transaction_bytes_max"):
+            buffer.write("t", b"s", {b"f:b": bytes(300)})
+        buffer.undo_to(mark)
+    buffer.keep_only([])
+    buffer.write("t", b"s", {b"f:a": bytes(500)})
+
+
+def test_what_a_mark_keeps_counts_and_counts_once() -> None:
+    buffer = WriteBuffer(1_500)
+    buffer.write("t", b"r", {b"f:a": bytes(500)})
+    buffer.mark()
+    for number in range(100):
+        buffer.write("t", b"r", {b"f:a": b"%d" % number})
+    with pytest.raises(InvalidRequest, match="transaction_bytes_max"):
+        buffer.write("t", b"s", {b"f:a": bytes(400)})
+    buffer.keep_only([])
+    buffer.write("t", b"s", {b"f:a": bytes(400)})
+
+
+def test_a_write_that_is_refused_notes_nothing() -> None:
+    buffer = WriteBuffer(1_000)
+    buffer.write("t", b"r", {b"f:a": b"1"})
+    mark = buffer.mark()
+    with pytest.raises(InvalidRequest, match="transaction_bytes_max"):
+        buffer.write("t", b"r", {b"f:a": bytes(2_000)})
+    buffer.undo_to(mark)
+    assert contents(buffer) == {"t": {b"r": {b"f:a": b"1"}}}
+
+
+def test_a_scan_shows_the_own_rows_of_its_beginning() -> None:
+    buffer = WriteBuffer(2**20)
+    for row in (b"a", b"b", b"c"):
+        buffer.write("t", row, {b"f:a": b"old"})
+    mark = buffer.mark()
+    buffer.write("t", b"c", {b"f:a": b"newer"})
+    scans = [buffer.overlay_scan("t", ALL, [(b"d", {b"f:a": b"stored"})], None, as_of) for as_of in (None, mark)]
+    firsts = [next(scan) for scan in scans]
+    buffer.write("t", b"b", {b"f:b": b"new"})
+    buffer.write("t", b"b", {b"f:c": b"new"})
+    buffer.write("t", b"d", {b"f:a": b"new"})
+    buffer.write("t", b"e", {b"f:a": b"new"})
+    buffer.undo_to(mark)
+    assert firsts == [(b"a", {b"f:a": b"old"})] * 2
+    for scan, last in zip(scans, (b"newer", b"old"), strict=True):
+        assert list(scan) == [(b"b", {b"f:a": b"old"}), (b"c", {b"f:a": last}), (b"d", {b"f:a": b"stored"})]

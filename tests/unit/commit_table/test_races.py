@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from commit_table import FENCE_AT_INFINITY, Aborted, CommitTable, Committed, Outcome, Undecided
 from store import CompareAndSet, Rejected, StoreUnavailable
 from store.faults import Fault, FaultyCellStore
+from tests.recording import record
 
 START, OLD, NEW = 100, 50, 1_000
 OLD_COMMIT, NEW_COMMIT = 150, 1_100
@@ -48,14 +49,14 @@ def table(store: Interrupted) -> CommitTable:
 
 
 def test_a_commit_between_the_read_and_the_fence_is_found(store: Interrupted, table: CommitTable) -> None:
-    store.between = lambda: table.record([START], [OLD_COMMIT], OLD)
+    store.between = lambda: record(store, TABLE, {START: OLD_COMMIT}, OLD)
     assert table.resolve(START, NEW) == Committed(OLD_COMMIT)
 
 
 def test_a_void_commit_does_not_stop_a_larger_fence(store: Interrupted, table: CommitTable) -> None:
     table.resolve(START, NEW)
-    table.record([START], [OLD_COMMIT], OLD)
-    store.between = lambda: table.record([START], [NEW_COMMIT], NEW)
+    record(store, TABLE, {START: OLD_COMMIT}, OLD)
+    store.between = lambda: record(store, TABLE, {START: NEW_COMMIT}, NEW)
     assert table.resolve(START, NEW + 500) == Committed(NEW_COMMIT)
 
 
@@ -63,7 +64,7 @@ def test_a_void_commit_does_not_stop_a_larger_fence(store: Interrupted, table: C
 def test_a_fence_whose_answer_is_lost_is_made_sure_of(store: Interrupted, table: CommitTable, fault: Fault) -> None:
     store.plan("compare_and_set", fault)
     assert table.resolve(START, NEW) == Undecided()
-    table.record([START], [OLD_COMMIT], OLD)
+    record(store, TABLE, {START: OLD_COMMIT}, OLD)
     store.deliver_late()
     assert table.outcome(START) == Undecided()
 
@@ -105,9 +106,9 @@ def test_what_a_resolver_learnt_stays_true(
 
     def take(step: str, fence: int) -> None:
         if step == "old oracle":
-            table.record([START], [OLD_COMMIT], OLD)
+            record(store, TABLE, {START: OLD_COMMIT}, OLD)
         elif step == "new oracle" and table.resolve(START, NEW) == Undecided():
-            table.record([START], [NEW_COMMIT], NEW)
+            record(store, TABLE, {START: NEW_COMMIT}, NEW)
         elif step in ("resolve", "abort"):
             learnt.append((fence, table.resolve(START, fence)))
         elif step == "deliver":
@@ -134,5 +135,5 @@ def test_what_a_resolver_learnt_stays_true(
     holds()
     final = table.abort(START)
     assert isinstance(final, Committed | Aborted)
-    table.record([START], [OLD_COMMIT], OLD)
+    record(store, TABLE, {START: OLD_COMMIT}, OLD)
     assert table.outcome(START) == final

@@ -48,7 +48,7 @@ def test_jars_are_fetched_once_with_progress(programs: Program, java: Path) -> N
     steps: list[Step] = []
     paths = ensure(java, steps.append)
     assert [path.read_text(encoding="utf-8") for path in paths] == ["one", "two"]
-    assert steps[-1] == Step("fetching the HBase jars with Maven", 2, 2)
+    assert steps[-1] == Step("fetching the jars with Maven", 2, 2)
     assert ensure(java) == paths
     assert runs.read_text(encoding="utf-8") == "1"
     assert sorted(path.name for path in paths[0].parent.iterdir()) == ["one-1.jar", "two-1.jar"]

@@ -1,6 +1,7 @@
 """A gateway of our own that speaks real Thrift, and fails as told.
 
-Request by request it can hang up before it acts or after, fall silent, talk rubbish, or raise a gateway error.
+Request by request it can hang up before it acts, after, or in the middle of its answer, fall silent, talk rubbish,
+answer another request, refuse it in Thrift's own name, or raise a gateway error.
 """
 
 from __future__ import annotations
@@ -16,16 +17,19 @@ from typing import Any
 import happybase  # noqa: F401 — loads the module Hbase_thrift
 from Hbase_thrift import Hbase, TCell, TRowResult
 from thriftpy2.protocol import TBinaryProtocol
-from thriftpy2.thrift import TProcessor
-from thriftpy2.transport import TBufferedTransport, TSocket, TTransportException
+from thriftpy2.thrift import TApplicationException, TProcessor
+from thriftpy2.transport import TBufferedTransport, TFramedTransport, TMemoryBuffer, TSocket, TTransportException
 
-from store.hbase.thrift_types import IllegalArgument, TScan
+from store.hbase.thrift_types import BatchMutation, IllegalArgument, TScan
 
 HANG_UP, HANG_UP_AFTER, SILENCE, RUBBISH = "hang up", "hang up after", "silence", "rubbish"
+CUT, WRONG_NUMBER = "hang up in the middle of the answer", "answer another request"
 Fate = str | Exception | None
 
 _socket: Any = TSocket
-_transport: Any = TBufferedTransport
+_buffered: Any = TBufferedTransport
+_framed: Any = TFramedTransport
+_memory: Any = TMemoryBuffer
 _protocol: Any = TBinaryProtocol
 
 
@@ -34,6 +38,7 @@ class Methods:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.written: list[tuple[bytes, dict[bytes, dict[bytes, bytes]], int]] = []
         self.tables: dict[bytes, list[bytes]] = {}
         self._scanners: dict[int, Iterator[bytes]] = {}
         self._numbers = itertools.count()
@@ -48,6 +53,11 @@ class Methods:
     def getRowWithColumnsTs(self, *_: object) -> list[TRowResult]:  # noqa: N802
         self.asked.append("get")
         return [TRowResult(row=b"r", columns={b"f:a": TCell(value=b"1", timestamp=5)})]
+
+    def mutateRowsTs(self, table: bytes, batches: list[BatchMutation], timestamp: int, *_: object) -> None:  # noqa: N802
+        self.asked.append("mutateRowsTs")
+        rows = {batch.row: {each.column: each.value for each in batch.mutations} for batch in batches}
+        self.written.append((table, rows, timestamp))
 
     def scannerOpenWithScan(self, table: bytes, scan: TScan, *_: object) -> int:  # noqa: N802
         number = next(self._numbers)
@@ -73,7 +83,8 @@ class Methods:
 class FakeGateway:
     """Serves ``methods`` on a port of 127.0.0.1 until stopped; ``start`` serves the same port anew."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, framed: bool = False) -> None:
+        self._transport = _framed if framed else _buffered
         self.methods = Methods()
         self.fates: deque[Fate] = deque()
         self.connections = 0
@@ -125,7 +136,7 @@ class FakeGateway:
                 self._run(self._serve, accepted)
 
     def _serve(self, accepted: socket.socket) -> None:
-        protocol = _protocol(_transport(_socket(sock=accepted)), decode_response=False)
+        protocol = _protocol(self._transport(_socket(sock=accepted)), decode_response=False)
         processor = TProcessor(Hbase, self.methods)
         with contextlib.suppress(OSError, TTransportException):
             while self._answer(processor, protocol, accepted):
@@ -143,6 +154,9 @@ class FakeGateway:
         if fate == RUBBISH:
             accepted.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
             return False
+        if isinstance(fate, TApplicationException):
+            processor.send_exception(protocol, name, fate, number)
+            return True
         try:
             if isinstance(fate, Exception):
                 self.methods.asked.append(name)
@@ -152,5 +166,10 @@ class FakeGateway:
             processor.handle_exception(error, result)
         if fate == HANG_UP_AFTER:
             return False
-        processor.send_result(protocol, name, result, number)
+        if fate == CUT:
+            whole = _memory()
+            processor.send_result(_protocol(whole), name, result, number)
+            accepted.sendall(whole.getvalue()[:-1])
+            return False
+        processor.send_result(protocol, name, result, number + (fate == WRONG_NUMBER))
         return True

@@ -21,6 +21,7 @@ from store import (
     Unknown,
 )
 from store.hbase import HBaseCellStore, PoolSettings
+from store.hbase.addresses import Address
 from store.hbase.connection import GatewayConnection
 from store.hbase.thrift_types import AlreadyExists, GatewayIOError, IllegalArgument
 from tests.unit.store.fake_gateway import HANG_UP, HANG_UP_AFTER, RUBBISH, SILENCE, FakeGateway, Fate
@@ -206,7 +207,7 @@ def test_a_table_that_exists_is_named_as_such(gateway: FakeGateway, store: HBase
 
 def test_the_patience_for_tables_ends_with_the_call_however_it_ends(gateway: FakeGateway) -> None:
     """A connection that stayed patient would wait until the silent gateway itself hangs up."""
-    connection = GatewayConnection("127.0.0.1", gateway.port, PoolSettings(request_timeout_ms=300))
+    connection = GatewayConnection(Address("127.0.0.1", gateway.port), PoolSettings(request_timeout_ms=300))
     with pytest.raises(TableExists), connection.patient():
         raise TableExists("t")
     gateway.fates.append(SILENCE)

@@ -17,11 +17,15 @@ import pytest
 from commit_table import Aborted, Committed, Outcome, Undecided
 from lease import LeaseSettings
 from lease.memory import MemoryCoordinator, MemoryTree
+from store.bulk import BlockingPutter
 from store.faults import FaultyCellStore
+from tests.small_limits import small_limits
+from tso.arrivals import Arrival
+from tso.deciding import Numbers
 from tso.oracle import Moment
-from tso.pipeline import Arrival, Pipeline
+from tso.pipeline import Pipeline
 from tso.process import OracleProcess
-from tso.settings import Limits, ServeSettings
+from tso.settings import ServeSettings
 from wire import (
     BeginReply,
     BeginRequest,
@@ -29,6 +33,7 @@ from wire import (
     CommitRequest,
     FrameDecoder,
     Message,
+    ProtocolError,
     Reason,
     decode,
     encode,
@@ -108,13 +113,33 @@ class FakeTable:
         return Aborted() if start in self.aborted else Undecided()
 
 
+class FakeRecorder:
+    """The same table's other door."""
+
+    def __init__(self, table: FakeTable) -> None:
+        self._table = table
+
+    async def record(self, start_timestamps: Numbers, commit_timestamps: Numbers, epoch: int) -> None:
+        starts, times = start_timestamps.tolist(), commit_timestamps.tolist()
+        await asyncio.get_running_loop().run_in_executor(None, self._table.record, starts, times, epoch)
+
+
 class FakeRequester:
     """A connection that keeps what it is sent."""
 
     def __init__(self) -> None:
         self.answers: dict[int, Message] = {}
         self.order: list[int] = []
+        self.refused: list[str] = []
         self.dropped = False
+
+    def send_frame(self, frame: bytes) -> None:
+        (whole,) = FrameDecoder().feed(frame)
+        self.send(decode(whole), whole.request_id)
+
+    def refuse(self, error: ProtocolError) -> None:
+        self.refused.append(error.reason)
+        self.drop()
 
     def send(self, message: Message, request_id: int) -> None:
         if self.dropped:
@@ -139,15 +164,18 @@ class Rig:
         self.requests = 0
         self.pipeline = Pipeline(
             self.tenure,
+            FakeRecorder(self.table),
             self.table,
-            Limits(**{"commit_writers": 2, **limits}),  # type: ignore[arg-type]
+            small_limits(**limits),
             moment=lambda: Moment(0, self.now_ms),
             on_deposed=self.deposed.append,
         )
 
     def submit(self, message: Message, requester: FakeRequester | None = None) -> int:
         self.requests += 1
-        self.pipeline.submit(Arrival(requester or self.requester, self.requests, message))
+        (frame,) = FrameDecoder().feed(encode(message, self.requests))
+        request = frame if isinstance(message, CommitRequest) else message
+        self.pipeline.submit(Arrival(requester or self.requester, self.requests, request))
         return self.requests
 
     async def answer(self, request_id: int, requester: FakeRequester | None = None) -> Message:
@@ -291,11 +319,12 @@ class House:
             listen_port=0,
             advertise=advertise,
             lease=LeaseSettings(lease_ms=lease_ms),
-            limits=Limits(**limits),
+            limits=small_limits(**limits),
         )
         coordinator = self.coordinators[name] = MemoryCoordinator(self.tree)
         lines = self.lines[name] = []
-        process = self.processes[name] = OracleProcess(settings, coordinator, self.store, announce=lines.append)
+        putter = BlockingPutter(self.store)
+        process = self.processes[name] = OracleProcess(settings, coordinator, self.store, putter, announce=lines.append)
         self.running[name] = asyncio.create_task(process.run())
         await Rig.until(lambda: bool(lines))
         return process

@@ -96,7 +96,7 @@ def test_wrong_options_of_serve_are_told_in_one_line(option: tuple[str, str], re
 
 def test_serve_names_its_environment_variables_and_limits() -> None:
     output = CliRunner().invoke(commands.tso, ["serve", "--help"]).output
-    for text in ("PYTHIA_ZOOKEEPER", "PYTHIA_THRIFT", "PYTHIA_LEASE_MS", "2000", "conflict_map_entries_max=2000000"):
+    for text in ("PYTHIA_ZOOKEEPER", "PYTHIA_THRIFT", "PYTHIA_LEASE_MS", "2000", "conflict_map_entries_max=4000000"):
         assert text in output
 
 
@@ -108,4 +108,4 @@ def test_options_come_from_the_environment() -> None:
 
 def test_the_groups_are_click_groups() -> None:
     assert isinstance(commands.tso, click.Group)
-    assert sorted(commands.tso.commands) == ["handover", "serve", "status"]
+    assert sorted(commands.tso.commands) == ["handover", "serve", "status", "volatile"]

@@ -9,19 +9,22 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.small_limits import small_limits
 from tso.oracle import Begun, Decided, Moment, Oracle, Recalled
-from tso.settings import Limits
 from wire import CommitRequest, Reason
+from wire.gathering import gather_commits
 
 PATIENT = settings(max_examples=300, deadline=None, suppress_health_check=(HealthCheck.too_slow,))
 """No test here is about time: a busy machine must not fail one."""
 
 EPOCH = 1000
+IN_FLIGHT_MAX = 8
+"""Decisions that are not told yet: the pipeline takes no more, so that none of them is forgotten."""
 NOW = Moment(wall_ms=0, monotonic_ms=0.0)
 
 
 def make(**limits: float) -> Oracle:
-    return Oracle(EPOCH, 10**9, Limits(**limits))  # type: ignore[arg-type]
+    return Oracle(EPOCH, 10**9, small_limits(**limits))
 
 
 def begin(oracle: Oracle) -> Begun:
@@ -32,9 +35,9 @@ def begin(oracle: Oracle) -> Begun:
 
 def decide(oracle: Oracle, start: int, snapshot: int, cells: list[int]) -> tuple[Decided, Reason]:
     columns = np.array([start]), np.array([snapshot]), np.array([0]), np.array([0, len(cells)]), np.array(cells, "<u8")
-    decided = oracle.commit(CommitRequest(*columns), NOW)
+    decided = oracle.commit(gather_commits([CommitRequest(*columns).payload()]), NOW)
     assert isinstance(decided, Decided)
-    return decided, Reason(int(decided.reply.reasons[0]))
+    return decided, Reason(int(decided.reasons[0]))
 
 
 @dataclass
@@ -72,6 +75,7 @@ class Run:
         self.forgets = forgets
         self.model = Model()
         self.waiting: list[Decided] = []
+        self.in_flight: set[int] = set()
         self.told: list[int] = []
 
     def started(self, choice: int) -> int | None:
@@ -88,13 +92,14 @@ class Run:
 
     def commit(self, choice: int, cells: list[int]) -> None:
         start = self.started(choice)
-        if start is None or start in self.model.answers:
+        if start is None or start in self.model.answers or len(self.in_flight) >= IN_FLIGHT_MAX:
             return
         conflict, model = self.model.conflicts(start, cells), self.model
         decided, reason = decide(self.oracle, start, model.snapshots[start], cells)
+        self.in_flight.add(decided.number)
         if reason is Reason.TOO_OLD:
             assert self.forgets
-            assert decided.start_timestamps == ()
+            assert decided.start_timestamps.size == 0
             return
         expected = Reason.ABORTED if start in model.aborted else Reason.CONFLICT if conflict else Reason.COMMITTED
         assert reason is expected
@@ -105,10 +110,11 @@ class Run:
 
     def again(self, choice: int, cells: list[int]) -> None:
         start = self.started(choice)
-        if start is None or start not in self.model.answers:
+        if start is None or start not in self.model.answers or len(self.in_flight) >= IN_FLIGHT_MAX:
             return
         decided, reason = decide(self.oracle, start, self.model.snapshots[start], cells)
-        assert decided.start_timestamps == (), "a decided transaction was decided once more"
+        self.in_flight.add(decided.number)
+        assert decided.start_timestamps.size == 0, "a decided transaction was decided once more"
         assert reason is self.model.answers[start] or (self.forgets and reason is Reason.TOO_OLD)
 
     def abort(self, choice: int, cells: list[int]) -> None:
@@ -130,6 +136,7 @@ class Run:
             decided = self.waiting.pop(choice % len(self.waiting))
             self.oracle.persisted(decided.number)
         released = set(self.oracle.release())
+        self.in_flight -= released
         if released:
             still_waiting = [decided.commit_timestamps[0] for decided in self.waiting]
             times = [time for time, _ in self.model.commits.values()]
@@ -164,6 +171,8 @@ def test_with_little_memory_it_refuses_more_and_never_decides_wrongly(
     small = {
         "conflict_map_entries_max": 6,
         "commit_share_max": 1,
+        "remembered_decisions_max": IN_FLIGHT_MAX,
+        "transactions_in_flight_max": IN_FLIGHT_MAX,
         "remembered_aborts_max": 2,
     }
     run = Run(make(**small), forgets=True)

@@ -188,7 +188,7 @@ def test_a_defect_in_the_oracle_stops_it_instead_of_leaving_it_half_decided(
         def defect(*_: object) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr(rig.pipeline.oracle.conflicts, "enter", defect)
+        monkeypatch.setattr(rig.pipeline.oracle.conflicts, "decide", defect)
         commit = rig.commit(begun, 7)
         await rig.until(lambda: bool(rig.deposed))
         assert commit not in rig.requester.answers

@@ -17,8 +17,9 @@ from tso.settings import InvalidSettings, Limits, ServeSettings, lease_settings,
         ({"commit_share_max": 1.5}, "1 at most"),
         ({"begins_per_ms_max": 2**18 + 1}, "a millisecond holds no more"),
         ({"begin_count_max": 10**7}, "could never be granted"),
-        ({"conflict_map_entries_max": 3}, "no room for one cell"),
-        ({"lookup_ids_max": 10**6}, "could never be taken"),
+        ({"conflict_map_entries_max": 1}, "no room for one cell"),
+        ({"transactions_in_flight_max": 2_000, "remembered_decisions_max": 1_999}, "could be forgotten before"),
+        ({"lookup_ids_max": 20_000}, "could never be taken"),
         ({"frame_bytes_max": 16}, "frame_bytes_max"),
         ({"receive_bytes_max": 1000}, "frame_bytes_max"),
         ({"transactions_in_flight_max": 2_000_000}, "must fit"),
@@ -57,7 +58,7 @@ def test_a_limit_that_is_not_one_is_refused(text: str, reason: str) -> None:
 
 
 def test_a_commits_share_of_the_map() -> None:
-    assert Limits(conflict_map_entries_max=1000, commit_share_max=0.25).commit_cells_max == 249
+    assert Limits(conflict_map_entries_max=1000, commit_share_max=0.25).commit_cells_max == 250
 
 
 @pytest.mark.parametrize(("text", "address"), [("127.0.0.1:0", ("127.0.0.1", 0)), ("[::1]:54", ("::1", 54))])

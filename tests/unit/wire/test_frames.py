@@ -62,7 +62,7 @@ def test_a_wrong_header_is_refused_with_its_reason(wrong: bytes, reason: str, re
 
 def test_an_absurd_length_is_refused_from_the_header_alone() -> None:
     decoder = FrameDecoder()
-    with pytest.raises(ProtocolError, match="4294967311 bytes is over the limit of 16777216"):
+    with pytest.raises(ProtocolError, match="4294967311 bytes is over the limit of 1048576"):
         list(decoder.feed(header(length=2**32 - 1)))
     assert decoder.buffered_bytes <= HEADER_BYTES
 

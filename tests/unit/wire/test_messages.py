@@ -25,6 +25,7 @@ from wire import (
     HeartbeatReply,
     HeartbeatRequest,
     Kind,
+    LargeCommitRequest,
     Message,
     NotPrimary,
     OutcomeReply,
@@ -36,9 +37,12 @@ from wire import (
     Role,
     StatusReply,
     StatusRequest,
+    WriteSetPart,
+    WriteSetTaken,
     decode,
     encode,
 )
+from wire.commits import pack_commits, unpack_answers
 
 PATIENT = settings(deadline=None, suppress_health_check=(HealthCheck.too_slow,))
 """No test here is about time: a busy machine must not fail one."""
@@ -47,12 +51,19 @@ NUMBERS_OF_STATUS = "".join(f"{number:02x}00000000000000" for number in range(1,
 
 GOLDEN: list[tuple[Message, str]] = [
     (BeginRequest(3), "03000000"),
+    (
+        WriteSetPart(7, 5, 6, 9, 1, 2, np.array([1, 2**64 - 1], "<u8")),
+        "0700000000000000 0500000000000000 0600000000000000 09000000 01000000 02000000 02000000"
+        "0100000000000000 ffffffffffffffff",
+    ),
+    (WriteSetTaken(4), "04000000"),
+    (LargeCommitRequest(7, 5, 6, 9), "0700000000000000 0500000000000000 0600000000000000 09000000"),
     (BeginReply(0x10, 2, 0x0F, 0x0E), "1000000000000000 0f00000000000000 0e00000000000000 02000000"),
     (
-        CommitRequest([7, 9], [5, 8], [0, 10], [0, 2, 3], [1, 2**64 - 1, 2**63]),  # type: ignore[arg-type]
+        CommitRequest([7, 9], [5, 8], [0, 10], [0, 2, 3], [1, 2**64 - 1, 2**63], [1, 0]),  # type: ignore[arg-type]
         "02000000 03000000 0700000000000000 0900000000000000 0500000000000000 0800000000000000"
         "0000000000000000 0a00000000000000"
-        "0100000000000000 ffffffffffffffff 0000000000000080 00000000 02000000 03000000",
+        "0100000000000000 ffffffffffffffff 0000000000000080 00000000 02000000 03000000 01000000 00000000 00000000",
     ),
     (
         CommitReply([0x21, 0], [Reason.COMMITTED, Reason.TOO_OLD]),  # type: ignore[arg-type]
@@ -120,6 +131,24 @@ messages: st.SearchStrategy[Message] = st.one_of(
         st.lists(st.tuples(timestamps, timestamps, st.lists(cell_ids, max_size=4)), min_size=1, max_size=5),
     ),
     st.builds(commit_reply, st.lists(st.tuples(timestamps, st.sampled_from(Reason)), min_size=1, max_size=5)),
+    st.builds(
+        lambda times, cells, before, after, guards: WriteSetPart(
+            times[0],
+            times[1],
+            times[2],
+            before + len(cells) + after,
+            min(guards, len(cells)),
+            before,
+            np.array(cells, "<u8"),
+        ),
+        st.tuples(*[st.integers(0, 2**63 - 1)] * 3),
+        st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=5),
+        st.integers(0, 2**20),
+        st.integers(0, 2**20),
+        st.integers(0, 5),
+    ),
+    st.builds(WriteSetTaken, st.integers(0, 2**32 - 1)),
+    st.builds(LargeCommitRequest, *[st.integers(0, 2**63 - 1)] * 3, st.integers(1, 2**32 - 1)),
     st.builds(AbortRequest, some_ids),
     st.builds(OutcomeRequest, some_ids),
     st.builds(outcome_reply, st.lists(st.tuples(timestamps, st.sampled_from(OutcomeStatus)), min_size=1, max_size=5)),
@@ -226,6 +255,15 @@ WRONG: list[tuple[Callable[[], Message], str]] = [
     (lambda: HeartbeatRequest(np.array([5, 6]), np.array([4])), "same length"),
     (lambda: HeartbeatReply(np.array([2])), "0 or 1"),
     (lambda: HandoverReply(0), "a timestamp"),
+    (lambda: CommitRequest(*map(np.array, ([5], [4], [0], [0, 1], [1], [2]))), "guards are a part"),
+    (lambda: WriteSetPart(5, 4, 0, 1, 0, 0, np.array([1, 2], "<u8")), "no part of a write set"),
+    (lambda: WriteSetPart(5, 4, 0, 2, 3, 0, np.array([1], "<u8")), "cannot be guards"),
+    (lambda: WriteSetPart(5, -4, 0, 2, 0, 0, np.array([1], "<u8")), "negative"),
+    (lambda: WriteSetPart(5, 4, 0, 9, 0, 0, np.array([], "<u8")), "empty"),
+    (lambda: WriteSetPart(5, 4, 0, 10**6, 0, 0, np.arange(8_193, dtype="<u8")), "4096 cells at most"),
+    (lambda: WriteSetTaken(2**32), "2\\*\\*32"),
+    (lambda: LargeCommitRequest(5, 4, 0, 0), "one cell at least"),
+    (lambda: LargeCommitRequest(-5, 4, 0, 1), "negative"),
     (lambda: commit([5], [4], [0, 2], [1]), "from 0 to the 1 cells"),
     (lambda: commit([5], [4], [1, 1], [1]), "from 0 to the 1 cells"),
     (lambda: commit([5, 6, 7], [4, 4, 4], [0, 2, 1, 3], [1, 2, 3]), "not decrease"),
@@ -301,3 +339,42 @@ def test_messages_of_one_payload_and_two_kinds_differ() -> None:
     assert abort.payload() == outcome.payload()
     assert abort != outcome
     assert len({abort, outcome, AbortRequest(np.array([5]))}) == 2
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(0, 2**63 - 1)] * 3, st.lists(st.integers(0, 2**64 - 1), max_size=3)), min_size=1)
+)
+def test_what_single_callers_send_is_packed_as_the_message_would_be(
+    sent: list[tuple[int, int, int, list[int]]],
+) -> None:
+    starts, snapshots, validated, sets = zip(*sent, strict=True)
+    guards = [len(cells) // 2 for cells in sets]
+    offsets, cells = np.cumsum([0, *map(len, sets)]), [cell for cells in sets for cell in cells]
+    message = CommitRequest(starts, snapshots, validated, offsets, cells, guards)  # type: ignore[arg-type]
+    assert pack_commits(zip(starts, snapshots, validated, sets, guards, strict=True)) == message.payload()
+
+
+@pytest.mark.parametrize("cell", [-1, 2**64, 0.5, "7"])
+def test_a_cell_id_that_is_none_cannot_be_packed(cell: object) -> None:
+    with pytest.raises(ProtocolError, match="64 bits"):
+        pack_commits([(1, 0, 0, [cell], 0)])  # type: ignore[list-item]
+
+
+@given(st.binary(max_size=60))
+def test_answers_are_unpacked_as_the_message_reads_them_or_refused(payload: bytes) -> None:
+    """The message refuses more: codes that do not fit the timestamps, which whoever unpacks must look at."""
+    try:
+        message = decode(Frame(Kind.COMMIT_REPLY, 1, payload))
+    except ProtocolError:
+        return
+    assert isinstance(message, CommitReply)
+    times, reasons = unpack_answers(payload)
+    assert (list(times), list(reasons)) == (message.commit_timestamps.tolist(), message.reasons.tolist())
+
+
+@pytest.mark.parametrize(
+    "payload", [b"", bytes(8), bytes(4), b"\1\0\0\0\0\0\0\0" + bytes(8), b"\1\0\0\0\1\0\0\0" + bytes(9)]
+)
+def test_answers_that_are_none_are_refused(payload: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        unpack_answers(payload)

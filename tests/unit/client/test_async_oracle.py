@@ -1,0 +1,318 @@
+"""The asynchronous front, against oracles by script on real sockets: what goes out together, what is asked again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from client import ClientSettings
+from client.async_oracle import COMMIT_CELLS_MAX, AsyncOracleClient
+from client.errors import InvalidRequest, NoPrimary
+from client.primary import Settled
+from wire import (
+    PART_CELLS_MAX,
+    BeginReply,
+    BeginRequest,
+    CommitReply,
+    CommitRequest,
+    FrameDecoder,
+    LargeCommitRequest,
+    Message,
+    NotPrimary,
+    Overloaded,
+    Reason,
+    WriteSetPart,
+    WriteSetTaken,
+    decode,
+    encode,
+)
+
+SETTINGS = ClientSettings("", "unused:1", oracle="unused:1")
+EPOCH = 50
+USE_SECONDS_MAX = 20
+"""So that a caller who is never told fails its test, and does not hold it up."""
+TRIES_MAX = 16
+"""Within a second and with growing pauses; without any it would be thousands."""
+
+Answer = Callable[[Message], Message | None]
+
+
+@dataclass
+class Primary:
+    """Answers as ``answer`` says, or hangs up where that is None; counts timestamps."""
+
+    answer: Answer
+    address: str = ""
+    connections: int = 0
+    requests: list[Message] = field(default_factory=list)
+    open: dict[asyncio.StreamWriter, asyncio.Task[None] | None] = field(default_factory=dict)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self.open[writer] = asyncio.current_task()
+        try:
+            await self._answer(reader, writer)
+        finally:
+            writer.close()
+            del self.open[writer]
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        decoder = FrameDecoder()
+        while data := await reader.read(2**16):
+            for frame in decoder.feed(data):
+                message = decode(frame)
+                self.requests.append(message)
+                reply = self.answer(message)
+                if reply is None:
+                    return
+                writer.write(encode(reply, frame.request_id))
+
+
+@dataclass
+class Directory:
+    """Knows one address, which may change."""
+
+    address: str
+
+    def primary(self, timeout_ms: int) -> str | None:
+        return self.address
+
+    def settled(self, timeout_ms: int) -> Settled | None:
+        raise AssertionError("nobody asks for that here")
+
+    def has_moved(self, address: str, timeout_ms: int) -> bool:
+        return address != self.address
+
+
+class Granting:
+    """Begins and commits whatever is asked for."""
+
+    def __init__(self) -> None:
+        self._last = 100
+
+    def __call__(self, message: Message) -> Message | None:
+        if isinstance(message, BeginRequest):
+            first, self._last = self._last + 1, self._last + message.count
+            return BeginReply(first, message.count, first - 1, EPOCH)
+        assert isinstance(message, CommitRequest)
+        count = message.start_timestamps.size
+        first, self._last = self._last + 1, self._last + count
+        return CommitReply(np.arange(first, first + count), np.zeros(count, np.uint8))
+
+
+@asynccontextmanager
+async def serving(answer: Answer) -> AsyncIterator[Primary]:
+    primary = Primary(answer)
+    server = await asyncio.start_server(primary.serve, "127.0.0.1", 0)
+    primary.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    try:
+        yield primary
+    finally:
+        server.close()
+        handlers = [handler for handler in primary.open.values() if handler is not None]
+        for writer in primary.open:
+            writer.close()
+        await asyncio.gather(*handlers)
+        await asyncio.sleep(0)
+
+
+def with_client(
+    answer: Answer,
+    use: Callable[[AsyncOracleClient, Primary, Directory], Awaitable[None]],
+    settings: ClientSettings = SETTINGS,
+) -> None:
+    async def main() -> None:
+        async with serving(answer) as primary:
+            directory = Directory(primary.address)
+            client = AsyncOracleClient(directory, settings)
+            try:
+                async with asyncio.timeout(USE_SECONDS_MAX):
+                    await use(client, primary, directory)
+            finally:
+                client.close()
+
+    asyncio.run(main())
+
+
+def test_what_the_tasks_of_a_loop_ask_for_goes_out_together_and_each_gets_its_own() -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        begun = await asyncio.gather(*(client.begin() for _ in range(100)))
+        assert len({each.first_start_timestamp for each in begun}) == 100
+        decisions = await asyncio.gather(
+            *(client.commit(each.first_start_timestamp, each.snapshot, [1, 2]) for each in begun)
+        )
+        assert len({each.commit_timestamp for each in decisions}) == 100
+        assert {each.reason for each in decisions} == {Reason.COMMITTED}
+        assert [type(request) for request in primary.requests] == [BeginRequest, CommitRequest]
+        assert primary.connections == 1
+
+    with_client(Granting(), use)
+
+
+def test_who_comes_while_a_frame_is_under_way_gets_one_of_its_own() -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        first = client.begin()
+        while not primary.requests:
+            await asyncio.sleep(0)
+        second = client.begin()
+        begun = await asyncio.gather(first, second)
+        assert len({each.first_start_timestamp for each in begun}) == 2
+        decisions = [client.commit(begun[0].first_start_timestamp, begun[0].snapshot, [1])]
+        while len(primary.requests) < 3:
+            await asyncio.sleep(0)
+        decisions.append(client.commit(begun[1].first_start_timestamp, begun[1].snapshot, [2]))
+        assert len({each.commit_timestamp for each in await asyncio.gather(*decisions)}) == 2
+        assert primary.requests[:2] == [BeginRequest(1), BeginRequest(1)]
+
+    with_client(Granting(), use)
+
+
+def test_batches_go_as_columns() -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        begun = await client.begin_many(3)
+        starts = np.arange(begun.first_start_timestamp, begun.first_start_timestamp + 3)
+        request = CommitRequest(
+            starts, starts * 0 + begun.snapshot, starts * 0, np.arange(4, dtype=np.uint32), starts.astype(np.uint64)
+        )
+        decisions = await client.commit_many(request)
+        assert decisions.reply.commit_timestamps.size == 3
+        assert primary.requests == [BeginRequest(3), request]
+
+    with_client(Granting(), use)
+
+
+def test_one_that_does_not_wait_any_more_disturbs_nobody() -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        gone, staying = client.begin(), client.begin()
+        gone.cancel()
+        assert (await staying).transactions == 1
+        assert primary.requests == [BeginRequest(2)]
+
+    with_client(Granting(), use)
+
+
+def test_who_takes_connections_and_hangs_up_is_not_asked_in_a_whirl() -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        with pytest.raises(NoPrimary):
+            await client.begin(deadline_ms=1_000)
+        assert 2 <= primary.connections <= TRIES_MAX
+
+    with_client(lambda message: None, use)
+
+
+def test_an_overloaded_oracle_is_asked_again_after_the_time_that_it_names() -> None:
+    granting, refused = Granting(), [Overloaded(30), Overloaded(1)]
+
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        assert (await client.begin()).transactions == 1
+        assert loop.time() - began >= 0.03
+        assert primary.requests == [BeginRequest(1)] * 3
+        assert primary.connections == 1
+
+    with_client(lambda message: refused.pop(0) if refused else granting(message), use)
+
+
+def test_a_standby_names_the_primary_and_that_is_asked() -> None:
+    async def use(client: AsyncOracleClient, standby: Primary, directory: Directory) -> None:
+        async with serving(Granting()) as primary:
+            named[0] = primary.address
+            begun = await asyncio.gather(client.begin(), client.begin())
+            assert [each.epoch for each in begun] == [EPOCH, EPOCH]
+            assert standby.requests == [BeginRequest(2)]
+            assert primary.requests == [BeginRequest(2)]
+
+    named = [""]
+    with_client(lambda message: NotPrimary(named[0]), use)
+
+
+def test_more_than_may_wait_is_refused_at_once_and_the_others_are_served() -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        answers = await asyncio.gather(*(client.begin() for _ in range(6)), return_exceptions=True)
+        refused = [each for each in answers if isinstance(each, InvalidRequest)]
+        assert len(refused) == 2
+        assert "oracle_requests_max" in str(refused[0])
+        assert primary.requests == [BeginRequest(4)]
+
+    with_client(Granting(), use, replace(SETTINGS, oracle_requests_max=4))
+
+
+@pytest.mark.parametrize("count", [0, -1, 2**32, 1.5], ids=["none", "negative", "too many", "a part"])
+def test_what_cannot_be_begun_is_refused(count: int) -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        with pytest.raises(InvalidRequest, match="at least one"):
+            client.begin_many(count)
+        assert primary.requests == []
+
+    with_client(Granting(), use)
+
+
+def test_more_keys_than_a_frame_takes_are_refused_with_the_way_out() -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        with pytest.raises(InvalidRequest, match="commit_large"):
+            client.commit(101, 100, range(COMMIT_CELLS_MAX + 1))
+        with pytest.raises(InvalidRequest, match="large write set"):
+            await client.commit_large(101, 100, np.zeros(0, np.uint64))
+        assert primary.requests == []
+
+    with_client(Granting(), use)
+
+
+class Taking:
+    """Takes the parts of a large write set; forgets them all once, after ``forgets_after`` parts."""
+
+    def __init__(self, forgets_after: int | None = None, conflict_after: int | None = None) -> None:
+        self.cells: list[int] = []
+        self._parts = 0
+        self._forgets_after = forgets_after
+        self._conflict_after = conflict_after
+
+    def __call__(self, message: Message) -> Message | None:
+        if isinstance(message, LargeCommitRequest):
+            if len(self.cells) < message.total:
+                return WriteSetTaken(len(self.cells))
+            return CommitReply(np.array([999]), np.zeros(1, np.uint8))
+        assert isinstance(message, WriteSetPart)
+        self._parts += 1
+        if self._parts == self._conflict_after:
+            return CommitReply(np.zeros(1, np.int64), np.array([Reason.CONFLICT], np.uint8))
+        if self._parts == self._forgets_after:
+            self.cells.clear()
+        if message.position == len(self.cells):
+            self.cells += message.cells.tolist()
+        return WriteSetTaken(len(self.cells))
+
+
+@pytest.mark.parametrize("forgets_after", [None, 1, 3, 6], ids=str)
+def test_a_large_write_set_goes_ahead_in_parts_and_again_where_the_oracle_is_another(
+    forgets_after: int | None,
+) -> None:
+    cells, oracle = np.arange(5 * PART_CELLS_MAX + 7, dtype=np.uint64), Taking(forgets_after)
+
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        decision = await client.commit_large(101, 100, cells, guards=2)
+        assert decision.commit_timestamp == 999
+        assert oracle.cells == cells.tolist()
+        parts = [request for request in primary.requests if isinstance(request, WriteSetPart)]
+        assert max(part.cells.size for part in parts) == PART_CELLS_MAX
+        assert {(part.total, part.guards) for part in parts} == {(cells.size, 2)}
+
+    with_client(oracle, use)
+
+
+def test_a_large_commit_ends_with_the_first_part_that_conflicts() -> None:
+    oracle = Taking(conflict_after=2)
+
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        decision = await client.commit_large(101, 100, np.arange(20 * PART_CELLS_MAX, dtype=np.uint64))
+        assert decision.reason is Reason.CONFLICT
+        assert len(primary.requests) < 20
+        assert not any(isinstance(request, LargeCommitRequest) for request in primary.requests)
+
+    with_client(oracle, use)

@@ -1,0 +1,294 @@
+"""Coalescing, without a socket: what goes out together, what waits, and who is told what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+import pytest
+
+from client.errors import InvalidRequest, NoPrimary
+from client.exchange import (
+    BEGIN_FRAMES_MAX,
+    COMMIT_FRAMES_MAX,
+    FRAME_CELLS_MAX,
+    FRAME_TRANSACTIONS_MAX,
+    Exchange,
+    Queue,
+)
+from client.tickets import (
+    BatchTicket,
+    BeginTicket,
+    Begun,
+    CommitTicket,
+    Decision,
+    Decisions,
+    QuestionTicket,
+    ReplyLost,
+    Ticket,
+)
+from wire import (
+    AbortRequest,
+    BadRequest,
+    BeginReply,
+    BeginRequest,
+    CommitReply,
+    CommitRequest,
+    FrameDecoder,
+    Message,
+    NotPrimary,
+    OutcomeReply,
+    Overloaded,
+    ProtocolError,
+    Reason,
+    decode,
+    encode,
+)
+
+
+class _Caller:
+    def __init__(self, name: str, ends: dict[str, object]) -> None:
+        self._name = name
+        self._ends = ends
+
+    def done(self) -> bool:
+        return self._name in self._ends
+
+    def set_result(self, answer: object, /) -> None:
+        assert not self.done(), "a caller was told twice"
+        self._ends[self._name] = answer
+
+    set_exception = set_result
+
+
+Asked = TypeVar("Asked", bound=Ticket)
+
+
+class Talk:
+    """An exchange, what went out over it, and what came of each ticket."""
+
+    def __init__(self) -> None:
+        self.queue = Queue()
+        self.refused: list[tuple[int, Message]] = []
+        self.exchange = Exchange(self.queue, self._refuse)
+        self.ends: dict[str, object] = {}
+        self._decoder = FrameDecoder()
+
+    def begin(self, name: str, count: int = 1, until_s: float = 10.0) -> BeginTicket:
+        return self.asked(BeginTicket([self.caller(name)], 0.0, until_s, count))
+
+    def commit(self, name: str, start: int, cells: Sequence[int] = (7,), until_s: float = 10.0) -> CommitTicket:
+        arguments = (start, start - 1, 0, cells, 0)
+        return self.asked(CommitTicket([self.caller(name)], 0.0, until_s, [arguments], len(cells)))
+
+    def caller(self, name: str) -> _Caller:
+        return _Caller(name, self.ends)
+
+    def asked(self, ticket: Asked) -> Asked:
+        self.queue.add(ticket)
+        return ticket
+
+    def sent(self) -> list[tuple[int, Message]]:
+        frames = self._decoder.feed(self.exchange.to_send(1.0))
+        return [(frame.request_id, decode(frame)) for frame in frames]
+
+    def answer(self, request_id: int, message: Message) -> None:
+        self.exchange.received(encode(message, request_id))
+
+    def _refuse(self, tickets: Sequence[object], refusal: Message) -> None:
+        self.refused.append((len(tickets), refusal))
+
+
+def committed(*times: int) -> CommitReply:
+    return CommitReply(np.array(times), np.zeros(len(times), np.uint8))
+
+
+def test_what_waits_goes_out_together_and_each_gets_its_own() -> None:
+    talk = Talk()
+    talk.begin("a")
+    talk.begin("b", count=3)
+    talk.begin("c")
+    [(number, request)] = talk.sent()
+    assert request == BeginRequest(5)
+    talk.answer(number, BeginReply(100, 5, 99, 50))
+    assert talk.ends == {"a": Begun(100, 1, 99, 50), "b": Begun(101, 3, 99, 50), "c": Begun(104, 1, 99, 50)}
+
+
+def test_commits_share_a_frame_and_are_answered_one_by_one() -> None:
+    talk = Talk()
+    talk.commit("a", 10, [1, 2])
+    talk.commit("b", 20, [])
+    [(number, request)] = talk.sent()
+    assert isinstance(request, CommitRequest)
+    assert request.start_timestamps.tolist() == [10, 20]
+    assert request.offsets.tolist() == [0, 2, 2]
+    talk.answer(number, CommitReply(np.array([30, 0]), np.array([0, 1], np.uint8)))
+    assert talk.ends == {"a": Decision(30, Reason.COMMITTED, False), "b": Decision(0, Reason.CONFLICT, False)}
+
+
+def test_a_few_frames_are_under_way_and_what_comes_meanwhile_goes_together() -> None:
+    talk = Talk()
+    numbers = []
+    for start in range(10, 10 + COMMIT_FRAMES_MAX):
+        talk.commit(str(start), start)
+        [(number, _)] = talk.sent()
+        numbers.append(number)
+    for start in range(100, 105):
+        talk.commit(str(start), start)
+    assert talk.sent() == []
+    talk.answer(numbers[0], committed(900))
+    [(_, request)] = talk.sent()
+    assert isinstance(request, CommitRequest)
+    assert request.start_timestamps.tolist() == [100, 101, 102, 103, 104]
+
+
+def test_begins_have_frames_of_their_own() -> None:
+    talk = Talk()
+    for name in range(BEGIN_FRAMES_MAX + 1):
+        talk.begin(str(name))
+        assert len(talk.sent()) == (name < BEGIN_FRAMES_MAX)
+    talk.commit("c", 10)
+    assert len(talk.sent()) == 1, "full begins do not hold up commits"
+
+
+def test_frames_are_bounded_in_transactions_and_in_cells() -> None:
+    talk = Talk()
+    for start in range(10, 11 + FRAME_TRANSACTIONS_MAX):
+        talk.commit(str(start), start, [])
+    assert [request.start_timestamps.size for _, request in talk.sent()] == [FRAME_TRANSACTIONS_MAX, 1]  # type: ignore[attr-defined]
+    other = Talk()
+    for start in (10, 20, 30):
+        other.commit(str(start), start, range(FRAME_CELLS_MAX // 2))
+    assert [request.start_timestamps.size for _, request in other.sent()] == [2, 1]  # type: ignore[attr-defined]
+
+
+def test_the_mistake_of_one_does_not_refuse_the_others_of_its_frame() -> None:
+    talk = Talk()
+    talk.commit("good", 10)
+    talk.commit("bad", 20)
+    [(number, _)] = talk.sent()
+    talk.answer(number, BadRequest("transaction 20 has never been handed out"))
+    assert talk.ends == {}
+    alone = talk.sent()
+    assert [request.start_timestamps.tolist() for _, request in alone] == [[10], [20]]  # type: ignore[attr-defined]
+    talk.answer(alone[0][0], committed(30))
+    talk.answer(alone[1][0], BadRequest("transaction 20 has never been handed out"))
+    assert talk.ends["good"] == Decision(30, Reason.COMMITTED, False)
+    assert isinstance(talk.ends["bad"], InvalidRequest)
+
+
+@pytest.mark.parametrize("wrong", [-1, 2**64, 0.5], ids=["negative", "too large", "no integer"])
+def test_a_conflict_key_that_is_none_is_refused_before_it_is_sent_and_nobody_else_suffers(wrong: int) -> None:
+    talk = Talk()
+    for name, cell in (("a", 1), ("wrong", wrong), ("b", 2)):
+        talk.commit(name, 10, [cell])
+    numbers = [number for number, _ in talk.sent()]
+    assert list(talk.ends) == ["wrong"]
+    assert isinstance(talk.ends["wrong"], InvalidRequest)
+    for number in numbers:
+        talk.answer(number, committed(30))
+    assert talk.ends["a"] == talk.ends["b"] == Decision(30, Reason.COMMITTED, False)
+    assert not talk.exchange
+
+
+def test_a_batch_goes_as_it_is() -> None:
+    talk = Talk()
+    starts, snapshots, none = np.array([10, 20]), np.array([9, 19]), np.zeros(2, np.int64)
+    request = CommitRequest(starts, snapshots, none, np.zeros(3, np.uint32), np.empty(0, np.uint64))
+    talk.asked(BatchTicket(talk.caller("batch"), 0.0, 10.0, request))
+    talk.commit("alone", 30)
+    [(number, batch), (_, single)] = talk.sent()
+    assert batch == request
+    assert single.start_timestamps.tolist() == [30]  # type: ignore[attr-defined]
+    talk.answer(number, committed(40, 41))
+    assert talk.ends == {"batch": Decisions(committed(40, 41), False)}
+
+
+@pytest.mark.parametrize("refusal", [NotPrimary("there:1"), Overloaded(7)])
+def test_a_refusal_hands_the_tickets_back(refusal: Message) -> None:
+    talk = Talk()
+    talk.commit("a", 10)
+    talk.commit("b", 20)
+    [(number, _)] = talk.sent()
+    talk.answer(number, refusal)
+    assert talk.refused == [(2, refusal)]
+    assert talk.ends == {}
+
+
+def test_what_was_lost_is_remembered_of_commits_and_makes_no_difference_to_questions() -> None:
+    talk = Talk()
+    commit, begin = talk.commit("commit", 10), talk.begin("begin")
+    talk.sent()
+    lost = talk.exchange.lose("the connection was closed")
+    assert {*lost} == {commit, begin}
+    assert not talk.exchange
+    talk.queue.add_first(lost)
+    again = {type(request): number for number, request in talk.sent()}
+    talk.answer(again[CommitRequest], committed(30))
+    assert talk.ends["commit"] == Decision(30, Reason.COMMITTED, True)
+    for ticket in (talk.commit("doubt", 40), talk.begin("nothing")):
+        ticket.lost = ReplyLost("no answer")
+        ticket.give_up(3.0, "too late")
+    assert isinstance(talk.ends["doubt"], ReplyLost)
+    assert isinstance(talk.ends["nothing"], NoPrimary)
+
+
+def test_who_stops_waiting_is_found_in_the_queue_and_under_way() -> None:
+    talk = Talk()
+    talk.commit("under way", 10, until_s=5.0)
+    talk.sent()
+    for name, until_s in (("late", 5.0), ("patient", 9.0)):
+        talk.begin(name, until_s=until_s)
+    assert [ticket.lane for ticket in talk.queue.take_overdue(5.0)] == [BeginTicket.lane]
+    assert len(talk.queue.begins) == 1
+    [under_way] = talk.exchange.overdue(5.0)
+    under_way.give_up(5.0, "too late")
+    under_way.fail(InvalidRequest("again"))
+    assert isinstance(talk.ends["under way"], NoPrimary), "a caller is told once"
+    assert talk.exchange.lose("gone") == [], "nobody waits for it any more"
+
+
+def test_who_wants_to_know_is_told_that_it_was_sent() -> None:
+    talk = Talk()
+    told: list[str] = []
+    talk.commit("a", 10).on_sent = lambda: told.append("a")
+    talk.sent()
+    assert told == []
+    talk.exchange.tell_sent()
+    talk.exchange.tell_sent()
+    assert told == ["a"]
+
+
+def test_a_question_gets_its_kind_of_answer() -> None:
+    talk = Talk()
+    question = AbortRequest(np.array([5]))
+    for name in ("first", "second"):
+        talk.asked(QuestionTicket(talk.caller(name), 0.0, 10.0, question, (OutcomeReply,)))
+    (first, _), (second, _) = talk.sent()
+    reply = OutcomeReply(np.array([2], np.uint8), np.array([0]))
+    talk.answer(second, reply)
+    assert talk.ends == {"second": reply}
+    with pytest.raises(ProtocolError, match="another version"):
+        talk.answer(first, committed(3))
+
+
+@pytest.mark.parametrize(
+    ("number", "answer"),
+    [(99, committed(3)), (0, Overloaded(5)), (1, committed(3, 4)), (1, OutcomeReply(np.array([2]), np.array([0])))],
+    ids=["never asked", "of the connection", "too many", "another kind"],
+)
+def test_nonsense_is_no_answer(number: int, answer: Message) -> None:
+    talk = Talk()
+    talk.commit("a", 10)
+    talk.sent()
+    with pytest.raises(ProtocolError):
+        talk.answer(number, answer)
+
+
+def test_more_or_fewer_begun_than_asked_for_is_nonsense() -> None:
+    talk = Talk()
+    talk.begin("a")
+    [(number, _)] = talk.sent()
+    with pytest.raises(ProtocolError, match="where 1 were asked for"):
+        talk.answer(number, BeginReply(100, 2, 99, 50))

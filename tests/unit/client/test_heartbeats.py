@@ -1,0 +1,97 @@
+"""How long a transaction lives of which the oracle hears nothing, and who speaks for which."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+from collections.abc import Callable
+
+import pytest
+
+from client import Transaction, TransactionExpired, TransactionManager
+from commit_table.timestamps import milliseconds_of
+from tests.small_limits import small_limits
+from tests.unit.client.conftest import SETTINGS, Installation
+from tests.unit.client.transacting import get, open_with
+
+
+@pytest.fixture
+def short_lived(empty_installation: Installation) -> Installation:
+    """An oracle that gives transactions up which nothing is heard of for 300 ms."""
+    primary = empty_installation.oracle(limits=small_limits(transaction_life_ms=300))
+    primary.await_primary()
+    empty_installation.find_primary = lambda: primary.address
+    empty_installation.manager().create_table("t", ["f"])
+    return empty_installation
+
+
+def silent(manager: TransactionManager, of: Callable[[], Transaction]) -> Transaction:
+    """A transaction that was given up, found out without a heartbeat of its own."""
+    transaction = of()
+    begun_ms = milliseconds_of(transaction.start_timestamp)
+    while milliseconds_of(manager.oracle.begin().first_start_timestamp) < begun_ms + 1_000:
+        pass
+    return transaction
+
+
+def test_a_transaction_that_nothing_was_heard_of_is_given_up_and_told_so(short_lived: Installation) -> None:
+    manager = short_lived.manager()
+    transaction = silent(manager, lambda: open_with(manager, b"r", b"1"))
+    with pytest.raises(TransactionExpired, match="heard nothing"):
+        transaction.commit()
+    assert get(manager, b"r") is None
+    assert TransactionExpired.retriable
+
+
+def test_heartbeats_keep_a_transaction_alive_for_as_long_as_it_is_held(short_lived: Installation) -> None:
+    manager = short_lived.manager(settings=dataclasses.replace(SETTINGS, heartbeat_interval_ms=20))
+    transaction = silent(manager, lambda: open_with(manager, b"r", b"1"))
+    transaction.commit()
+    assert get(manager, b"r") == b"1"
+
+
+def test_one_that_learns_of_its_end_by_a_heartbeat_says_so_at_its_next_use(short_lived: Installation) -> None:
+    manager = short_lived.manager()
+    transaction = silent(manager, lambda: open_with(manager, b"r", b"1"))
+    manager.heartbeats.beat()
+    manager.heartbeats.beat()
+    with pytest.raises(TransactionExpired):
+        transaction.get("t", b"r")
+
+
+def test_somebody_who_worked_for_a_transaction_and_left_does_not_silence_it(installation: Installation) -> None:
+    manager = installation.manager()
+    asked: list[dict[int, int]] = []
+    manager.heartbeats._oracle.heartbeat = lambda snapshots: asked.append(dict(snapshots)) or {}  # type: ignore[method-assign, func-returns-value]
+    transaction = manager.transaction()
+    manager.resume(transaction.handle()).get("t", b"r")
+    gc.collect()
+    manager.heartbeats.beat()
+    manager.heartbeats.beat()
+    assert asked == [{transaction.start_timestamp: transaction.snapshot_timestamp}]
+
+
+def test_a_task_speaks_for_the_transaction_that_it_writes_into(installation: Installation) -> None:
+    manager = installation.manager()
+    handle = manager.transaction().handle()
+    gc.collect()
+    asked: list[dict[int, int]] = []
+    manager.heartbeats._oracle.heartbeat = lambda snapshots: asked.append(dict(snapshots)) or {}  # type: ignore[method-assign, func-returns-value]
+    writer = manager.attempt_writer(handle, "t", manager.open_job(handle), partition=0, attempt=0)
+    manager.heartbeats.beat()
+    manager.heartbeats.beat()
+    assert asked == [{writer.start_timestamp: writer.snapshot_timestamp}]
+
+
+def test_nobody_speaks_for_what_is_no_longer_held_or_has_ended(installation: Installation) -> None:
+    manager = installation.manager()
+    asked: list[dict[int, int]] = []
+    manager.heartbeats._oracle.heartbeat = lambda snapshots: asked.append(dict(snapshots)) or {}  # type: ignore[method-assign, func-returns-value]
+    held, ended, snapshot = manager.transaction(), manager.transaction(), manager.snapshot()
+    manager.transaction()
+    ended.rollback()
+    gc.collect()
+    manager.heartbeats.beat()
+    manager.heartbeats.beat()
+    assert len(asked) == 1
+    assert sorted(asked[0].values()) == sorted([held.snapshot_timestamp, snapshot.timestamp])

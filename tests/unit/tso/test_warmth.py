@@ -1,0 +1,52 @@
+"""A standby that is warm has nothing left to compile."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from tso.conflict_map import ConflictMap
+from tso.large_write_sets import LargeWriteSets
+from tso.oracle import Begun, Decided, Moment, Oracle
+from tso.settings import Limits
+from tso.warmth import warm_kernels
+from wire import CommitRequest, LargeCommitRequest, WriteSetPart
+from wire.gathering import gather_commits, scatter_answers
+
+KERNEL_MODULES = ("tso.cell_sets", "tso.deciding", "tso.recency_index", "tso.recency_kernels", "wire.gathering")
+NOW = Moment(1_700_000_000_000, 5.0)
+
+
+def compiled() -> dict[str, int]:
+    """For how many types each kernel has been compiled."""
+    modules = [importlib.import_module(name) for name in KERNEL_MODULES]
+    found: dict[str, Any] = {
+        f"{module.__name__}.{name}": value for module in modules for name, value in vars(module).items()
+    }
+    return {name: len(value.signatures) for name, value in found.items() if isinstance(value, Dispatcher)}
+
+
+def test_what_a_primary_does_has_all_been_done_before() -> None:
+    warm_kernels()
+    warm = compiled()
+    assert sum(warm.values()) >= len(KERNEL_MODULES)
+    oracle = Oracle(2**58, 2**62, Limits(), seed=2**63 + 5)
+    begun = oracle.begin(700, NOW)
+    assert isinstance(begun, Begun)
+    starts = np.arange(begun.first_start_timestamp, begun.first_start_timestamp + 600)
+    snapshots, none, keys = np.full(600, begun.snapshot), np.zeros(600, np.int64), np.arange(1200, dtype=np.uint64)
+    request = CommitRequest(starts, snapshots, none, np.arange(0, 1201, 2, dtype=np.uint32), keys)
+    decided = oracle.commit(gather_commits([request.payload(), b"odd"]), NOW)
+    assert isinstance(decided, Decided)
+    scatter_answers([2**63 + 1], [600], *oracle.told(decided))
+    large = begun.first_start_timestamp + 650
+    oracle.take_part(WriteSetPart(large, begun.snapshot, 0, 3, 1, 0, np.array([2**63, 0, 5], np.uint64)), NOW)
+    oracle.commit_large(LargeCommitRequest(large, begun.snapshot, 0, 3), NOW)
+    oracle.void([int(starts[0])])
+    oracle.recall(starts[:3].tolist())
+    small = ConflictMap(2, 2, 1, LargeWriteSets(2, 1.0), seed=1)
+    small.enter_refusal(5, 7)
+    assert compiled() == warm
