@@ -133,13 +133,14 @@ class AsyncOracleClient:
 
     def commit_many(self, request: CommitRequest, deadline_ms: int | None = None) -> asyncio.Future[Decisions]:
         """Have many transactions decided, as columns, in their order and in one frame."""
-        frame_bytes = HEADER_BYTES + len(request.payload())
+        caller = self._loop.create_future()
+        ticket = BatchTicket(caller, *self._times(deadline_ms), request)
+        frame_bytes = HEADER_BYTES + len(ticket.payload)
         if frame_bytes > FRAME_BYTES_MAX:
             raise InvalidRequest(
                 f"these commits come to {frame_bytes:,} bytes, one frame takes {FRAME_BYTES_MAX:,}: send fewer at once"
             )
-        caller = self._loop.create_future()
-        self._submit(BatchTicket(caller, *self._times(deadline_ms), request))
+        self._submit(ticket)
         return caller
 
     async def commit_large(

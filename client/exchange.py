@@ -185,7 +185,7 @@ class Exchange:
         if isinstance(first, BatchTicket):
             self._commits += 1
             self._tell_when_sent((first,))
-            return self._send(now_s, (first,), first.request)
+            return encode_frame(Kind.COMMIT_REQUEST, self._note(now_s, (first,)), first.payload)
         tickets = [first]
         if not first.alone:
             self._add_companions(tickets)

@@ -203,7 +203,7 @@ class BatchTicket(SingleTicket):
 
     def __init__(self, caller: Caller, asked_s: float, until_s: float, request: CommitRequest) -> None:
         super().__init__(caller, asked_s, until_s)
-        self.request = request
+        self.payload = request.payload()
 
     def doubt(self) -> ReplyLost | None:
         """See ``Ticket``: any of it may have committed."""
