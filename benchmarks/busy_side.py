@@ -9,21 +9,21 @@ from collections.abc import Callable, Mapping
 
 from benchmarks.load_process import Answer, LoadProcess
 from benchmarks.sides import Side, Window
+from benchmarks.wrapped_side import WrappedSide
 
 ANSWER_SECONDS_MAX = 300.0
 """Beyond the length of a window; a large commit takes its time."""
 
 
-class BusySide:
+class BusySide(WrappedSide[Side]):
     """``line``: what tells the other process to begin, for a window of that many seconds. ``answers``: what came.
 
     ``make`` starts that process; it is called when ``side`` has started.
     """
 
     def __init__(self, side: Side, what: str, make: Callable[[], LoadProcess], line: Callable[[float], str]) -> None:
-        self.name = f"{side.name}, beside {what}"
+        super().__init__(side, f"{side.name}, beside {what}")
         self.answers: list[Answer] = []
-        self._side = side
         self._what = what
         self._make = make
         self._line = line
@@ -32,18 +32,18 @@ class BusySide:
     @property
     def configuration(self) -> Mapping[str, str | int | bool]:
         """See ``Side``."""
-        return {**self._side.configuration, "beside": self._what}
+        return {**super().configuration, "beside": self._what}
 
     def start(self) -> None:
         """See ``Side``."""
-        self._side.start()
+        super().start()
         self._other = self._make()
 
     def window(self, in_flight: int, cells: int, seconds: float, connections: int) -> Window:
         """See ``Side``. The CPU of the client is that of ``side`` alone; that of the other is in ``answers``."""
         assert self._other is not None, "start comes first"
         self._other.ask(self._line(seconds))
-        window = self._side.window(in_flight, cells, seconds, connections)
+        window = super().window(in_flight, cells, seconds, connections)
         self.answers.append(self._other.answer(seconds + ANSWER_SECONDS_MAX))
         return window
 
@@ -52,4 +52,4 @@ class BusySide:
         if self._other is not None:
             self._other.end()
             self._other = None
-        self._side.stop()
+        super().stop()

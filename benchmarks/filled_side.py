@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.our_load import directory_of, settings_of
 from benchmarks.our_oracle import OurOracle
 from benchmarks.sides import Side, SideError, Window
+from benchmarks.wrapped_side import WrappedSide
 from client.async_oracle import AsyncOracleClient
 from tso.asking import NoAnswer, ask_status
 from wire import CommitRequest
@@ -26,12 +27,11 @@ REQUESTS_PER_FILL_MAX: Final = 100_000
 STATUS_MS_MAX: Final = 10_000
 
 
-class FilledSide:
+class FilledSide(WrappedSide[Side]):
     """``percent`` of ``entries`` of the oracle's map are in use before each window."""
 
     def __init__(self, side: Side, oracle: OurOracle, percent: int, entries: int) -> None:
-        self.name = f"{side.name}, map {percent} % full"
-        self._side = side
+        super().__init__(side, f"{side.name}, map {percent} % full")
         self._oracle = oracle
         self._percent = percent
         self._entries = entries
@@ -41,25 +41,17 @@ class FilledSide:
     def configuration(self) -> Mapping[str, str | int | bool]:
         """See ``Side``."""
         after = round(self._percent_after_max)
-        return {**self._side.configuration, "map_percent": self._percent, "map_percent_after_max": after}
-
-    def start(self) -> None:
-        """See ``Side``."""
-        self._side.start()
+        return {**super().configuration, "map_percent": self._percent, "map_percent_after_max": after}
 
     def window(self, in_flight: int, cells: int, seconds: float, connections: int) -> Window:
         """See ``Side``. Raises ``SideError`` where the map does not get that full."""
         if self._percent_now() > self._percent + DRIFT_PERCENT:
-            self._side.stop()
-            self._side.start()
+            self.stop()
+            self.start()
         fill(self._oracle.address, self._entries * self._percent // 100)
-        window = self._side.window(in_flight, cells, seconds, connections)
+        window = super().window(in_flight, cells, seconds, connections)
         self._percent_after_max = max(self._percent_after_max, self._percent_now())
         return window
-
-    def stop(self) -> None:
-        """See ``Side``."""
-        self._side.stop()
 
     def _percent_now(self) -> float:
         return 100 * entries_of(self._oracle.address) / self._entries

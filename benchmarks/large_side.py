@@ -15,6 +15,7 @@ from benchmarks.load_process import Answer, LoadProcess
 from benchmarks.our_oracle import OurOracle
 from benchmarks.our_side import OurSide
 from benchmarks.sides import SideError, Window
+from benchmarks.wrapped_side import WrappedSide
 from drills.guard import Guard
 
 WINDOW_SHARE: Final = 0.8
@@ -32,30 +33,16 @@ class LargeCommit:
     older: str
 
 
-class SmallSide:
+class SmallSide(WrappedSide[OurSide]):
     """Small transactions without a large commit, for as long as they are measured with one."""
 
     def __init__(self, side: OurSide, beside: LargeSide) -> None:
-        self.name = side.name
-        self._side = side
+        super().__init__(side)
         self._beside = beside
-
-    @property
-    def configuration(self) -> Mapping[str, str | int | bool]:
-        """See ``Side``."""
-        return self._side.configuration
-
-    def start(self) -> None:
-        """See ``Side``."""
-        self._side.start()
 
     def window(self, in_flight: int, cells: int, seconds: float, connections: int) -> Window:
         """See ``Side``."""
-        return self._side.window(in_flight, cells, self._beside.shortened(seconds), connections)
-
-    def stop(self) -> None:
-        """See ``Side``."""
-        self._side.stop()
+        return super().window(in_flight, cells, self._beside.shortened(seconds), connections)
 
 
 class LargeSide:

@@ -6,10 +6,11 @@ Invariant: its processes run within a window, while they start and while they en
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from benchmarks.sides import Side, Window
+from benchmarks.wrapped_side import WrappedSide
 from drills.children import Child
 
 
@@ -21,35 +22,26 @@ class OfProcesses(Side, Protocol):
         """Those that run."""
 
 
-class RestingSide:
+class RestingSide(WrappedSide[OfProcesses]):
     """``side``, at rest between its windows: SIGSTOP and SIGCONT, for less than anything of it would time out."""
-
-    def __init__(self, side: OfProcesses) -> None:
-        self.name = side.name
-        self._side = side
-
-    @property
-    def configuration(self) -> Mapping[str, str | int | bool]:
-        """See ``Side``."""
-        return self._side.configuration
 
     def start(self) -> None:
         """See ``Side``."""
-        self._side.start()
+        super().start()
         self._signal(signal.SIGSTOP)
 
     def window(self, in_flight: int, cells: int, seconds: float, connections: int) -> Window:
         """See ``Side``."""
         self._signal(signal.SIGCONT)
         try:
-            return self._side.window(in_flight, cells, seconds, connections)
+            return super().window(in_flight, cells, seconds, connections)
         finally:
             self._signal(signal.SIGSTOP)
 
     def stop(self) -> None:
         """See ``Side``."""
         self._signal(signal.SIGCONT)
-        self._side.stop()
+        super().stop()
 
     def _signal(self, number: signal.Signals) -> None:
         for child in self._side.children:
