@@ -16,7 +16,7 @@ import numpy as np
 
 from client.dispatch import Dispatcher
 from client.errors import InvalidRequest
-from client.exchange import FRAME_CELLS_MAX, FRAME_TRANSACTIONS_MAX
+from client.exchange import FRAME_CELLS_MAX
 from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from client.settings import ClientSettings
 from client.tickets import BatchTicket, BeginTicket, Begun, CommitTicket, Decision, Decisions, QuestionTicket, Ticket
@@ -237,7 +237,7 @@ class AsyncOracleClient:
 
     def _if_more_may_join(self, ticket: Joined) -> Joined | None:
         """A ticket that was just submitted, if it waits to be sent and there is room for others with it."""
-        ticket.callers_max = min(FRAME_TRANSACTIONS_MAX, 1 + self._dispatcher.room(ticket.lane))
+        ticket.callers_max = min(self._dispatcher.share(), 1 + self._dispatcher.room(ticket.lane))
         return ticket if ticket.is_awaited else None
 
     def _times(self, deadline_ms: int | None) -> tuple[float, float]:

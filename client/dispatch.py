@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, cast
 
 from client.errors import InvalidRequest
-from client.exchange import Exchange, Queue
+from client.exchange import FRAME_CALLERS_MIN, Exchange, Queue
 from client.primary import Directory
 from client.settings import ClientSettings
 from client.tickets import BeginTicket, CommitTicket, ReplyLost, Ticket
@@ -88,6 +88,10 @@ class Dispatcher:
     def room(self, lane: int) -> int:
         """How many more requests may wait in a lane."""
         return self._requests_max - sum(len(ticket.callers) for ticket in self._queue.lanes[lane])
+
+    def share(self) -> int:
+        """How many callers who ask in the same turn of the event loop may share a ticket."""
+        return FRAME_CALLERS_MIN if self._line is None else self._line.exchange.share()
 
     def close(self) -> None:
         """Close the connection. What is not answered is given up."""
@@ -292,6 +296,7 @@ class _Line(asyncio.BufferedProtocol):
         """Whether anything ever came over it."""
         self.exchange = Exchange(dispatcher._queue, lambda tickets, why: dispatcher.refused(self, tickets, why))
         self._dispatcher = dispatcher
+        self._settling = False
         self._transport: asyncio.Transport
         self._reason = "the connection was closed"
 
@@ -321,12 +326,28 @@ class _Line(asyncio.BufferedProtocol):
         try:
             self.exchange.received(self._dispatcher.receive_buffer[:nbytes])
         except ProtocolError as error:
-            self.leave(str(error))
-            self._dispatcher.forget(self)
+            self._nonsense(error)
             return
         self.has_answered = True
+        if not self._settling:
+            self._settle()
+
+    def _settle(self) -> None:
+        self._settling = False
+        try:
+            self._settling = self.exchange.settle()
+        except ProtocolError as error:
+            self._nonsense(error)
+            return
         self._dispatcher.answered(self)
-        self._dispatcher.leave_if_idle(self)
+        if self._settling:
+            self._dispatcher._loop.call_soon(self._settle)
+        else:
+            self._dispatcher.leave_if_idle(self)
+
+    def _nonsense(self, error: ProtocolError) -> None:
+        self.leave(str(error))
+        self._dispatcher.forget(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         """Report it."""

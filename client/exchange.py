@@ -7,6 +7,7 @@ large: with one, or with huge ones, client, oracle and store would idle in turn.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
@@ -44,8 +45,16 @@ BEGIN_FRAMES_MAX: Final = 2
 """Begin requests under way at once."""
 COMMIT_FRAMES_MAX: Final = 4
 """Commit requests under way at once."""
-FRAME_TRANSACTIONS_MAX: Final = 512
+FRAME_TRANSACTIONS_MAX: Final = 256
 """Transactions of different callers in one frame."""
+FRAME_CALLERS_MIN: Final = 16
+"""Callers who share a frame as long as there are no more of them: a frame costs as much as so many callers."""
+SEEN_KEPT: Final = 0.99
+"""Of the number of callers that was in sight before, from one look to the next."""
+BEGINS_IN_A_ROW_MAX: Final = 8
+"""Answers to begins that are passed on before those to commits that came earlier."""
+SETTLED_AT_ONCE: Final = 32
+"""Callers who are told in one turn of the event loop; a frame is not divided."""
 FRAME_CELLS_MAX: Final = 65_536
 """Cells of different callers in one frame, unless one of them alone has more."""
 
@@ -68,6 +77,11 @@ class Queue:
 
     def __bool__(self) -> bool:
         return bool(self.begins or self.commits or self.questions)
+
+    @property
+    def callers(self) -> int:
+        """Of all tickets."""
+        return sum(map(_callers, self.lanes))
 
     def add(self, ticket: Ticket) -> None:
         """Let a ticket wait its turn."""
@@ -97,11 +111,17 @@ class Exchange:
     def __init__(self, queue: Queue, refused: Refused) -> None:
         self._queue = queue
         self._refused = refused
+        self.callers = 0
+        """Who wait for answers to what is under way."""
         self._decoder = FrameDecoder()
         self._requests = 0
         self._begins = 0
         self._commits = 0
         self._under_way: dict[int, tuple[float, Sequence[Ticket]]] = {}
+        self._begin_answers: deque[Frame] = deque()
+        self._other_answers: deque[Frame] = deque()
+        self._begins_in_a_row = 0
+        self._seen = 0.0
         self._untold: list[Callable[[], None]] = []
 
     def __bool__(self) -> bool:
@@ -111,20 +131,30 @@ class Exchange:
         """When the oldest request that is not answered was sent; ``None``: none is under way."""
         return next((sent_s for sent_s, _ in self._under_way.values()), None)
 
+    def share(self) -> int:
+        """Callers who may share a frame: half of those in sight, so that one half is served while the other goes on.
+
+        It falls more slowly than it rises, in steps, so that what goes round in halves is not cut in other pieces.
+        """
+        in_sight = self.callers + self._queue.callers
+        self._seen = max(in_sight, self._seen * SEEN_KEPT)
+        halves = math.ceil(self._seen / (2 * FRAME_CALLERS_MIN)) * FRAME_CALLERS_MIN
+        return min(FRAME_TRANSACTIONS_MAX, max(FRAME_CALLERS_MIN, halves))
+
     def to_send(self, now_s: float) -> bytes:
         """The frames that may go out now; their tickets are under way with this."""
         frames: list[bytes] = []
-        queue = self._queue
+        queue, share = self._queue, self.share()
         while queue.questions:
             question = queue.questions.popleft()
             self._tell_when_sent((question,))
             frames.append(self._send(now_s, (question,), question.request))
         while queue.begins and self._begins < BEGIN_FRAMES_MAX:
             self._begins += 1
-            tickets, transactions = self._next_begins()
+            tickets, transactions = self._next_begins(share)
             frames.append(self._send(now_s, tickets, BeginRequest(transactions)))
         while queue.commits and self._commits < COMMIT_FRAMES_MAX:
-            frames.append(self._send_commits(now_s))
+            frames.append(self._send_commits(now_s, share))
         return b"".join(frames)
 
     def tell_sent(self) -> None:
@@ -134,19 +164,42 @@ class Exchange:
             tell()
 
     def received(self, data: bytes | memoryview) -> None:
-        """Settle, or hand back, what was answered. Raises ``ProtocolError`` where the other side speaks nonsense."""
+        """Take in answers, for ``settle``. Raises ``ProtocolError`` where the other side speaks nonsense."""
         for frame in self._decoder.feed(data):
             if frame.request_id == _OF_THE_CONNECTION:
                 raise ProtocolError(f"the oracle closes the connection: {decode(frame)}")
-            sent = self._under_way.pop(frame.request_id, None)
+            sent = self._under_way.get(frame.request_id)
             if sent is None:
                 raise ProtocolError(f"an answer to request {frame.request_id} came, which was never made")
-            self._answered(frame, sent[1])
+            answers = self._begin_answers if sent[1][0].lane == BeginTicket.lane else self._other_answers
+            answers.append(frame)
+
+    def settle(self) -> bool:
+        """Settle, or hand back, some of what was answered; whether there is more. Raises ``ProtocolError``.
+
+        Not all at once: while the callers of one frame go on, and ask for more, the oracle is to have work, and while
+        it works the callers of the next frame go on. Begins do not wait behind commits, nor these behind all begins.
+        """
+        settled = 0
+        while settled < SETTLED_AT_ONCE and (self._begin_answers or self._other_answers):
+            begins = bool(self._begin_answers) and (
+                not self._other_answers or self._begins_in_a_row < BEGINS_IN_A_ROW_MAX
+            )
+            self._begins_in_a_row = self._begins_in_a_row + 1 if begins else 0
+            settled += self._settle((self._begin_answers if begins else self._other_answers).popleft())
+        return bool(self._begin_answers or self._other_answers)
 
     def lose(self, reason: str) -> list[Ticket]:
         """The connection is gone: everything that was under way, in the order in which it was sent."""
+        try:
+            while self.settle():
+                pass
+        except ProtocolError:  # of this frame, and those that came after it, nothing is known
+            self._begin_answers.clear()
+            self._other_answers.clear()
         lost = [ticket for _, tickets in self._under_way.values() for ticket in tickets if ticket.is_awaited]
         self._under_way.clear()
+        self.callers = 0
         for ticket in lost:
             ticket.lost = ReplyLost(reason)
         return lost
@@ -161,25 +214,28 @@ class Exchange:
     def _note(self, now_s: float, tickets: Sequence[Ticket]) -> int:
         self._requests += 1
         self._under_way[self._requests] = (now_s, tickets)
+        self.callers += _callers(tickets)
         return self._requests
 
     def _tell_when_sent(self, tickets: Sequence[Ticket]) -> None:
         self._untold += [ticket.on_sent for ticket in tickets if ticket.on_sent is not None]
 
-    def _next_begins(self) -> tuple[list[BeginTicket], int]:
+    def _next_begins(self, share: int) -> tuple[list[BeginTicket], int]:
         """What goes in one frame, and how many transactions that are."""
         waiting = self._queue.begins
         tickets = [waiting.popleft()]
-        transactions = tickets[0].transactions
+        transactions, callers = tickets[0].transactions, len(tickets[0].callers)
         while waiting and not tickets[0].alone:
             following = waiting[0]
-            if following.alone or transactions + following.transactions > FRAME_TRANSACTIONS_MAX:
-                break
             transactions += following.transactions
+            callers += len(following.callers)
+            if following.alone or transactions > FRAME_TRANSACTIONS_MAX or callers > share:
+                transactions -= following.transactions
+                break
             tickets.append(waiting.popleft())
         return tickets, transactions
 
-    def _send_commits(self, now_s: float) -> bytes:
+    def _send_commits(self, now_s: float, share: int) -> bytes:
         """The next frame of commits; nothing, where what was next turns out to be no commits."""
         first = self._queue.commits.popleft()
         if isinstance(first, BatchTicket):
@@ -188,7 +244,7 @@ class Exchange:
             return encode_frame(Kind.COMMIT_REQUEST, self._note(now_s, (first,)), first.payload)
         tickets = [first]
         if not first.alone:
-            self._add_companions(tickets)
+            self._add_companions(tickets, share)
         try:
             payload = pack_commits([one for ticket in tickets for one in ticket.arguments])
         except ProtocolError as error:
@@ -198,19 +254,30 @@ class Exchange:
         self._tell_when_sent(tickets)
         return encode_frame(Kind.COMMIT_REQUEST, self._note(now_s, tickets), payload)
 
-    def _add_companions(self, tickets: list[CommitTicket]) -> None:
+    def _add_companions(self, tickets: list[CommitTicket], share: int) -> None:
         """What goes in one frame with the first of the queue."""
-        waiting, cells, transactions = self._queue.commits, tickets[0].cells, len(tickets[0].callers)
+        waiting, cells, callers = self._queue.commits, tickets[0].cells, len(tickets[0].callers)
         while waiting:
             following = waiting[0]
             if following.alone or isinstance(following, BatchTicket):
                 break
             cells += following.cells
-            transactions += len(following.callers)
-            if cells > FRAME_CELLS_MAX or transactions > FRAME_TRANSACTIONS_MAX:
+            callers += len(following.callers)
+            if cells > FRAME_CELLS_MAX or callers > share:
                 break
             waiting.popleft()
             tickets.append(following)
+
+    def _settle(self, frame: Frame) -> int:
+        """Returns how many callers that were. An answer that is nonsense leaves its tickets under way."""
+        if frame.request_id not in self._under_way:
+            raise ProtocolError(f"request {frame.request_id} was answered twice")
+        _, tickets = self._under_way[frame.request_id]
+        self._answered(frame, tickets)
+        del self._under_way[frame.request_id]
+        callers = _callers(tickets)
+        self.callers -= callers
+        return callers
 
     def _answered(self, frame: Frame, tickets: Sequence[Ticket]) -> None:
         first = tickets[0]
@@ -238,7 +305,7 @@ class Exchange:
     @staticmethod
     def _decided(payload: bytes, tickets: Sequence[Ticket]) -> None:
         times, reasons = unpack_answers(payload)
-        asked = sum(len(ticket.callers) for ticket in tickets)
+        asked = _callers(tickets)
         if len(times) != asked or max(reasons) >= REASONS_KNOWN:
             raise ProtocolError(f"an answer to {len(times)} commits came to {asked}, or one of another version")
         first = 0
@@ -255,6 +322,10 @@ class Exchange:
             tickets[0].fail(tickets[0].doubt() or InvalidRequest(reason))
             return
         self._queue.add_first([part for ticket in tickets for part in ticket.split() if part.is_awaited])
+
+
+def _callers(tickets: Iterable[Ticket]) -> int:
+    return sum(len(ticket.callers) for ticket in tickets)
 
 
 def _began(reply: BeginReply, tickets: Sequence[Ticket]) -> None:

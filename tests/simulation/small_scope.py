@@ -282,6 +282,7 @@ class SteppedOracleClient(OracleClient):
                 queue.add_first(exchange.lose(str(lost)))
             else:
                 exchange.received(encode(reply, frame.request_id))
+                exchange.settle()
         if isinstance(notes.answers[0], Exception):
             raise notes.answers[0]
         return notes.answers[0]

@@ -148,7 +148,8 @@ def test_what_the_tasks_of_a_loop_ask_for_goes_out_together_and_each_gets_its_ow
         )
         assert len({each.commit_timestamp for each in decisions}) == 100
         assert {each.reason for each in decisions} == {Reason.COMMITTED}
-        assert [type(request) for request in primary.requests] == [BeginRequest, CommitRequest]
+        in_halves = [BeginRequest, BeginRequest, CommitRequest, CommitRequest]
+        assert [type(request) for request in primary.requests] == in_halves
         assert primary.connections == 1
 
     with_client(Granting(), use)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
-
 import numpy as np
 import pytest
 
@@ -14,20 +11,17 @@ from client.exchange import (
     COMMIT_FRAMES_MAX,
     FRAME_CELLS_MAX,
     FRAME_TRANSACTIONS_MAX,
-    Exchange,
-    Queue,
 )
 from client.tickets import (
     BatchTicket,
     BeginTicket,
     Begun,
-    CommitTicket,
     Decision,
     Decisions,
     QuestionTicket,
     ReplyLost,
-    Ticket,
 )
+from tests.unit.client.talking import Talk, committed
 from wire import (
     AbortRequest,
     BadRequest,
@@ -35,73 +29,13 @@ from wire import (
     BeginRequest,
     CommitReply,
     CommitRequest,
-    FrameDecoder,
     Message,
     NotPrimary,
     OutcomeReply,
     Overloaded,
     ProtocolError,
     Reason,
-    decode,
-    encode,
 )
-
-
-class _Caller:
-    def __init__(self, name: str, ends: dict[str, object]) -> None:
-        self._name = name
-        self._ends = ends
-
-    def done(self) -> bool:
-        return self._name in self._ends
-
-    def set_result(self, answer: object, /) -> None:
-        assert not self.done(), "a caller was told twice"
-        self._ends[self._name] = answer
-
-    set_exception = set_result
-
-
-Asked = TypeVar("Asked", bound=Ticket)
-
-
-class Talk:
-    """An exchange, what went out over it, and what came of each ticket."""
-
-    def __init__(self) -> None:
-        self.queue = Queue()
-        self.refused: list[tuple[int, Message]] = []
-        self.exchange = Exchange(self.queue, self._refuse)
-        self.ends: dict[str, object] = {}
-        self._decoder = FrameDecoder()
-
-    def begin(self, name: str, count: int = 1, until_s: float = 10.0) -> BeginTicket:
-        return self.asked(BeginTicket([self.caller(name)], 0.0, until_s, count))
-
-    def commit(self, name: str, start: int, cells: Sequence[int] = (7,), until_s: float = 10.0) -> CommitTicket:
-        arguments = (start, start - 1, 0, cells, 0)
-        return self.asked(CommitTicket([self.caller(name)], 0.0, until_s, [arguments], len(cells)))
-
-    def caller(self, name: str) -> _Caller:
-        return _Caller(name, self.ends)
-
-    def asked(self, ticket: Asked) -> Asked:
-        self.queue.add(ticket)
-        return ticket
-
-    def sent(self) -> list[tuple[int, Message]]:
-        frames = self._decoder.feed(self.exchange.to_send(1.0))
-        return [(frame.request_id, decode(frame)) for frame in frames]
-
-    def answer(self, request_id: int, message: Message) -> None:
-        self.exchange.received(encode(message, request_id))
-
-    def _refuse(self, tickets: Sequence[object], refusal: Message) -> None:
-        self.refused.append((len(tickets), refusal))
-
-
-def committed(*times: int) -> CommitReply:
-    return CommitReply(np.array(times), np.zeros(len(times), np.uint8))
 
 
 def test_what_waits_goes_out_together_and_each_gets_its_own() -> None:
@@ -154,9 +88,10 @@ def test_begins_have_frames_of_their_own() -> None:
 
 def test_frames_are_bounded_in_transactions_and_in_cells() -> None:
     talk = Talk()
-    for start in range(10, 11 + FRAME_TRANSACTIONS_MAX):
+    for start in range(10, 11 + 3 * FRAME_TRANSACTIONS_MAX):
         talk.commit(str(start), start, [])
-    assert [request.start_timestamps.size for _, request in talk.sent()] == [FRAME_TRANSACTIONS_MAX, 1]  # type: ignore[attr-defined]
+    full = [FRAME_TRANSACTIONS_MAX] * 3
+    assert [request.start_timestamps.size for _, request in talk.sent()] == [*full, 1]  # type: ignore[attr-defined]
     other = Talk()
     for start in (10, 20, 30):
         other.commit(str(start), start, range(FRAME_CELLS_MAX // 2))
