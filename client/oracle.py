@@ -185,8 +185,6 @@ class _Waiter:
 
     def set_result(self, answer: object, /) -> None:
         """See ``Caller``."""
-        if self._told:
-            raise asyncio.InvalidStateError
         self._told = True
         self._note(answer)
 

@@ -6,7 +6,6 @@ refusal (nothing was done) or a loss (it may have been done), which for a commit
 
 from __future__ import annotations
 
-from asyncio import InvalidStateError
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -66,10 +65,10 @@ class Caller(Protocol):
         """Whether it was told, or does not wait any more."""
 
     def set_result(self, answer: Any, /) -> None:
-        """Give it the answer. Raises ``InvalidStateError`` where it is done, and nothing else."""
+        """Give it the answer. Not for who is done; must not raise otherwise."""
 
     def set_exception(self, error: Exception, /) -> None:
-        """Give it the error that there is instead. Not for who is done."""
+        """Give it the error that there is instead. Not for who is done; must not raise otherwise."""
 
 
 class Ticket:
@@ -232,15 +231,15 @@ class QuestionTicket(SingleTicket):
 def _tell(callers: Sequence[Caller], answers: Iterable[object]) -> None:
     """Tell each caller its own, but for those who wait no more. All are of one class.
 
-    Without a loop in Python, which would cost as much again as everything else that is done for a caller here.
+    As a rule without a loop in Python, which would cost as much again as all else that is done for a caller here.
     """
-    telling = map(type(callers[0]).set_result, callers, answers)
-    while True:
-        try:
-            deque(telling, maxlen=0)
-        except InvalidStateError:
-            continue  # with the next one
-        return
+    kind = type(callers[0])
+    if any(map(kind.done, callers)):
+        for caller, answer in zip(callers, answers, strict=True):
+            if not caller.done():
+                caller.set_result(answer)
+    else:
+        deque(map(kind.set_result, callers, answers), maxlen=0)
 
 
 def _alone(tickets: Sequence[Ticket], lost: ReplyLost | None) -> Sequence[Ticket]:
