@@ -22,7 +22,7 @@ from client.catalog_entry import CatalogEntry, ConflictLevel, validate_table
 from client.cells import family_of
 from client.errors import InvalidRequest
 from commit_table import system_table
-from store import ALL_VERSIONS, CellStore, Family, KeyRange, StoreUnavailable, TableExists, TableMissing
+from store import ALL_VERSIONS, CellStore, Family, KeyRange, RowPut, StoreUnavailable, TableExists, TableMissing
 
 ENTRY_AGE_SECONDS_MAX = 10.0
 """How long an entry is believed before it is read again: others may have dropped the table and made it anew."""
@@ -31,6 +31,8 @@ FENCE_FAMILY = "f"
 
 _ENTRY = b"t:entry"
 _LEVEL = b"t:conflict_level"
+_VACUUMED_BELOW = b"t:vacuumed_below"
+"""The vacuum mark. Its cell timestamp is the mark itself: of several marks the largest stands, whoever writes last."""
 _DROPPED = b"dropped"
 """What stands in place of an entry begins with this: there was a table of that name."""
 _ATTEMPTS_MAX = 10
@@ -39,6 +41,7 @@ _ALL_ROWS = KeyRange(b"", b"")
 
 class _Remembered(NamedTuple):
     entry: CatalogEntry
+    vacuumed_below: int
     read_seconds: float
 
 
@@ -82,22 +85,47 @@ class Catalog:
         ``InvalidRequest`` for a table that does not exist, holds what no transaction wrote, or does not keep the
         versions that snapshots need.
         """
-        known = self._entries.get(table)
-        if known is not None and time.monotonic() < known.read_seconds + ENTRY_AGE_SECONDS_MAX:
-            return known.entry
-        return self.fresh_entry(table)
+        return self._known(table).entry
+
+    def vacuumed_below(self, table: str) -> int:
+        """The table's vacuum mark, as old as ``entry``: what a snapshot below it would show may be gone. 0: none."""
+        return self._known(table).vacuumed_below
 
     def fresh_entry(self, table: str) -> CatalogEntry:
         """``entry`` as it is stored now: the table may have been dropped and made anew, with other families."""
+        return self._read(table).entry
+
+    def tables(self) -> dict[str, CatalogEntry]:
+        """Every table that is agreed on now, by name."""
+        rows = self._store.scan(self._own.name(), _ALL_ROWS, [_ENTRY])
+        stored = ((row.decode(), cells[_ENTRY].value) for row, cells in rows)
+        return {table: CatalogEntry.parse(table, value) for table, value in stored if _is_entry(value)}
+
+    def mark_vacuumed(self, table: str, below: int) -> None:
+        """Have snapshots below this timestamp refused. Everybody knows after ``ENTRY_AGE_SECONDS_MAX``."""
+        put = RowPut(table.encode(), {_VACUUMED_BELOW: b"%d" % below})
+        self._store.put(self._own.name(), [put], below)
+
+    def _known(self, table: str) -> _Remembered:
+        known = self._entries.get(table)
+        if known is not None and time.monotonic() < known.read_seconds + ENTRY_AGE_SECONDS_MAX:
+            return known
+        return self._read(table)
+
+    def _read(self, table: str) -> _Remembered:
         self._check_name(table)
         read_seconds = time.monotonic()
-        stored = self._stored_entry(table)
-        if stored is None:
+        cells = self._store.get(self._own.name(), table.encode(), [_ENTRY, _VACUUMED_BELOW])
+        value = cells[_ENTRY].value if _ENTRY in cells else None
+        if _is_entry(value):
+            entry = CatalogEntry.parse(table, value)
+        else:
             families = self._check_families(table, ())
             self._check_empty(table)
-            stored = self._register(table, CatalogEntry(self._agreed_level(table, "cell"), families))
-        self._entries[table] = _Remembered(stored, read_seconds)
-        return stored
+            entry = self._register(table, CatalogEntry(self._agreed_level(table, "cell"), families))
+        below = int(cells[_VACUUMED_BELOW].value) if _VACUUMED_BELOW in cells else 0
+        remembered = self._entries[table] = _Remembered(entry, below, read_seconds)
+        return remembered
 
     def has_entry(self, table: str) -> bool:
         """Whether a table is agreed on now; only then transactions can have written it."""

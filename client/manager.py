@@ -63,6 +63,7 @@ class TransactionManager:
     ) -> None:
         self.settings = settings
         self.store = store
+        self.directory = directory
         self.commit_table = CommitTable(store, table_name(settings.root))
         self.catalog = Catalog(store, settings.root)
         self.manifest = Manifest(store, settings.root)
@@ -292,7 +293,9 @@ class TransactionManager:
         )
 
     def _reader(self, view: View) -> SnapshotReader:
-        return SnapshotReader(self.store, self._services.resolver, view, self.catalog)
+        return SnapshotReader(
+            self.store, self._services.resolver, view, self.catalog, vacuumed_below=self.catalog.vacuumed_below
+        )
 
 
 def _worth_a_rerun(error: BaseException) -> bool:

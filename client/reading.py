@@ -19,6 +19,7 @@ from client.cells import TOMBSTONE, decode_value, family_of, is_reserved, is_sha
 from client.errors import InvalidRequest
 from client.resolver import Resolver, Site
 from client.visibility import Settled, View, settle, with_bookkeeping
+from commit_table.timestamps import wall_time_of
 from store import CellStore, InvalidCell, KeyRange, Row, StoreUnavailable, TableMissing
 
 SCAN_BATCH_ROWS = 500
@@ -44,7 +45,9 @@ class Tables(Protocol):
 class SnapshotReader:
     """Rows at one view, of ``tables`` that transactions write.
 
-    ``assumed``: outcomes that hold for this view and need not be asked for, by writer.
+    ``assumed``: outcomes that hold for this view and need not be asked for, by writer. ``vacuumed_below`` gives a
+    table's vacuum mark, as it was at most ``ENTRY_AGE_SECONDS_MAX`` ago: a vacuum waits for longer between its mark and
+    its first delete, so a look at the mark *after* the cells were read says whether any of them may have been missing.
     """
 
     def __init__(
@@ -54,12 +57,14 @@ class SnapshotReader:
         view: View,
         tables: Tables,
         assumed: Mapping[int, int] = MappingProxyType({}),
+        vacuumed_below: Callable[[str], int] = lambda table: 0,
     ) -> None:
         self._store = store
         self._resolver = resolver
         self._view = view
         self._tables = tables
         self._assumed = assumed
+        self._vacuumed_below = vacuumed_below
 
     def row(self, table: str, row: bytes, columns: Sequence[bytes] | None) -> dict[bytes, bytes] | None:
         """Column → value, reserved columns included; ``None`` where the snapshot sees nothing of the row."""
@@ -79,6 +84,7 @@ class SnapshotReader:
         while batch:
             yield from self._visible(table, batch)
             batch = list(islice(rows, SCAN_BATCH_ROWS))
+        self._require_not_vacuumed(table)
 
     def newest_commit(self, table: str, rows: Sequence[bytes], columns: Sequence[bytes] | None) -> int:
         """The largest commit timestamp of a version that is visible in these rows; 0 for none.
@@ -120,10 +126,20 @@ class SnapshotReader:
         for batch in self._settled(table, rows):
             for row, _, columns in batch:
                 stored[row].update(columns.visible)
+        self._require_not_vacuumed(table)
         for row, columns_stored in stored.items():
             values = _values(columns_stored)
             if values:
                 yield row, values
+
+    def _require_not_vacuumed(self, table: str) -> None:
+        """Raise ``InvalidRequest`` where a vacuum may have dropped what the view should show."""
+        mark = self._vacuumed_below(table)
+        if self._view.snapshot < mark:
+            raise InvalidRequest(
+                f"table {table!r} was vacuumed below {mark} ({wall_time_of(mark):%Y-%m-%d %H:%M:%S} UTC), so it cannot "
+                f"be read as of {self._view.snapshot} any more: take a later one, and vacuum with a longer --retain"
+            )
 
     def _settled(self, table: str, rows: Rows) -> Iterator[list[tuple[bytes, Row, Settled]]]:
         """Look at the newest candidates, then below each that is hidden, until every column is settled."""

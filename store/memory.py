@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from store import validation
 from store.errors import StoreUnavailable, TableExists, TableMissing
@@ -19,16 +19,17 @@ from store.protocol import Applied, Cell, CompareAndSet, Family, KeyRange, Rejec
 
 
 class _Row:
-    """The cells of one row, newest first, and the largest timestamp that was deleted."""
+    """The cells of one row, newest first, and the largest timestamps that were deleted, in all and of columns."""
 
-    __slots__ = ("cells", "deleted_through")
+    __slots__ = ("cells", "columns_deleted_through", "deleted_through")
 
     def __init__(self) -> None:
         self.cells: dict[bytes, list[Cell]] = {}
         self.deleted_through = -1
+        self.columns_deleted_through: dict[bytes, int] = {}
 
     def put(self, column: bytes, cell: Cell, versions_max: int) -> None:
-        if cell.timestamp <= self.deleted_through:
+        if cell.timestamp <= max(self.deleted_through, self.columns_deleted_through.get(column, -1)):
             return
         versions = self.cells.setdefault(column, [])
         place = bisect_left(versions, -cell.timestamp, key=_descending)
@@ -40,10 +41,18 @@ class _Row:
 
     def delete(self, timestamp: int) -> None:
         self.deleted_through = max(self.deleted_through, timestamp)
-        for column, versions in list(self.cells.items()):
-            del versions[bisect_left(versions, -timestamp, key=_descending) :]
-            if not versions:
-                del self.cells[column]
+        for column in list(self.cells):
+            self._drop(column, timestamp)
+
+    def delete_column(self, column: bytes, timestamp: int) -> None:
+        self.columns_deleted_through[column] = max(self.columns_deleted_through.get(column, -1), timestamp)
+        self._drop(column, timestamp)
+
+    def _drop(self, column: bytes, timestamp: int) -> None:
+        versions = self.cells.get(column, [])
+        del versions[bisect_left(versions, -timestamp, key=_descending) :]
+        if not versions:
+            self.cells.pop(column, None)
 
     def below(self, column: bytes, before: int) -> list[Cell]:
         versions = self.cells.get(column, [])
@@ -226,6 +235,19 @@ class MemoryCellStore:
             place = self._table(table)
             for key in rows:
                 place.row(key).delete(timestamp)
+
+    def delete_columns(self, table: str, columns: Mapping[bytes, Sequence[bytes]], timestamp: int) -> None:
+        """See ``CellStore``."""
+        validation.check_rows(columns)
+        named = {column for chosen in columns.values() for column in chosen}
+        for column in named:
+            validation.check_column(column)
+        validation.check_timestamp(timestamp)
+        with self._lock:
+            place = self._table(table, named)
+            for key, chosen in columns.items():
+                for column in chosen:
+                    place.row(key).delete_column(column, timestamp)
 
     def compare_and_set(
         self, table: str, row: bytes, *, check: bytes, expected: bytes | None, put: bytes, value: bytes

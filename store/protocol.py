@@ -159,6 +159,10 @@ class CellStore(Protocol):
         """Remove every cell of the rows at or below ``timestamp``; *later* puts at or below it may stay hidden too."""
         ...
 
+    def delete_columns(self, table: str, columns: Mapping[bytes, Sequence[bytes]], timestamp: int) -> None:
+        """Remove the cells at or below ``timestamp`` of some columns: row → ``b"f:qualifier"``s. See ``delete``."""
+        ...
+
     def compare_and_set(
         self, table: str, row: bytes, *, check: bytes, expected: bytes | None, put: bytes, value: bytes
     ) -> CompareAndSet:

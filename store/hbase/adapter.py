@@ -7,14 +7,14 @@ always carry their timestamp, so that repeating them is harmless.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from store import validation
 from store.errors import TableMissing
 from store.hbase.connection import GatewayConnection
 from store.hbase.failures import GatewayFailure, is_about
 from store.hbase.gateway import Gateway
-from store.hbase.requests import cells_of, delete_request, pieces, put_requests
+from store.hbase.requests import cells_of, delete_columns_requests, delete_request, pieces, put_requests
 from store.hbase.scanner import Scanner, ScanRequest
 from store.hbase.settings import PoolSettings, RequestLimits
 from store.hbase.thrift_types import BatchMutation, ColumnDescriptor, GatewayIOError, Mutation
@@ -143,6 +143,16 @@ class HBaseCellStore:
         name, families = _name(table), self.families(table)
         for piece in pieces(rows, self._limits.rows_max):
             self._write(name, delete_request(piece, families), timestamp)
+
+    def delete_columns(self, table: str, columns: Mapping[bytes, Sequence[bytes]], timestamp: int) -> None:
+        """See ``CellStore``."""
+        name = _name(table)
+        validation.check_rows(columns)
+        for column in {column for chosen in columns.values() for column in chosen}:
+            validation.check_column(column)
+        validation.check_timestamp(timestamp)
+        for request in delete_columns_requests(columns, self._limits):
+            self._write(name, request, timestamp)
 
     def compare_and_set(
         self, table: str, row: bytes, *, check: bytes, expected: bytes | None, put: bytes, value: bytes

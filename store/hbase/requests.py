@@ -6,7 +6,7 @@ at its default is not sent at all, which halves the time to build and encode it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -61,6 +61,25 @@ def delete_request(rows: Iterable[bytes], families: Iterable[str]) -> list[Batch
     """Remove whole families of each row: Thrift's own call to remove a row takes one at a time."""
     removals = [Mutation(isDelete=True, column=family.encode()) for family in families]
     return [BatchMutation(row, removals) for row in rows]
+
+
+def delete_columns_requests(
+    columns: Mapping[bytes, Sequence[bytes]], limits: RequestLimits
+) -> Iterator[list[BatchMutation]]:
+    """Remove columns of rows, in lists within the limits; a single row that is larger is a list of its own."""
+    request: list[BatchMutation] = []
+    request_bytes = 0
+    for row, chosen in columns.items():
+        if not chosen:
+            continue  # of a row without mutations the gateway makes a request that HBase refuses
+        row_bytes = len(row) + sum(map(len, chosen))
+        if request and (len(request) >= limits.rows_max or request_bytes + row_bytes > limits.request_bytes_max):
+            yield request
+            request, request_bytes = [], 0
+        request.append(BatchMutation(row, [Mutation(isDelete=True, column=column) for column in chosen]))
+        request_bytes += row_bytes
+    if request:
+        yield request
 
 
 def pieces(items: Sequence[T], size: int) -> Iterator[list[T]]:

@@ -265,6 +265,29 @@ class TestWrites:
         store.delete(table, rows[:-1], 30)
         assert [key for key, _ in store.scan(table, under(row), [b"f", b"g"])] == rows[-1:]
 
+    def test_columns_are_deleted_at_or_below_and_others_are_not(self, store: CellStore, table: str, row: bytes) -> None:
+        rows = rows_under(row, 20)
+        for timestamp in (10, 20, 30):
+            store.put(table, [RowPut(key, {b"f:a": b"1", b"f:": b"2", b"g:a": b"3"}) for key in rows], timestamp)
+        store.delete_columns(table, {key: [b"f:a", b"f:"] for key in rows[:-1]} | {rows[-1]: [b"g:a"]}, 20)
+        left = [
+            [
+                [cell.timestamp for cell in store.versions(table, key, column, limit=9)]
+                for column in (b"f:a", b"f:", b"g:a")
+            ]
+            for key in rows
+        ]
+        assert left == [[[30], [30], [30, 20, 10]]] * 19 + [[[30, 20, 10], [30, 20, 10], [30]]]
+
+    def test_a_deleted_column_hides_later_puts_at_or_below_in_itself_only(
+        self, store: CellStore, table: str, row: bytes
+    ) -> None:
+        store.delete_columns(table, {row: [b"f:a"]}, 20)
+        store.put(table, [RowPut(row, {b"f:a": b"hidden", b"f:b": b"seen"})], 20)
+        assert store.get(table, row, [b"f"]) == {b"f:b": Cell(b"seen", 20)}
+        store.put(table, [RowPut(row, {b"f:a": b"seen"})], 21)
+        assert store.get(table, row, [b"f:a"]) == {b"f:a": Cell(b"seen", 21)}
+
     def test_delete_also_hides_later_puts_at_or_below(self, store: CellStore, table: str, row: bytes) -> None:
         store.delete(table, [row], 20)
         store.put(table, [RowPut(row, {b"f:a": b"hidden"})], 20)
@@ -275,6 +298,8 @@ class TestWrites:
     def test_nothing_to_write_is_nothing(self, store: CellStore, table: str) -> None:
         store.put(table, [], 5)
         store.delete(table, [], 5)
+        store.delete_columns(table, {}, 5)
+        store.delete_columns(table, {b"r": []}, 5)
 
 
 class TestBadArguments:
@@ -304,6 +329,9 @@ class TestBadArguments:
             lambda: store.put(table, [good], TIMESTAMP_MAX + 1),
             lambda: store.delete(table, [row, b""], 5),
             lambda: store.delete(table, [row], TIMESTAMP_MAX + 1),
+            lambda: store.delete_columns(table, {b"": [b"f:a"]}, 5),
+            lambda: store.delete_columns(table, {row: [b"f"]}, 5),
+            lambda: store.delete_columns(table, {row: [b"f:a"]}, -1),
             lambda: store.compare_and_set(table, row, check=b"f:a", expected=b"", put=b"f:a", value=b"1"),
             lambda: store.compare_and_set(table, row, check=b"f:a", expected=None, put=b"f:a", value=b""),
             lambda: store.compare_and_set(table, row, check=b"f", expected=None, put=b"f:a", value=b"1"),

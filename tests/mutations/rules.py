@@ -9,6 +9,7 @@ from tests.mutations.lease_rules import LEASE_RULES
 from tests.mutations.mutation import Mutation
 from tests.mutations.transaction_rules import TRANSACTION_RULES
 from tests.mutations.tso_rules import TSO_RULES
+from tests.mutations.vacuum_rules import VACUUM_RULES
 
 RULES: list[Mutation] = [
     *LEASE_RULES,
@@ -17,4 +18,5 @@ RULES: list[Mutation] = [
     *CLIENT_RULES,
     *TRANSACTION_RULES,
     *FAILOVER_RULES,
+    *VACUUM_RULES,
 ]

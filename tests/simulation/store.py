@@ -6,7 +6,7 @@ that breaks off may have done a part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -132,6 +132,14 @@ class SimulatedCellStore:
         """See ``CellStore``."""
         check_rows(rows)
         self._write("delete", [partial(self._cells.delete, table, [row], timestamp) for row in rows])
+
+    def delete_columns(self, table: str, columns: Mapping[bytes, Sequence[bytes]], timestamp: int) -> None:
+        """See ``CellStore``."""
+        check_rows(columns)
+        steps = [
+            partial(self._cells.delete_columns, table, {row: chosen}, timestamp) for row, chosen in columns.items()
+        ]
+        self._write("delete columns", steps)
 
     def compare_and_set(
         self, table: str, row: bytes, *, check: bytes, expected: bytes | None, put: bytes, value: bytes

@@ -43,6 +43,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     ],
     "store": ["errors", "lines", "protocol", "validation"],
     "store/hbase": ["addresses", "answers", "binary_protocol", "encoding", "settings"],
+    "client/vacuum": ["plan", "report"],
     "client/spark": ["codecs", "column_types", "mapping", "options", "splitting"],
     "tso": [
         "conflict_map",

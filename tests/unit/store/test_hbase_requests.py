@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from store import RowPut
 from store.garbage import collector_paused
 from store.hbase import PoolSettings, RequestLimits
-from store.hbase.requests import pieces, put_requests
+from store.hbase.requests import delete_columns_requests, pieces, put_requests
 
 row_puts = st.builds(
     RowPut,
@@ -37,6 +37,24 @@ def test_every_request_keeps_the_limits_and_nothing_is_lost(
     for request in requests:
         assert 1 <= len(request) <= rows_max
         assert len(request) == 1 or sum(map(size, request)) <= request_bytes_max
+
+
+@given(
+    st.dictionaries(st.binary(min_size=1, max_size=4), st.lists(st.binary(max_size=9).map(b"f:".__add__)), max_size=30),
+    st.integers(1, 9),
+    st.integers(1, 100),
+)
+def test_deletes_of_columns_keep_the_limits_too_and_none_is_without_a_column(
+    columns: dict[bytes, list[bytes]], rows_max: int, request_bytes_max: int
+) -> None:
+    limits = RequestLimits(rows_max=rows_max, request_bytes_max=request_bytes_max)
+    requests = list(delete_columns_requests(columns, limits))
+    sent = {each.row: [m.column for m in each.mutations if m.isDelete] for request in requests for each in request}
+    assert sent == {row: chosen for row, chosen in columns.items() if chosen}
+    for request in requests:
+        assert 1 <= len(request) <= rows_max
+        request_bytes = sum(len(each.row) + sum(len(m.column) for m in each.mutations) for each in request)
+        assert len(request) == 1 or request_bytes <= request_bytes_max
 
 
 @given(st.lists(st.integers()), st.integers(1, 7))

@@ -1,0 +1,108 @@
+"""``pythia vacuum``: an ordinary process, to be run now and then, for instance by cron."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+import click
+
+from client.errors import PythiaError
+from client.manager import TransactionManager
+from client.settings import ClientSettings
+from client.vacuum.report import TableReport, VacuumReport
+from client.vacuum.run import run_vacuum
+from commit_table.timestamps import wall_time_of
+from lease import LeaseError
+from store import StoreError
+
+INCOMPLETE = 1
+RETAIN_MS_MAX = 3_650 * 86_400_000
+
+_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def _milliseconds(context: click.Context, parameter: click.Parameter, value: str) -> int:
+    """A whole number with a unit."""
+    match = re.fullmatch(r"(\d{1,15})(ms|[smhd])", value)
+    if match is None:
+        raise click.BadParameter(
+            f"{value!r} is no duration: write a whole number with a unit, as in 90s, 30m, 1h or 7d"
+        )
+    milliseconds = int(match[1]) * _UNITS_MS[match[2]]
+    if milliseconds > RETAIN_MS_MAX:
+        raise click.BadParameter(f"{value!r} is longer than ten years")
+    return milliseconds
+
+
+@click.command()
+@click.option("--zookeeper", default="", envvar="PYTHIA_ZOOKEEPER", help="ZooKeeper, host:port.")
+@click.option(
+    "--oracle", default="", envvar="PYTHIA_ORACLE", help="In its place: an oracle that serves alone, host:port."
+)
+@click.option("--thrift", required=True, envvar="PYTHIA_THRIFT", help="HBase's Thrift gateway, host:port.")
+@click.option("--root", default="/pythia", show_default=True, envvar="PYTHIA_ROOT", help="Znode of the installation.")
+@click.option("--retain", default="1h", show_default=True, callback=_milliseconds,
+              help="Snapshots of as long ago stay readable.")  # fmt: skip
+@click.option("--retain-outcomes", default="1d", show_default=True, callback=_milliseconds,
+              help="The outcomes of transactions begun as long ago can be asked for.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Count what would go, and change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+def vacuum(
+    zookeeper: str,
+    oracle: str,
+    thrift: str,
+    root: str,
+    retain: int,
+    retain_outcomes: int,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Drop what no reader needs any more: old versions, what aborted, and records of finished transactions.
+
+    May be killed at any time, repeated, and run several times at once. Exits with 1 when a table could not be read;
+    then the commit table was left alone.
+    """
+
+    def progress(table: str, report: TableReport) -> None:
+        if not as_json:
+            click.echo(f"{table}: {report.rows:,} rows", err=True)
+
+    try:
+        settings = ClientSettings(zookeeper=zookeeper, oracle=oracle, thrift=thrift, root=root)
+        with TransactionManager.connect(settings) as manager:
+            report = run_vacuum(
+                manager, retain_ms=retain, outcomes_retain_ms=retain_outcomes, dry_run=dry_run, progress=progress
+            )
+    except (PythiaError, StoreError, LeaseError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(json.dumps(report.as_json()) if as_json else "\n".join(described(report)))
+    sys.exit(INCOMPLETE if report.problems else 0)
+
+
+def described(report: VacuumReport) -> list[str]:
+    """The report for people: the horizon, a line for each table, what failed, and what remains."""
+    lines = [f"horizon {report.horizon} ({wall_time_of(report.horizon):%Y-%m-%d %H:%M:%S} UTC)"]
+    if report.dry_run:
+        lines.append("dry run: nothing was changed; this is what a vacuum would do")
+    lines += [f"{name}: {_table_line(table)}" for name, table in report.tables.items()]
+    lines += [f"{name}: FAILED: {problem}" for name, problem in report.problems.items()]
+    if report.problems:
+        return [*lines, "commit table: left alone, since what failed may need it; mend that, and vacuum again"]
+    since = f"{wall_time_of(report.outcomes_horizon):%Y-%m-%d %H:%M:%S} UTC"
+    return [
+        *lines,
+        f"manifest: {report.manifest_records_dropped:,} rows dropped, {report.manifest_claims_kept:,} claims stay",
+        f"commit table: {report.commit_table_rows_dropped:,} rows dropped; at most "
+        f"{report.commit_table_rows_left_max:,} stay, one for each millisecond since {since}",
+    ]
+
+
+def _table_line(table: TableReport) -> str:
+    dead = table.transactions_aborted + table.transactions_undecided
+    return (
+        f"{table.rows:,} rows; {table.columns_trimmed:,} cells lost old versions, {table.columns_removed:,} went "
+        f"whole; {table.shadow_cells_written:,} shadow cells written, {dead:,} dead transactions aborted; at or below "
+        f"the horizon {table.versions_kept:,} versions stay, and {table.aborted_cells_kept:,} aborted ones above them"
+    )

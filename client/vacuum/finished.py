@@ -1,0 +1,83 @@
+"""Dropping the records of transactions that ended, once every shadow cell of theirs stands.
+
+Call these only after every table was swept without an error at a horizon at or above ``through``: from then on no cell
+needs a record below it. Of a bulk transaction that was aborted the claim of its end stays: a process that starts over
+with its handle would find nothing written, and commit that.
+"""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import islice
+
+from client.manager import TransactionManager
+from client.manifest import _END, _START
+from client.vacuum.report import VacuumReport
+from commit_table import Aborted, Committed, system_table
+from store import CellStore, KeyRange
+
+KEYS_PER_BATCH_MAX = 1_000
+SCAN_BATCH_ROWS = 100
+"""Rows of the commit table have many columns, those of the manifest large ones."""
+SALTS = 256
+
+_BLOCK = struct.Struct(">q")
+_KEY_COLUMNS = [b"m:open", b"m:winners", b"m:table", b"m:claimant"]
+
+
+def forget_bulk_writes(manager: TransactionManager, report: VacuumReport, through: int) -> None:
+    """Drop the manifest's records of transactions that began at or below ``through``; who is undecided is aborted.
+
+    Raises ``NoPrimary``, ``StoreUnavailable``.
+    """
+    table = system_table(manager.settings.root, "manifest")
+    if table not in manager.store.table_names():
+        return
+    records: defaultdict[int, list[bytes]] = defaultdict(list)
+    below = KeyRange(_START.pack(0), _START.pack(through + 1))
+    for key, _ in manager.store.scan(table, below, _KEY_COLUMNS, batch_rows=SCAN_BATCH_ROWS):
+        (start_timestamp,) = _START.unpack_from(key)
+        records[start_timestamp].append(key)
+    for start_timestamp, keys in records.items():
+        written = [key for key in keys if key[_START.size :] != _END]
+        if _committed(manager, start_timestamp, has_written=bool(written), dry_run=report.dry_run):
+            written = keys
+        else:
+            report.manifest_claims_kept += 1
+        report.manifest_records_dropped += len(written)
+        if not report.dry_run:
+            for first in range(0, len(written), KEYS_PER_BATCH_MAX):
+                manager.store.delete(table, written[first : first + KEYS_PER_BATCH_MAX], start_timestamp)
+
+
+def _committed(manager: TransactionManager, start_timestamp: int, *, has_written: bool, dry_run: bool) -> bool:
+    """Whether a transaction committed; else it is aborted for good, and its end claimed, while it has records."""
+    outcome = manager.commit_table.outcome(start_timestamp)
+    if not isinstance(outcome, Committed) and has_written and not dry_run:
+        outcome = outcome if isinstance(outcome, Aborted) else manager.oracle.abort(start_timestamp)
+        if isinstance(outcome, Aborted):
+            manager.manifest.claim_end(start_timestamp, uuid.uuid4().hex)
+    return isinstance(outcome, Committed)
+
+
+def drop_commit_rows(store: CellStore, table: str, report: VacuumReport, first_block_kept: int, epoch: int) -> None:
+    """Drop the rows of the milliseconds before ``first_block_kept``, with all that oracles up to ``epoch`` wrote there.
+
+    Raises ``StoreError``.
+    """
+    for salt in range(SALTS):
+        prefix = bytes((salt,))
+        blocks = KeyRange(prefix + _BLOCK.pack(0), prefix + _BLOCK.pack(first_block_kept))
+        keys = (key for key, _ in store.scan(table, blocks, [b"c", b"f"], batch_rows=SCAN_BATCH_ROWS))
+        for batch in _batches(keys):
+            report.commit_table_rows_dropped += len(batch)
+            if not report.dry_run:
+                store.delete(table, batch, epoch)
+
+
+def _batches(keys: Iterator[bytes]) -> Iterator[list[bytes]]:
+    while batch := list(islice(keys, KEYS_PER_BATCH_MAX)):
+        yield batch

@@ -1,0 +1,181 @@
+"""A whole vacuum: how far it may go, the marks, every table, and then what only unfinished tables would still need.
+
+The order is what makes it safe:
+
+1. The horizon is asked of the primary. Nobody who lives reads below it, and all who live began above it.
+2. Every table gets its *mark*, before anything is deleted. Readers of the past find it and are refused, no later than
+   ``ENTRY_AGE_SECONDS_MAX`` after; that long is waited. The mark is a fence, too (``client.guards``), at the horizon: a
+   transaction that the oracle gave up, and that a failover would let live again, can never commit to the table.
+3. If by then another epoch has begun, somebody may have looked for the mark before it stood: start over.
+4. The tables are swept, and those listed *after* the horizon was known are all that matter: whoever could write a
+   later one began above the horizon.
+5. Only when every table was swept does any cell have its shadow cell; then the manifest's records go, and then the
+   commit table's rows. Both stay where a single table could not be read.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from client.catalog import ENTRY_AGE_SECONDS_MAX, FENCE_FAMILY
+from client.cells import TOMBSTONE, encode_shadow, shadow_column
+from client.errors import InvalidRequest, NoPrimary, PythiaError
+from client.manager import TransactionManager
+from client.oracle import OracleClient
+from client.vacuum.finished import drop_commit_rows, forget_bulk_writes
+from client.vacuum.plan import Horizons, horizons
+from client.vacuum.report import TableReport, VacuumReport
+from client.vacuum.sweep import Sweep
+from commit_table import table_name
+from commit_table.timestamps import milliseconds_of, wall_time_of
+from store import RowPut, StoreError, TableMissing
+from wire import Role, StatusReply, StatusRequest
+
+RETAIN_MS_DEFAULT: Final = 3_600_000
+OUTCOMES_RETAIN_MS_DEFAULT: Final = 86_400_000
+"""The largest deadline that a client's commit can have: no call outlives the record of its outcome."""
+MARK_AGE_SECONDS: Final = ENTRY_AGE_SECONDS_MAX + 1.0
+"""From the last mark to the first delete."""
+
+_MARK_COLUMN = FENCE_FAMILY.encode() + b":vacuumed-"
+
+Progress = Callable[[str, TableReport], None]
+"""Told of a table and what was done in it so far, after each batch."""
+
+
+class HorizonUnknown(PythiaError):
+    """It is not known what may be dropped; the text says when it will be. Nothing was done."""
+
+    retriable = True
+
+
+class _StatusClient(OracleClient):
+    """Asks the primary how it is."""
+
+    def status(self) -> StatusReply:
+        """Of the process that is primary now. Raises ``NoPrimary``."""
+        reply = self._question(StatusRequest(), StatusReply, None)
+        if reply.role != Role.PRIMARY:
+            raise NoPrimary(0, f"the oracle at {reply.address} has just ceased to be primary")
+        return reply
+
+
+def run_vacuum(
+    manager: TransactionManager,
+    *,
+    retain_ms: int = RETAIN_MS_DEFAULT,
+    outcomes_retain_ms: int = OUTCOMES_RETAIN_MS_DEFAULT,
+    dry_run: bool = False,
+    progress: Progress = lambda table, report: None,
+    wait: Callable[[float], None] = time.sleep,
+) -> VacuumReport:
+    """Drop what no reader needs any more; it may be killed at any time, repeated, and run several times at once.
+
+    ``retain_ms``: snapshots of as long ago stay readable. ``outcomes_retain_ms``: for as long after its begin at least
+    the outcome of a transaction can be asked for, and whoever holds the transaction can end it. ``wait`` is called with
+    the seconds from the marks to the first delete. ``dry_run``: count, and change nothing.
+
+    Raises ``HorizonUnknown``, ``NoPrimary``, ``InvalidRequest``, ``StoreError``. What fails in one table is told in the
+    report, and the others are swept.
+    """
+    for name, given in (("retain_ms", retain_ms), ("outcomes_retain_ms", outcomes_retain_ms)):
+        if type(given) is not int or given < 0:
+            raise InvalidRequest(f"{name} is a number of milliseconds, not {given!r}")
+    oracle = _StatusClient(manager.directory, manager.settings)
+    try:
+        return _run(manager, oracle, retain_ms, outcomes_retain_ms, dry_run, progress, wait)
+    finally:
+        oracle.close()
+
+
+def _run(
+    manager: TransactionManager,
+    oracle: _StatusClient,
+    retain_ms: int,
+    outcomes_retain_ms: int,
+    dry_run: bool,
+    progress: Progress,
+    wait: Callable[[float], None],
+) -> VacuumReport:
+    status = _status_with_horizon(oracle)
+    now = manager.oracle.begin().first_start_timestamp
+    limits = horizons(status.horizon, now, retain_ms, outcomes_retain_ms)
+    report = VacuumReport(dry_run, limits.data, limits.outcomes)
+    tables = {name: entry.family_columns for name, entry in manager.catalog.tables().items()}
+    if not dry_run:
+        for table in tables:
+            _mark(manager, table, limits.data, now)
+        if oracle.status().epoch != status.epoch:
+            raise HorizonUnknown("another oracle became primary meanwhile, and nothing was dropped: vacuum again later")
+        wait(MARK_AGE_SECONDS)
+    sweep = Sweep(manager.store, manager.commit_table, manager.oracle.abort, limits.data, dry_run=dry_run)
+    marked = {table.encode() for table in tables}
+    for table, families in tables.items():
+        _sweep(manager, sweep, report, table, families, lambda row, value: value == TOMBSTONE, progress)
+    # The mark above stands for every fence below it.
+    fences = [FENCE_FAMILY.encode()]
+    _sweep(manager, sweep, report, manager.catalog.own_table, fences, lambda row, value: row in marked, progress)
+    report.commit_table_rows_left_max = milliseconds_of(now) + 1 - limits.first_block_kept
+    if not report.problems:
+        _drop_finished(manager, report, limits, status.epoch)
+    return report
+
+
+def _status_with_horizon(oracle: _StatusClient) -> StatusReply:
+    status = oracle.status()
+    if not status.horizon:
+        raise HorizonUnknown(
+            f"nothing was done: the oracle does not know yet what is still read. It serves since "
+            f"{wall_time_of(status.epoch):%Y-%m-%d %H:%M:%S} UTC, and knows one transaction_life_ms (a limit of the "
+            f"oracle's; an hour by default) after that, unless it fails over"
+        )
+    return status
+
+
+def _mark(manager: TransactionManager, table: str, horizon: int, unique: int) -> None:
+    """Refuse readers below the horizon, and writers whose snapshot lies below it: a fence that is in the past of all
+    who live. ``unique``: a start timestamp of the vacuum's own, at which the fence's cells lie.
+    """
+    manager.catalog.mark_vacuumed(table, horizon)
+    fence = {_MARK_COLUMN + b"%d" % horizon: b"1", shadow_column(FENCE_FAMILY.encode()): encode_shadow(horizon)}
+    manager.store.put(manager.catalog.own_table, [RowPut(table.encode(), fence)], unique)
+
+
+def _sweep(
+    manager: TransactionManager,
+    sweep: Sweep,
+    report: VacuumReport,
+    table: str,
+    families: Sequence[bytes],
+    removable: Callable[[bytes, bytes], bool],
+    progress: Progress,
+) -> None:
+    """Sweep one table; what fails is a problem, but for a table that was dropped meanwhile, with all its cells."""
+    done = report.tables[table] = TableReport()
+    try:
+        for batch in sweep.table(table, families, removable):
+            done.add(batch)
+            progress(table, done)
+    except TableMissing as error:
+        try:
+            if table in manager.store.table_names():
+                report.problems[table] = str(error)
+        except StoreError as unavailable:
+            report.problems[table] = str(unavailable)
+    except (PythiaError, StoreError) as error:
+        report.problems[table] = str(error)
+
+
+def _drop_finished(manager: TransactionManager, report: VacuumReport, limits: Horizons, epoch: int) -> None:
+    root = manager.settings.root
+    try:
+        forget_bulk_writes(manager, report, limits.outcomes)
+    except (PythiaError, StoreError) as error:
+        report.problems["manifest"] = str(error)
+        return
+    try:
+        drop_commit_rows(manager.store, table_name(root), report, limits.first_block_kept, epoch)
+    except StoreError as error:
+        report.problems[table_name(root)] = str(error)

@@ -1,0 +1,272 @@
+"""Vacuuming one table: batch after batch is read down to what every reader sees, settled, healed, and trimmed.
+
+The order within a batch makes it safe to be killed anywhere and to run twice at once: outcomes are final before
+anything follows from them; shadow cells are written before a version could lose another proof of its outcome; versions
+go before the shadow cells below them. All of it is idempotent.
+
+An outcome is looked for where readers look (``client.resolver``), with the shadow cell *first*, since the commit table
+may have been vacuumed; and where it is open the oracle aborts the transaction. At or below the horizon nobody lives.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from client.cells import decode_shadow, encode_shadow, family_of, is_shadow, shadow_column
+from client.resolver import OutcomeCache
+from client.vacuum.plan import ColumnPast, Removal, Version, gathered, shadow_removal
+from client.vacuum.report import TableReport
+from client.visibility import NOT_COMMITTED, OPEN, with_bookkeeping
+from commit_table import Aborted, CommitTable, Committed
+from store import CellStore, KeyRange, Row, RowPut
+
+SWEEP_BATCH_ROWS = 500
+OUTCOMES_REMEMBERED_MAX = 100_000
+
+Abort = Callable[[int], Committed | Aborted]
+"""Have a transaction aborted for good through the oracle, or learn that it committed."""
+Removable = Callable[[bytes, bytes], bool]
+"""(row, stored value) → whether it shows the same to readers as no value at all."""
+Level = list[tuple[bytes, Row]]
+Site = tuple[bytes, bytes]
+"""Row and family: where a writer has one shadow cell."""
+
+
+class Sweep:
+    """Vacuums tables at one horizon. Not thread-safe; several may be at work on one table."""
+
+    def __init__(
+        self, store: CellStore, commit_table: CommitTable, abort: Abort, horizon: int, *, dry_run: bool = False
+    ) -> None:
+        self._store = store
+        self._commit_table = commit_table
+        self._abort = abort
+        self._horizon = horizon
+        self._dry_run = dry_run
+        self._cache = OutcomeCache(OUTCOMES_REMEMBERED_MAX)
+        self._undecided: set[int] = set()
+
+    def table(self, table: str, families: Sequence[bytes], removable: Removable) -> Iterator[TableReport]:
+        """Vacuum a table; gives a report after each batch. Raises the store's errors, and ``NoPrimary``."""
+        everything = KeyRange(b"", b"")
+        rows = self._store.scan(table, everything, families, before=self._horizon + 1, batch_rows=SWEEP_BATCH_ROWS)
+        while batch := list(islice(rows, SWEEP_BATCH_ROWS)):
+            yield _Batch(self, table, removable).sweep(batch)
+
+    def outcomes(self, table: str, sites: Mapping[int, Iterable[Site]], report: TableReport) -> dict[int, int]:
+        """Writer → final outcome, of writers without a shadow cell at any of these sites."""
+        known = {writer: self._cache.get(writer) for writer in sites}
+        asked = [writer for writer, outcome in known.items() if outcome == OPEN and writer > 0]
+        for writer, recorded in self._commit_table.outcomes(asked).items():
+            if isinstance(recorded, Committed):
+                known[writer] = recorded.commit_timestamp
+            elif isinstance(recorded, Aborted):
+                known[writer] = NOT_COMMITTED
+            else:
+                known[writer] = self._decide(table, writer, sites[writer], report)
+        for writer, outcome in known.items():
+            if outcome != OPEN:
+                self._cache.remember(writer, outcome)
+        return known
+
+    def _decide(self, table: str, writer: int, sites: Iterable[Site], report: TableReport) -> int:
+        """A shadow cell may have been written, and the record dropped, between the looks at both."""
+        shadow = self._shadow(table, writer, sites)
+        if shadow != OPEN:
+            return shadow
+        if self._dry_run:
+            report.transactions_undecided += writer not in self._undecided
+            self._undecided.add(writer)
+            return OPEN
+        ended = self._abort(writer)
+        if isinstance(ended, Committed):
+            return ended.commit_timestamp
+        report.transactions_aborted += 1
+        shadow = self._shadow(table, writer, sites)
+        return NOT_COMMITTED if shadow == OPEN else shadow
+
+    def _shadow(self, table: str, writer: int, sites: Iterable[Site]) -> int:
+        return next(iter(self.shadows(table, writer, sites).values()), OPEN)
+
+    def shadows(self, table: str, writer: int, sites: Iterable[Site]) -> dict[Site, int]:
+        """The outcomes in the writer's own shadow cells at these sites; without those that have none."""
+        columns: defaultdict[bytes, list[bytes]] = defaultdict(list)
+        for row, family in sites:
+            columns[family].append(row)
+        found: dict[Site, int] = {}
+        for family, rows in columns.items():
+            column = shadow_column(family)
+            for row, cells in self._store.get_many(table, rows, [column], before=writer + 1).items():
+                if cells[column].timestamp == writer:
+                    found[row, family] = decode_shadow(cells[column].value)
+        return found
+
+    @property
+    def horizon(self) -> int:
+        """Versions above it are left alone."""
+        return self._horizon
+
+    def below(self, table: str, rows: Sequence[bytes], columns: Sequence[bytes], writer: int) -> dict[bytes, Row]:
+        """The newest cells below a writer's."""
+        return self._store.get_many(table, rows, with_bookkeeping(columns), before=writer)
+
+    def put(self, table: str, puts: Sequence[RowPut], writer: int) -> None:
+        """Write shadow cells, unless this is a dry run."""
+        if not self._dry_run:
+            self._store.put(table, puts, writer)
+
+    def delete(self, table: str, removals: Iterable[Removal[tuple[bytes, bytes]]]) -> None:
+        """Delete columns of rows, unless this is a dry run."""
+        if self._dry_run:
+            return
+        for timestamp, places in gathered(removals):
+            columns: defaultdict[bytes, list[bytes]] = defaultdict(list)
+            for row, column in places:
+                columns[row].append(column)
+            self._store.delete_columns(table, columns, timestamp)
+
+
+class _Batch:
+    """Some rows of a table, on their way from what was read to what is left."""
+
+    def __init__(self, sweep: Sweep, table: str, removable: Removable) -> None:
+        self._sweep = sweep
+        self._table = table
+        self._removable = removable
+        self._pasts: dict[tuple[bytes, bytes], ColumnPast] = {}
+        self._shadows: defaultdict[Site, set[int]] = defaultdict(set)
+        """The timestamps of the shadow cells that were met."""
+        self._unshadowed: defaultdict[int, dict[Site, None]] = defaultdict(dict)
+        """Writer → sites where its shadow cell is missing."""
+        self._outcomes: dict[int, int] = {}
+        self._report = TableReport()
+
+    def sweep(self, rows: Level) -> TableReport:
+        """Take the rows, with their newest cells at or below the horizon, to their end."""
+        self._report.rows = len(rows)
+        level = rows
+        while level:
+            self._settle(level)
+            level = self._next_level(self._take_in(level))
+        self._heal()
+        self._trim()
+        return self._report
+
+    def _settle(self, level: Level) -> None:
+        """Find out the outcomes of those whose versions count in this level; note which lack their shadow cell."""
+        for row, cells in level:
+            for column, cell in cells.items():
+                if is_shadow(column):
+                    self._outcomes[cell.timestamp] = decode_shadow(cell.value)
+                    self._shadows[row, family_of(column)].add(cell.timestamp)
+        lacking = {
+            writer: missing
+            for writer, sites in self._unsure(level).items()
+            if (missing := self._lacking(writer, sites))
+        }
+        unknown = {writer: sites for writer, sites in lacking.items() if writer not in self._outcomes}
+        self._outcomes.update(self._sweep.outcomes(self._table, unknown, self._report))
+        for writer, missing in lacking.items():
+            self._unshadowed[writer].update(missing)
+
+    def _unsure(self, level: Level) -> dict[int, dict[Site, None]]:
+        """Where the shadow cell of a version did not come along: there may be a newer one above it."""
+        unsure: defaultdict[int, dict[Site, None]] = defaultdict(dict)
+        for row, column, writer in self._counting(level):
+            site = row, family_of(column)
+            if writer not in self._shadows[site]:
+                unsure[writer][site] = None
+        return unsure
+
+    def _lacking(self, writer: int, sites: Iterable[Site]) -> dict[Site, None]:
+        """The sites without the writer's shadow cell; takes in those that are there."""
+        sites = dict.fromkeys(sites)
+        for site, outcome in self._sweep.shadows(self._table, writer, sites).items():
+            self._outcomes[writer] = outcome
+            self._shadows[site].add(writer)
+            del sites[site]
+        return sites
+
+    def _counting(self, level: Level) -> Iterator[tuple[bytes, bytes, int]]:
+        """Row, column and writer of the versions that do not lie below a pivot."""
+        for row, cells in level:
+            for column, cell in cells.items():
+                if not is_shadow(column) and not self._past(row, column).has_pivot:
+                    yield row, column, cell.timestamp
+
+    def _past(self, row: bytes, column: bytes) -> ColumnPast:
+        past = self._pasts.get((row, column))
+        if past is None:
+            past = self._pasts[row, column] = ColumnPast(self._sweep.horizon)
+        return past
+
+    def _take_in(self, level: Level) -> list[tuple[bytes, bytes, int]]:
+        """Add the versions to what is known of their columns; returns below which one more has to be looked for."""
+        unfinished = []
+        for row, cells in level:
+            for column, (value, writer) in cells.items():
+                if is_shadow(column):
+                    continue
+                past = self._past(row, column)
+                if past.has_pivot:
+                    past.older = writer
+                else:
+                    past.versions.append(Version(writer, self._outcomes[writer], self._removable(row, value)))
+                if not past.is_complete:
+                    unfinished.append((row, column, writer))
+        return unfinished
+
+    def _next_level(self, unfinished: Sequence[tuple[bytes, bytes, int]]) -> Level:
+        """The versions right below these: one request for each writer above them."""
+        wanted: defaultdict[int, defaultdict[bytes, set[bytes]]] = defaultdict(lambda: defaultdict(set))
+        for row, column, writer in unfinished:
+            wanted[writer][row].add(column)
+        level: Level = []
+        for writer, rows in wanted.items():
+            columns = sorted(set().union(*rows.values()))
+            for row, cells in self._sweep.below(self._table, list(rows), columns, writer).items():
+                level.append((row, {c: cell for c, cell in cells.items() if c in rows[row] or is_shadow(c)}))
+        return level
+
+    def _lowest_kept(self) -> dict[Site, int]:
+        lowest: dict[Site, int] = {}
+        for (row, column), past in self._pasts.items():
+            for version in past.kept()[-1:]:
+                site = row, family_of(column)
+                lowest[site] = min(version.writer, lowest.get(site, version.writer))
+        return lowest
+
+    def _heal(self) -> None:
+        """Write the shadow cells that are missing of versions that stay."""
+        lowest = self._lowest_kept()
+        for writer, sites in self._unshadowed.items():
+            rows: defaultdict[bytes, dict[bytes, bytes]] = defaultdict(dict)
+            outcome = self._outcomes[writer]
+            for row, family in sites:
+                if outcome != OPEN and writer >= lowest.get((row, family), writer + 1):
+                    rows[row][shadow_column(family)] = encode_shadow(outcome)
+                    self._report.shadow_cells_written += 1
+            if rows:
+                self._sweep.put(self._table, [RowPut(row, columns) for row, columns in rows.items()], writer)
+
+    def _trim(self) -> None:
+        versions: list[Removal[tuple[bytes, bytes]]] = []
+        for place, past in self._pasts.items():
+            removal, kept, aborted = past.removal(place), len(past.kept()), past.aborted_kept()
+            self._report.versions_kept += kept
+            self._report.aborted_cells_kept += aborted
+            if removal is not None:
+                versions.append(removal)
+                self._report.columns_trimmed += kept > 0
+                self._report.columns_removed += kept == 0
+        lowest = self._lowest_kept()
+        shadows = [
+            shadow_removal((row, shadow_column(family)), met, lowest.get((row, family)), self._sweep.horizon)
+            for (row, family), met in self._shadows.items()
+        ]
+        useless = [removal for removal in shadows if removal is not None]
+        self._report.shadow_columns_trimmed += len(useless)
+        self._sweep.delete(self._table, versions)
+        self._sweep.delete(self._table, useless)

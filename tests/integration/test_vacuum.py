@@ -1,0 +1,106 @@
+"""Vacuum on real HBase: old versions and commit-table rows go, and every snapshot that may be read shows the same."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from client import ClientSettings, InvalidRequest, TransactionManager
+from client.vacuum import HorizonUnknown, run_vacuum
+from commit_table import table_name
+from store import KeyRange, RowPut
+from tests.conftest import Services
+from tests.integration.conftest import LEASE_MS, _await_primary
+
+pytestmark = pytest.mark.integration
+
+A, B = b"f:a", b"f:b"
+EVERYTHING = KeyRange(b"", b"")
+LIFE_MS = 500
+ROWS = [b"r%03d" % number for number in range(40)]
+ROUNDS = 5
+
+
+@pytest.fixture
+def forgetful(services: Services) -> Iterator[TransactionManager]:
+    """An installation of its own, whose oracle soon gives up what it hears nothing of; and its tables' end."""
+    root = f"/vacuum-{uuid.uuid4().hex[:8]}"
+    command = [
+        sys.executable, "-m", "tso", "serve", "--name", "oracle", "--zookeeper", services.zookeeper,
+        "--thrift", services.thrift, "--root", root, "--listen", "127.0.0.1:0", "--lease-ms", str(LEASE_MS),
+        "--limit", f"transaction_life_ms={LIFE_MS}",
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        _await_primary(process.stdout)
+        settings = ClientSettings(zookeeper=services.zookeeper, thrift=services.thrift, root=root)
+        with TransactionManager.connect(settings) as manager:
+            yield manager
+            for table in manager.store.table_names():
+                if root.strip("/") in table:
+                    manager.store.drop_table(table)
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+        process.stdout.close()
+
+
+def vacuumed_through(manager: TransactionManager, moment: int, *, dry_run: bool = False) -> int:
+    """Vacuum once the horizon has passed a moment; the horizon."""
+    while True:
+        try:
+            counted = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=True)
+        except HorizonUnknown:
+            continue
+        if counted.outcomes_horizon > moment:
+            break
+    report = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=dry_run)
+    assert report.problems == {}
+    return report.horizon
+
+
+def commit_rows(manager: TransactionManager) -> int:
+    return len(list(manager.store.scan(table_name(manager.settings.root), EVERYTHING, [b"c", b"f"])))
+
+
+def test_a_table_is_trimmed_and_reads_the_same(forgetful: TransactionManager) -> None:
+    manager, table = forgetful, f"vacuum-{uuid.uuid4().hex[:8]}"
+    manager.create_table(table, ["f", "g"])
+    try:
+        for round_ in range(ROUNDS):
+            for row in ROWS:
+                with manager.transaction() as transaction:
+                    transaction.put(table, row, {A: b"%d" % round_, b"g:a": row})
+        with manager.transaction() as last:
+            last.delete(table, ROWS[0])
+            last.put(table, ROWS[1], {B: b"b"})
+        dead = manager.transaction()
+        manager.store.put(table, [RowPut(b"dead", {A: b"1"}), RowPut(ROWS[2], {A: b"1"})], dead.start_timestamp)
+        with manager.transaction() as late:
+            late.put(table, ROWS[3], {A: b"late"})
+        want, before = dict(manager.snapshot().scan(table)), commit_rows(manager)
+        first = vacuumed_through(manager, late.start_timestamp)
+        assert commit_rows(manager) < before
+        assert dict(manager.snapshot().scan(table)) == want
+        assert dict(manager.snapshot(at=first).scan(table)) == want
+        stored = {row: manager.store.versions(table, row, A, limit=100) for row in [*ROWS, b"dead"]}
+        assert {row: len(cells) for row, cells in stored.items() if len(cells) != 1} == {
+            ROWS[0]: 0,
+            ROWS[2]: 2,
+            b"dead": 0,
+        }
+        with TransactionManager.connect(manager.settings) as other, pytest.raises(InvalidRequest, match="vacuumed"):
+            other.snapshot(at=first - 1).get(table, ROWS[1])
+        with manager.transaction() as again:
+            again.put(table, ROWS[0], {A: b"again"})
+        assert manager.snapshot().get(table, ROWS[0]) == {A: b"again"}
+        vacuumed_through(manager, again.start_timestamp)
+        assert dict(manager.snapshot().scan(table)) == want | {ROWS[0]: {A: b"again"}}
+        assert commit_rows(manager) <= 1
+    finally:
+        manager.catalog.drop_table(table)

@@ -1,0 +1,94 @@
+"""Broken rules of the vacuum: what it may drop, and in which order."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+VACUUM_RULES = [
+    Mutation(
+        "a vacuum takes a commit above the horizon for what every reader sees",
+        "client/vacuum/plan.py",
+        "return bool(self.versions) and NOT_COMMITTED < self.versions[-1].outcome <= self.horizon",
+        "return bool(self.versions) and NOT_COMMITTED < self.versions[-1].outcome",
+        "unit/client_vacuum/test_vacuum_sweep.py::test_every_snapshot_at_or_above_the_horizon_reads_the_same",
+    ),
+    Mutation(
+        "a vacuum deletes what every reader sees together with what lies below",
+        "client/vacuum/plan.py",
+        "Removal(place, newest, lowest - 1)",
+        "Removal(place, newest, lowest)",
+        "unit/client_vacuum/test_vacuum_sweep.py::test_every_snapshot_at_or_above_the_horizon_reads_the_same",
+    ),
+    Mutation(
+        "a vacuum deletes above the horizon, where the living write",
+        "client/vacuum/plan.py",
+        "return Removal(place, self.versions[0].writer, self.horizon)",
+        "return Removal(place, self.versions[0].writer, 2 * self.horizon)",
+        "unit/client_vacuum/test_vacuum_sweep.py::test_every_snapshot_at_or_above_the_horizon_reads_the_same",
+    ),
+    Mutation(
+        "a vacuum drops shadow cells of versions that stay",
+        "client/vacuum/plan.py",
+        "bound = horizon + 1 if lowest_kept is None else lowest_kept",
+        "bound = horizon + 1",
+        "unit/client_vacuum/test_vacuum_sweep.py::test_every_snapshot_at_or_above_the_horizon_reads_the_same",
+    ),
+    Mutation(
+        "a vacuum leaves missing shadow cells missing",
+        "client/vacuum/sweep.py",
+        "        self._heal()\n        self._trim()",
+        "        self._trim()",
+        "unit/client_vacuum/test_vacuum_sweep.py::test_every_snapshot_at_or_above_the_horizon_reads_the_same",
+    ),
+    Mutation(
+        "a vacuum takes what it had aborted for aborted without a last look at the shadow cell",
+        "client/vacuum/sweep.py",
+        "return NOT_COMMITTED if shadow == OPEN else shadow",
+        "return NOT_COMMITTED",
+        "unit/client_vacuum/test_vacuum_sweep.py::"
+        "test_a_commit_that_comes_before_the_abort_and_is_settled_by_another_vacuum_is_kept",
+    ),
+    Mutation(
+        "a vacuum has a transaction aborted without a second look at the shadow cell",
+        "client/vacuum/sweep.py",
+        "        if shadow != OPEN:\n            return shadow\n",
+        "",
+        "unit/client_vacuum/test_vacuum_sweep.py::test_a_commit_that_another_vacuum_settles_between_two_looks_is_kept",
+    ),
+    Mutation(
+        "a vacuum drops a row of the commit table of which only a part may go",
+        "client/vacuum/plan.py",
+        "return (self.outcomes + 1) >> COUNTER_BITS",
+        "return (self.outcomes >> COUNTER_BITS) + 1",
+        "unit/client_vacuum/test_vacuum_plan.py::"
+        "test_a_row_of_the_commit_table_goes_only_when_all_of_its_millisecond_may",
+    ),
+    Mutation(
+        "a vacuum drops commit-table rows although a table could not be read",
+        "client/vacuum/run.py",
+        "    if not report.problems:\n        _drop_finished",
+        "    if True:\n        _drop_finished",
+        "unit/client/test_vacuum.py::test_a_table_that_cannot_be_read_keeps_the_commit_table",
+    ),
+    Mutation(
+        "a vacuum's mark does not keep those from committing that were given up",
+        "client/vacuum/run.py",
+        "    manager.store.put(manager.catalog.own_table, [RowPut(table.encode(), fence)], unique)",
+        "    del fence",
+        "unit/client/test_vacuum.py::test_one_that_was_given_up_never_commits_although_a_failover_would_let_it_live",
+    ),
+    Mutation(
+        "a reader does not look at the vacuum mark after it read",
+        "client/reading.py",
+        "if self._view.snapshot < mark:",
+        "if False:",
+        "unit/client/test_vacuum.py::test_what_nobody_reads_goes_and_the_past_below_is_refused",
+    ),
+    Mutation(
+        "a vacuum goes on in another epoch although its marks may have come too late",
+        "client/vacuum/run.py",
+        "if oracle.status().epoch != status.epoch:",
+        "if oracle.status().epoch < status.epoch:",
+        "unit/client/test_vacuum.py::test_a_failover_before_the_marks_stood_ends_the_vacuum",
+    ),
+]

@@ -1,0 +1,282 @@
+"""A whole vacuum on an installation: the horizon, the marks, the order, and who comes too late."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from click.testing import CliRunner
+
+from client import InvalidRequest, PythiaError, TableFenced, Transaction, TransactionManager
+from client.catalog import ENTRY_AGE_SECONDS_MAX
+from client.cells import decode_shadow
+from client.vacuum import HorizonUnknown, VacuumReport, run_vacuum
+from client.vacuum.command import vacuum
+from commit_table import system_table
+from store import Cell, KeyRange, RowPut
+from store.faults import Fault
+from tests.small_limits import small_limits
+from tests.unit.client.conftest import COMMITS, SETTINGS, A, Installation
+from tests.unit.client.transacting import fail_over, get, put
+
+LIFE_MS = 100
+MANIFEST = system_table(SETTINGS.root, "manifest")
+EVERYTHING = KeyRange(b"", b"")
+
+
+@pytest.fixture
+def forgetful(empty_installation: Installation) -> Installation:
+    """An oracle that gives up soon what it hears nothing of, so that its horizon moves."""
+    primary = empty_installation.oracle(limits=small_limits(transaction_life_ms=LIFE_MS))
+    primary.await_primary()
+    empty_installation.find_primary = lambda: primary.address
+    empty_installation.manager().create_table("t", ["f", "g"])
+    return empty_installation
+
+
+@pytest.fixture
+def manager(forgetful: Installation) -> TransactionManager:
+    return forgetful.manager()
+
+
+def at_once(seconds: float) -> None:
+    """What tests that read with other managers need not wait for."""
+
+
+def vacuum_through(
+    manager: TransactionManager, moment: int, wait: Callable[[float], None] = at_once, *, dry_run: bool = False
+) -> VacuumReport:
+    """Vacuum, once the oracle says that nobody lives who reads or writes at or below a moment."""
+    while True:
+        try:
+            counted = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=True)
+        except HorizonUnknown:
+            continue
+        if counted.outcomes_horizon > moment:
+            return run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, wait=wait, dry_run=dry_run)
+
+
+def rows(manager: TransactionManager, table: str, families: list[bytes]) -> list[bytes]:
+    return [row for row, _ in manager.store.scan(table, EVERYTHING, families)]
+
+
+def versions(manager: TransactionManager) -> list[Cell]:
+    return manager.store.versions("t", b"r", A, limit=100)
+
+
+def write_three_times(manager: TransactionManager) -> list[int]:
+    return [put(manager, b"r", value).commit_timestamp for value in (b"1", b"2", b"3")]
+
+
+def test_what_nobody_reads_goes_and_the_past_below_is_refused(
+    manager: TransactionManager, forgetful: Installation
+) -> None:
+    first, _, last = write_three_times(manager)
+    before = manager.snapshot(at=first)
+    report = vacuum_through(manager, last)
+    assert [cell.value for cell in versions(manager)] == [b"3"]
+    assert rows(manager, COMMITS, [b"c", b"f"]) == []
+    assert (report.commit_table_rows_dropped > 0, report.problems) == (True, {})
+    other = forgetful.manager()
+    assert get(other, b"r") == b"3"
+    assert other.snapshot(at=report.horizon).get("t", b"r") == {A: b"3"}
+    with pytest.raises(InvalidRequest, match="vacuumed below"):
+        other.snapshot(at=report.horizon - 1).get("t", b"r")
+    with pytest.raises(InvalidRequest, match="vacuumed below"):
+        list(other.resume_snapshot(before.handle()).scan("t"))
+    with pytest.raises(InvalidRequest, match="longer --retain"):
+        other.snapshot(at=first).get("t", b"no such row")
+
+
+def test_the_marks_stand_and_readers_have_seen_them_before_anything_goes(
+    manager: TransactionManager, forgetful: Installation
+) -> None:
+    first, _, last = write_three_times(manager)
+    waited = []
+
+    def look(seconds: float) -> None:
+        waited.append(seconds)
+        assert len(versions(manager)) == 3
+        with pytest.raises(InvalidRequest, match="vacuumed below"):
+            forgetful.manager().snapshot(at=first).get("t", b"r")
+
+    vacuum_through(manager, last, look)
+    assert [seconds > ENTRY_AGE_SECONDS_MAX for seconds in waited] == [True]
+    assert len(versions(manager)) == 1
+
+
+def test_a_scan_that_a_vacuum_overtakes_fails_rather_than_shows_holes(
+    manager: TransactionManager, forgetful: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _, last = write_three_times(manager)
+    put(manager, b"s", b"1")
+    monkeypatch.setattr("client.reading.SCAN_BATCH_ROWS", 1)
+    monkeypatch.setattr("client.catalog.ENTRY_AGE_SECONDS_MAX", 0)
+    scan = manager.snapshot(at=first).scan("t")
+    assert next(scan) == (b"r", {A: b"1"})
+    vacuum_through(forgetful.manager(), last)
+    with pytest.raises(InvalidRequest, match="vacuumed below"):
+        next(scan)
+
+
+def test_of_two_marks_the_larger_stands(manager: TransactionManager, forgetful: Installation) -> None:
+    manager.catalog.mark_vacuumed("t", 2_000)
+    manager.catalog.mark_vacuumed("t", 1_000)
+    assert forgetful.manager().catalog.vacuumed_below("t") == 2_000
+
+
+def test_nothing_is_dropped_while_it_is_not_known_who_reads(installation: Installation) -> None:
+    manager = installation.manager()
+    write_three_times(manager)
+    with pytest.raises(HorizonUnknown, match="transaction_life_ms"):
+        run_vacuum(manager, retain_ms=0)
+    assert manager.catalog.vacuumed_below("t") == 0
+    assert len(versions(manager)) == 3
+
+
+def test_who_is_retained_stays(manager: TransactionManager) -> None:
+    *_, last = write_three_times(manager)
+    vacuum_through(manager, last, dry_run=True)
+    report = run_vacuum(manager, wait=at_once)
+    assert report.horizon < last
+    assert len(versions(manager)) == 3
+    assert len(rows(manager, COMMITS, [b"c", b"f"])) > 0
+
+
+@pytest.mark.parametrize("retain_ms", [-1, 1.5, True])
+def test_what_is_no_time_is_refused(manager: TransactionManager, retain_ms: int) -> None:
+    with pytest.raises(InvalidRequest, match="milliseconds"):
+        run_vacuum(manager, retain_ms=retain_ms)
+
+
+def test_one_that_was_given_up_never_commits_although_a_failover_would_let_it_live(
+    manager: TransactionManager, forgetful: Installation, write: Callable[[TransactionManager], Transaction]
+) -> None:
+    dead = write(manager)
+    vacuum_through(manager, dead.start_timestamp)
+    fail_over(forgetful)
+    with pytest.raises((TableFenced, InvalidRequest), match=r"fenced|being ended"):
+        dead.commit()
+    assert get(forgetful.manager(), b"r") is None
+
+
+def test_cells_of_one_that_was_given_up_go_or_stay_under_a_zero(
+    manager: TransactionManager, forgetful: Installation
+) -> None:
+    put(manager, b"r", b"1")
+    dead = manager.transaction()
+    for row in (b"r", b"only"):
+        manager.store.put("t", [RowPut(row, {A: b"dead"})], dead.start_timestamp)
+    report = vacuum_through(manager, dead.start_timestamp)
+    assert (report.tables["t"].transactions_aborted, report.tables["t"].aborted_cells_kept) == (1, 1)
+    assert [cell.value for cell in versions(manager)] == [b"dead", b"1"]
+    assert rows(manager, "t", [b"f"]) == [b"r"]
+    [shadow, _] = manager.store.versions("t", b"r", b"f:\x00", limit=9)
+    assert (shadow.timestamp, decode_shadow(shadow.value)) == (dead.start_timestamp, 0)
+    assert get(forgetful.manager(), b"r") == b"1"
+
+
+def test_a_fence_goes_only_under_the_mark_that_stands_for_it(manager: TransactionManager) -> None:
+    fenced_at = manager.fence("t").timestamp
+    vacuum_through(manager, fenced_at)
+    columns = dict(manager.store.scan(manager.catalog.own_table, EVERYTHING, [b"f"]))[b"t"]
+    assert [column for column in columns if b":fence" in column] == []
+    assert [column for column in columns if b":vacuumed-" in column] != []
+    late = manager.transaction()
+    late.put("t", b"r", {A: b"late"})
+    assert manager.fence("t").timestamp > fenced_at
+    with pytest.raises(TableFenced):
+        late.commit()
+
+
+def test_marks_do_not_pile_up(manager: TransactionManager) -> None:
+    for _ in range(3):
+        vacuum_through(manager, put(manager, b"r", b"1").commit_timestamp)
+    columns = dict(manager.store.scan(manager.catalog.own_table, EVERYTHING, [b"f"]))[b"t"]
+    assert len([column for column in columns if b":vacuumed-" in column]) <= 2
+
+
+def test_a_table_that_cannot_be_read_keeps_the_commit_table(
+    manager: TransactionManager, forgetful: Installation
+) -> None:
+    *_, last = write_three_times(manager)
+    manager.create_table("u", ["f"])
+    put(manager, b"r", b"1", table="u")
+    recorded = rows(manager, COMMITS, [b"c"])
+    report = vacuum_through(manager, last, lambda seconds: forgetful.store.plan("scan", Fault.LOST))
+    assert list(report.problems) == ["t"]
+    assert report.tables["u"].rows == 1
+    assert rows(manager, COMMITS, [b"c"]) == recorded
+    assert len(versions(manager)) == 3
+
+
+def test_a_table_that_is_dropped_meanwhile_is_no_problem(manager: TransactionManager) -> None:
+    *_, last = write_three_times(manager)
+    report = vacuum_through(manager, last, lambda seconds: manager.drop_table("t"))
+    assert report.problems == {}
+    assert report.commit_table_rows_dropped > 0
+
+
+def test_a_failover_before_the_marks_stood_ends_the_vacuum(
+    manager: TransactionManager, forgetful: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *_, last = write_three_times(manager)
+    vacuum_through(manager, last, dry_run=True)
+    monkeypatch.setattr(manager.catalog, "mark_vacuumed", lambda table, below: fail_over(forgetful))
+    with pytest.raises(HorizonUnknown, match="another oracle"):
+        run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, wait=at_once)
+    assert len(versions(manager)) == 3
+
+
+def test_records_of_bulk_writes_go_when_they_committed_and_a_claim_stays_of_those_that_did_not(
+    manager: TransactionManager, write: Callable[[TransactionManager], Transaction]
+) -> None:
+    committed, dead = write(manager), manager.transaction()
+    committed.commit()
+    manager.open_job(dead.handle())
+    manager.manifest.open(committed.start_timestamp, "job that nobody forgot")
+    vacuum_through(manager, dead.start_timestamp)
+    assert rows(manager, MANIFEST, [b"m"]) == [dead.start_timestamp.to_bytes(8) + b"\0"]
+    assert get(manager, b"r") == b"late"
+
+
+def test_the_command(manager: TransactionManager, forgetful: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    *_, last = write_three_times(manager)
+    vacuum_through(manager, last, dry_run=True)
+    monkeypatch.setattr(TransactionManager, "connect", lambda settings: forgetful.manager(settings=settings))
+    monkeypatch.setattr("client.vacuum.run.MARK_AGE_SECONDS", 0.0)
+    arguments = [
+        "--zookeeper",
+        SETTINGS.zookeeper,
+        "--thrift",
+        SETTINGS.thrift,
+        "--retain",
+        "0s",
+        "--retain-outcomes",
+        "0s",
+    ]
+    counted = CliRunner().invoke(vacuum, [*arguments, "--dry-run", "--json"])
+    assert (counted.exit_code, json.loads(counted.stdout)["tables"]["t"]["columns_trimmed"]) == (0, 1)
+    assert len(versions(manager)) == 3
+    told = CliRunner().invoke(vacuum, arguments)
+    assert (told.exit_code, "1 cells lost old versions" in told.stdout) == (0, True)
+    assert len(versions(manager)) == 1
+    forgetful.store.plan("scan", None, Fault.LOST)
+    failed = CliRunner().invoke(vacuum, arguments)
+    assert (failed.exit_code, "left alone" in failed.stdout) == (1, True)
+
+
+@pytest.mark.parametrize("retain", ["1", "h", "-1h", "1.5h", "99999d"])
+def test_a_duration_has_a_unit(retain: str) -> None:
+    told = CliRunner().invoke(vacuum, ["--thrift", "h:1", "--oracle", "h:1", "--retain", retain])
+    assert told.exit_code == 2
+
+
+def test_without_services_the_command_says_so_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def connect(settings: object) -> TransactionManager:
+        raise PythiaError("nobody is there")
+
+    monkeypatch.setattr(TransactionManager, "connect", connect)
+    told = CliRunner().invoke(vacuum, ["--thrift", "h:1", "--oracle", "h:1"])
+    assert (told.exit_code, told.stderr) == (1, "Error: nobody is there\n")

@@ -1,0 +1,362 @@
+"""Any history, vacuumed: every snapshot at or above the horizon reads as the model says, before, amid and after.
+
+Also where the vacuum is killed at any call to the store, half of which took place, and repeated; and where another
+vacuum, with a horizon of its own, does all its work between any two calls of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from client import CatalogEntry
+from client.cells import TOMBSTONE
+from client.reading import SnapshotReader
+from client.resolver import OutcomeCache, Resolver, Site
+from client.vacuum.finished import drop_commit_rows
+from client.vacuum.plan import horizons
+from client.vacuum.report import TableReport, VacuumReport
+from client.vacuum.sweep import Sweep
+from client.visibility import NOT_COMMITTED, View
+from commit_table import Aborted, CommitTable, Committed
+from commit_table.timestamps import compose
+from store import Cell, CompareAndSet, Family, KeyRange, MemoryCellStore, Row, RowPut
+from tests.recording import record
+
+TABLE, COMMITS = "t", "commits"
+OLD_EPOCH, EPOCH = compose(1), compose(20)
+END_MS = 60
+ROWS = (b"r1", b"r2")
+COLUMNS = (b"f:a", b"f:b", b"g:a")
+EVERYTHING = KeyRange(b"", b"")
+Place = tuple[bytes, bytes]
+
+
+class Killed(BaseException):
+    """The process is gone; nothing in it notices."""
+
+
+class WatchedStore(MemoryCellStore):
+    """Counts its calls; at one of them something happens, and it may be that only half of that call took place."""
+
+    def __init__(self) -> None:
+        super().__init__(wall_ms=lambda: 1)  # far below every timestamp, as the real one is
+        self.calls = 0
+        self.at: int | None = None
+        self.then: Callable[[], object] = lambda: None
+
+    def _tick(self) -> bool:
+        self.calls += 1
+        return self.calls == self.at
+
+    def get_many(
+        self, table: str, rows: Sequence[bytes], columns: Sequence[bytes], *, before: int | None = None
+    ) -> dict[bytes, Row]:
+        if self._tick():
+            self.then()
+        return super().get_many(table, rows, columns, before=before)
+
+    def versions(self, table: str, row: bytes, column: bytes, *, before: int | None = None, limit: int) -> list[Cell]:
+        if self._tick():
+            self.then()
+        return super().versions(table, row, column, before=before, limit=limit)
+
+    def scan(
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes],
+        *,
+        before: int | None = None,
+        batch_rows: int = 500,
+        reverse: bool = False,
+    ) -> Iterator[tuple[bytes, Row]]:
+        if self._tick():
+            self.then()
+        return super().scan(table, key_range, columns, before=before, batch_rows=batch_rows, reverse=reverse)
+
+    def put(self, table: str, puts: Sequence[RowPut], timestamp: int) -> None:
+        happens = self._tick()
+        if happens:
+            super().put(table, puts[: len(puts) // 2], timestamp)
+            self.then()
+        super().put(table, puts, timestamp)
+
+    def delete(self, table: str, rows: Sequence[bytes], timestamp: int) -> None:
+        if self._tick():
+            super().delete(table, rows[: len(rows) // 2], timestamp)
+            self.then()
+        super().delete(table, rows, timestamp)
+
+    def delete_columns(self, table: str, columns: Mapping[bytes, Sequence[bytes]], timestamp: int) -> None:
+        if self._tick():
+            super().delete_columns(table, dict(list(columns.items())[: len(columns) // 2]), timestamp)
+            self.then()
+        super().delete_columns(table, columns, timestamp)
+
+    def compare_and_set(
+        self, table: str, row: bytes, *, check: bytes, expected: bytes | None, put: bytes, value: bytes
+    ) -> CompareAndSet:
+        if self._tick():
+            self.then()
+        return super().compare_and_set(table, row, check=check, expected=expected, put=put, value=value)
+
+
+@dataclass(frozen=True)
+class Writer:
+    """``commit_ms``: later than its start; ``None``: it never commits. ``ended``: whether its end is on record."""
+
+    start_ms: int
+    cells: frozenset[Place]
+    deletes: bool
+    commit_ms: int | None
+    ended: bool
+    marked: str
+
+    @property
+    def start(self) -> int:
+        return compose(self.start_ms, 3)
+
+    @property
+    def commit(self) -> int | None:
+        return None if self.commit_ms is None else compose(self.start_ms + self.commit_ms, 5)
+
+    def value(self) -> bytes:
+        return TOMBSTONE if self.deletes else b"%d" % self.start_ms
+
+
+class Tables:
+    """One table."""
+
+    def entry(self, table: str) -> CatalogEntry:
+        return CatalogEntry("cell", ("f", "g"))
+
+    fresh_entry = entry
+
+
+class World:
+    """A store with a table and a commit table, and what happens in them."""
+
+    def __init__(self) -> None:
+        self.store = WatchedStore()
+        self.store.create_table(TABLE, [Family("f"), Family("g")])
+        self.commits = CommitTable(self.store, COMMITS)
+        self.commits.create()
+        self.resolver = Resolver(self.store, self.commits, OutcomeCache(100), heal=True)
+        self.asked_to_abort: list[int] = []
+
+    def abort(self, start: int) -> Committed | Aborted:
+        self.asked_to_abort.append(start)
+        return self.commits.abort(start)
+
+    def write(self, writer: Writer) -> None:
+        for row, column in writer.cells:
+            self.store.put(TABLE, [RowPut(row, {column: writer.value()})], writer.start)
+        sites = sorted({Site(TABLE, row, column[:1]) for row, column in writer.cells})
+        if writer.commit is None:
+            if writer.ended:
+                self.commits.abort(writer.start)
+                self.resolver.write_shadows(sites[: len(sites) // 2], writer.start, NOT_COMMITTED)
+            return
+        if writer.ended:
+            record(self.store, COMMITS, {writer.start: writer.commit}, OLD_EPOCH if writer.start < EPOCH else EPOCH)
+        some = {"all": sites, "some": sites[::2], "none": []}[writer.marked]
+        self.resolver.write_shadows(some if writer.ended else sites, writer.start, writer.commit)
+
+    def read(self, snapshot: int) -> dict[bytes, dict[bytes, bytes]]:
+        resolver = Resolver(self.store, self.commits, OutcomeCache(100), heal=False)
+        reader = SnapshotReader(self.store, resolver, View(snapshot, EPOCH), Tables())
+        return dict(reader.scan(TABLE, EVERYTHING, None))
+
+    def vacuum(self, horizon: int, *, dry_run: bool = False) -> tuple[TableReport, VacuumReport]:
+        sweep = Sweep(self.store, self.commits, self.abort, horizon, dry_run=dry_run)
+        done = TableReport()
+        for report in sweep.table(TABLE, [b"f", b"g"], lambda row, value: value == TOMBSTONE):
+            done.add(report)
+        limits = horizons(horizon, compose(END_MS), 0, 0)
+        whole = VacuumReport(dry_run, *limits)
+        drop_commit_rows(self.store, COMMITS, whole, limits.first_block_kept, EPOCH)
+        return done, whole
+
+    def everything(self) -> dict[tuple[str, bytes, bytes], list[Cell]]:
+        cells = {}
+        for table, families in ((TABLE, [b"f", b"g"]), (COMMITS, [b"c", b"f"])):
+            for row, columns in self.store.scan(table, EVERYTHING, families):
+                for column in columns:
+                    cells[table, row, column] = self.store.versions(table, row, column, limit=1_000)
+        return cells
+
+
+def expected(writers: Sequence[Writer], snapshot: int) -> dict[bytes, dict[bytes, bytes]]:
+    rows: dict[bytes, dict[bytes, bytes]] = {}
+    for writer in sorted(writers, key=lambda writer: writer.start):
+        if writer.commit is not None and writer.commit <= snapshot:
+            for row, column in writer.cells:
+                rows.setdefault(row, {})[column] = writer.value()
+    visible = {row: {c: value for c, value in values.items() if value != TOMBSTONE} for row, values in rows.items()}
+    return {row: values for row, values in visible.items() if values}
+
+
+histories = st.lists(
+    st.builds(
+        Writer,
+        start_ms=st.integers(2, 50),
+        cells=st.frozensets(st.tuples(st.sampled_from(ROWS), st.sampled_from(COLUMNS)), min_size=1, max_size=4),
+        deletes=st.booleans(),
+        commit_ms=st.none() | st.integers(0, 8),
+        ended=st.booleans(),
+        marked=st.sampled_from(["all", "some", "none"]),
+    ),
+    max_size=9,
+    unique_by=lambda writer: writer.start_ms,
+)
+"""Writers of one cell may overlap, as conflict-free ones do."""
+moments = st.builds(compose, st.integers(1, 55), st.sampled_from([0, 3, 5, 2**18 - 1]))
+
+
+def made(writers: Sequence[Writer], horizon: int) -> World:
+    """Everybody has written who began by then; others write later."""
+    world = World()
+    for writer in writers:
+        if writer.start <= horizon:
+            world.write(writer)
+    return world
+
+
+def check(world: World, writers: Sequence[Writer], horizon: int) -> None:
+    commits = [writer.commit for writer in writers if writer.commit is not None]
+    for snapshot in {horizon, *commits, *(commit - 1 for commit in commits), compose(END_MS)}:
+        if snapshot >= horizon:
+            assert world.read(snapshot) == expected(writers, snapshot)
+
+
+def live_on(world: World, writers: Sequence[Writer], horizon: int) -> None:
+    """Those who began above the horizon write only now: no delete may hide it."""
+    for writer in writers:
+        if writer.start > horizon:
+            world.write(writer)
+    check(world, writers, horizon)
+
+
+@given(histories, moments)
+def test_every_snapshot_at_or_above_the_horizon_reads_the_same(writers: list[Writer], horizon: int) -> None:
+    world = made(writers, horizon)
+    old = [writer for writer in writers if writer.start <= horizon]
+    world.vacuum(horizon)
+    check(world, old, horizon)
+    live_on(world, writers, horizon)
+
+
+@given(histories, moments)
+def test_nothing_that_could_go_stays(writers: list[Writer], horizon: int) -> None:
+    world = made(writers, horizon)
+    reported, _ = world.vacuum(horizon)
+    left = world.everything()
+    assert {int.from_bytes(row[1:]) for name, row, _ in left if name == COMMITS} <= {(horizon + 1) >> 18}
+    by_start = {writer.start: writer for writer in writers}
+    counted = 0
+    for (name, _, column), cells in left.items():
+        if name == COMMITS or column.endswith(b":\x00"):
+            continue
+        commits = [by_start[cell.timestamp].commit for cell in cells]
+        lowest = commits[-1]
+        assert lowest is not None, "what aborted lies at the bottom"
+        settled = [commit for commit in commits if commit is not None and commit <= horizon]
+        assert len(settled) <= 1
+        assert not settled or settled == [lowest]
+        assert lowest > horizon or cells[-1].value != TOMBSTONE
+        counted += len(cells)
+    assert counted == reported.versions_kept + reported.aborted_cells_kept
+    again, _ = world.vacuum(horizon)
+    assert (again.columns_trimmed, again.columns_removed, again.shadow_cells_written) == (0, 0, 0)
+    assert world.everything() == left
+
+
+@given(histories, moments)
+def test_a_dry_run_changes_nothing_and_counts_what_is_done(writers: list[Writer], horizon: int) -> None:
+    world = made(writers, horizon)
+    before = world.everything()
+    counted, whole = world.vacuum(horizon, dry_run=True)
+    assert world.everything() == before
+    done, whole_done = world.vacuum(horizon)
+    undecided = counted.transactions_undecided
+    assert done.transactions_aborted >= undecided
+    if not undecided:
+        assert counted == done
+        assert whole.commit_table_rows_dropped == whole_done.commit_table_rows_dropped
+
+
+@settings(deadline=None)
+@given(histories, moments, st.data())
+def test_killed_at_any_call_and_repeated(writers: list[Writer], horizon: int, data: st.DataObject) -> None:
+    calls = _calls_of_a_vacuum(writers, horizon)
+    world = made(writers, horizon)
+
+    def die() -> None:
+        raise Killed
+
+    old = [writer for writer in writers if writer.start <= horizon]
+    world.store.at, world.store.then = world.store.calls + data.draw(st.integers(1, calls)), die
+    try:
+        world.vacuum(horizon)
+    except Killed:
+        check(world, old, horizon)
+        world.vacuum(horizon)
+    check(world, old, horizon)
+    live_on(world, writers, horizon)
+
+
+@settings(deadline=None)
+@given(histories, moments, moments, st.data())
+def test_another_vacuum_between_any_two_calls(
+    writers: list[Writer], horizon: int, other: int, data: st.DataObject
+) -> None:
+    calls, later = _calls_of_a_vacuum(writers, horizon), max(horizon, other)
+    world = made(writers, later)
+    old = [writer for writer in writers if writer.start <= later]
+
+    def vacuum_too() -> None:
+        world.vacuum(other)
+        check(world, old, later)
+
+    world.store.at, world.store.then = world.store.calls + data.draw(st.integers(1, calls)), vacuum_too
+    world.vacuum(horizon)
+    check(world, old, later)
+    live_on(world, writers, later)
+
+
+def test_a_commit_that_another_vacuum_settles_between_two_looks_is_kept() -> None:
+    """Its shadow cell was missing at the first look, and its record is gone at the second."""
+    writer = Writer(2, frozenset({(b"r1", b"f:a")}), False, 1, ended=True, marked="none")
+    for call in range(1, _calls_of_a_vacuum([writer], compose(9)) + 1):
+        world = made([writer], compose(9))
+        world.store.at, world.store.then = world.store.calls + call, partial(world.vacuum, compose(9))
+        world.vacuum(compose(9))
+        check(world, [writer], compose(9))
+        assert world.asked_to_abort == []
+
+
+def test_a_commit_that_comes_before_the_abort_and_is_settled_by_another_vacuum_is_kept() -> None:
+    writer = Writer(2, frozenset({(b"r1", b"f:a")}), False, 1, ended=True, marked="none")
+    world, horizon = World(), compose(9)
+    world.store.put(TABLE, [RowPut(b"r1", {b"f:a": writer.value()})], writer.start)
+
+    def abort_too_late(start: int) -> Committed | Aborted:
+        world.write(writer)
+        world.vacuum(horizon)
+        return world.commits.abort(start)
+
+    sweep = Sweep(world.store, world.commits, abort_too_late, horizon)
+    list(sweep.table(TABLE, [b"f", b"g"], lambda row, value: False))
+    check(world, [writer], horizon)
+
+
+def _calls_of_a_vacuum(writers: Sequence[Writer], horizon: int) -> int:
+    world = made(writers, horizon)
+    before = world.store.calls
+    world.vacuum(horizon)
+    return world.store.calls - before
