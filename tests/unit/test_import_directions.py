@@ -44,6 +44,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     "store": ["errors", "lines", "protocol", "validation"],
     "store/hbase": ["addresses", "answers", "binary_protocol", "encoding", "settings"],
     "client/spark": ["codecs", "column_types", "mapping", "options", "splitting"],
+    "client/tables": ["casting", "columns", "splits", "supply"],
     "tso": [
         "conflict_map",
         "deciding",
