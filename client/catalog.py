@@ -12,6 +12,7 @@ that arrives late finds its compare-and-set out of date.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 import uuid
@@ -131,6 +132,14 @@ class Catalog:
         """Whether a table is agreed on now; only then transactions can have written it."""
         self._check_name(table)
         return self._stored_entry(table) is not None
+
+    def incarnation(self, table: str) -> str:
+        """What tells a table from those that had its name before: a drop, and making it anew, changes it.
+
+        Raises ``InvalidRequest`` where there is no such table.
+        """
+        self.fresh_entry(table)
+        return hashlib.sha256(self._stored_value(table.encode(), _ENTRY) or b"").hexdigest()
 
     def require_families(self, table: str, columns: Iterable[bytes]) -> None:
         """Raise ``InvalidRequest`` for a column of a family that the table does not have."""

@@ -1,0 +1,1 @@
+"""Tables from the command line: made, looked at, filled from files and written to files, in transactions."""

@@ -1,0 +1,116 @@
+"""The columns of a file as the types of a table. Pure.
+
+The invariant: a value lands as it stands in the file, or it is refused by file, row and column. What would round, cut
+off or read a zone into a time is refused, be it possible: by the types where they say it, else by the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from client.spark.column_types import arrow_type
+from client.spark.errors import InvalidData
+from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
+from client.tables.supply import Piece
+
+_KINDS: Final = {
+    "integer": pa.types.is_integer,
+    "float": pa.types.is_floating,
+    "decimal": pa.types.is_decimal,
+    "text": lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind),
+    "binary": lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind),
+    "boolean": pa.types.is_boolean,
+    "date": pa.types.is_date,
+    "zoned": lambda kind: pa.types.is_timestamp(kind) and kind.tz is not None,
+    "zoneless": pa.types.is_timestamp,
+}
+"""The first that says yes counts."""
+_CHECKED_CASTS: Final = {("integer", "float"), ("integer", "decimal"), *((kind, kind) for kind in _KINDS)}
+"""From and to which kinds Arrow looks at each value, and refuses what it cannot keep."""
+
+
+def check_fits(mapping: TableMapping, schema: pa.Schema, file: str) -> None:
+    """Raise ``InvalidData`` that names every column in which a file does not fit a table."""
+    found = {name.lower(): kind for name, kind in zip(schema.names, schema.types, strict=True)}
+    wanted = {column.name.lower() for column in mapping.columns}
+    problems = [f"column {name!r} is not in the table" for name in schema.names if name.lower() not in wanted]
+    if len(found) < len(schema.names):
+        problems.append("a column's name occurs twice")
+    for column in mapping.columns:
+        kind = found.get(column.name.lower())
+        if kind is None:
+            problems.append(f"column {column.name!r} ({column.type}) is missing")
+        elif not _may_become(kind, arrow_type(column.type)):
+            problems.append(f"column {column.name!r} is {kind}, which cannot become the table's {column.type} exactly")
+    if problems:
+        raise InvalidData(f"{file} does not fit table {mapping.table!r}: {'; '.join(problems)}")
+
+
+def cast(mapping: TableMapping, piece: Piece) -> pa.RecordBatch:
+    """The rows of a file that fits, as the table's types. Raises ``InvalidData`` with file, row and column."""
+    arrays = {name.lower(): array for name, array in zip(piece.batch.schema.names, piece.batch.columns, strict=True)}
+    columns = [_column(column, arrays, piece) for column in mapping.columns]
+    return pa.RecordBatch.from_arrays(columns, names=[column.name for column in mapping.columns])
+
+
+def _may_become(found: pa.DataType, wanted: pa.DataType) -> bool:
+    if pa.types.is_dictionary(found):
+        return _may_become(found.value_type, wanted)
+    if pa.types.is_null(found) or _kind(found) == "text":
+        return True
+    if _kind(found) == _kind(wanted) == "float":
+        return bool(found.bit_width <= wanted.bit_width)
+    return (_kind(found), _kind(wanted)) in _CHECKED_CASTS
+
+
+def _kind(arrow: pa.DataType) -> str:
+    return next((name for name, is_of in _KINDS.items() if is_of(arrow)), "other")
+
+
+def _column(column: KeyColumn | ValueColumn, arrays: Mapping[str, pa.Array], piece: Piece) -> pa.Array:
+    array = arrays[column.name.lower()]
+    wanted = arrow_type(column.type)
+    try:
+        converted = _converted(array, wanted)
+    except (pa.ArrowException, ValueError):
+        row = _first_refused(array, wanted)
+        raise InvalidData(
+            f"{_place(piece, row, column)}: {array[row].as_py()!r} is no {column.type}; nothing of its transaction "
+            f"has landed: correct the file, and import it again"
+        ) from None
+    if isinstance(column, KeyColumn) and converted.null_count:
+        row = converted.is_null().to_pylist().index(True)
+        raise InvalidData(f"{_place(piece, row, column)}: it is empty, but part of the row key")
+    return converted
+
+
+def _converted(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if _kind(array.type) == "text" and pa.types.is_binary(wanted):
+        return pa.array(_from_hexadecimal(array.to_pylist()), type=wanted)
+    return array.cast(wanted)
+
+
+def _from_hexadecimal(texts: Sequence[str | None]) -> list[bytes | None]:
+    return [None if text is None else bytes.fromhex(text) for text in texts]
+
+
+def _first_refused(array: pa.Array, wanted: pa.DataType) -> int:
+    """The first row that cannot be converted, of an array that cannot."""
+    good, bad = 0, len(array)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            _converted(array.slice(good, middle - good), wanted)
+            good = middle
+        except (pa.ArrowException, ValueError):
+            bad = middle
+    return good
+
+
+def _place(piece: Piece, row: int, column: KeyColumn | ValueColumn) -> str:
+    return f"{piece.file}, row {piece.first_row + row:,}, column {column.name!r}"

@@ -1,0 +1,263 @@
+"""``pythia table``: tables for Spark and programs, made, looked at, filled from files and written to files.
+
+Invariant: progress goes to standard error and results to standard output; an error is one message and a non-zero exit,
+2 where it is a file that cannot be read or written, or the command line itself.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from client.catalog_entry import ConflictLevel
+from client.errors import OutcomeUnknown, TransactionAborted
+from client.spark.codecs import RowEncoder
+from client.spark.mapping import TableMapping
+from client.spark.tables import create_table, table_mapping
+from client.tables.casting import cast, check_fits
+from client.tables.columns import columns_like, mapping_of, parse_column
+from client.tables.describing import Description, describe, tables
+from client.tables.exporting import export
+from client.tables.files import DataFile, FileFormat, format_of
+from client.tables.landing import PIECE_ROWS, ROWS_PER_TRANSACTION_MAX, land
+from client.tables.options import (
+    FILE,
+    connecting,
+    data_file,
+    explained,
+    format_option,
+    json_option,
+    managed,
+    moment,
+    names_of,
+    reading_files,
+)
+from client.tables.progress import shown
+from client.tables.splits import KeySample, boundaries, shell_commands
+from client.tables.supply import Supply
+
+_LIST_WIDTH_CHARACTERS = 160
+_REGIONS_MAX = 10_000
+
+
+@click.group()
+def table() -> None:
+    """Tables: list, create, describe, splits, import, export."""
+
+
+@table.command("list")
+@connecting
+@json_option
+def list_(zookeeper: str, thrift: str, root: str, as_json: bool) -> None:
+    """Show every table that Pythia knows."""
+    with managed(zookeeper, thrift, root) as manager:
+        found = [describe(manager, name) for name in tables(manager)]
+    if as_json:
+        click.echo(json.dumps({"tables": [one.to_fields() for one in found]}, indent=2))
+    elif found:
+        _print_list(found)
+    else:
+        click.echo("No table yet. Make one: pythia table create --help")
+
+
+@table.command()
+@click.argument("name")
+@connecting
+@click.option("--column", "columns", multiple=True, metavar="NAME:TYPE",
+              help="A column, for instance id:bigint; once for each, in the order of showing.")  # fmt: skip
+@click.option("--like", type=FILE, help="Take the columns of this file instead, with the types that it has.")
+@reading_files
+@click.option(
+    "--row-key", required=True, metavar="NAME[,…]", help="The columns by which rows are told apart and sorted."
+)
+@click.option("--family", default="f", show_default=True, help="HBase's column family for the other columns.")
+@click.option("--level", default="row", show_default=True, type=click.Choice(["row", "cell"]),
+              help="Whether transactions conflict when they write the same row, or only the same cell.")  # fmt: skip
+@json_option
+def create(
+    name: str,
+    zookeeper: str,
+    thrift: str,
+    root: str,
+    columns: tuple[str, ...],
+    like: Path | None,
+    file_format: FileFormat | None,
+    delimiter: str,
+    nulls: tuple[str, ...],
+    row_key: str,
+    family: str,
+    level: ConflictLevel,
+    as_json: bool,
+) -> None:
+    """Make table NAME. Its columns, types and conflict level are for good.
+
+    TYPE is one of Spark's: string, binary, boolean, tinyint, smallint, int, bigint, float, double, date, timestamp,
+    timestamp_ntz, decimal(precision,scale). Of a CSV file the types are guessed from its first 4 MiB.
+    """
+    if bool(columns) == (like is not None):
+        raise click.UsageError("give the columns, either one by one with --column, or by a file with --like")
+    with explained():
+        if like is None:
+            chosen = [parse_column(column) for column in columns]
+        else:
+            chosen = columns_like(data_file(like, file_format, delimiter, nulls).guessed_schema())
+        mapping = mapping_of(name, chosen, names_of(row_key), family=family, conflict_level=level)
+    with managed(zookeeper, thrift, root) as manager:
+        create_table(manager, mapping)
+        made = describe(manager, name)
+    _print_description(made, as_json)
+
+
+@table.command("describe")
+@click.argument("name")
+@connecting
+@json_option
+def describe_(name: str, zookeeper: str, thrift: str, root: str, as_json: bool) -> None:
+    """Show the columns of table NAME, and how HBase and Pythia keep it. Needs no oracle."""
+    with managed(zookeeper, thrift, root) as manager:
+        found = describe(manager, name)
+    _print_description(found, as_json)
+
+
+@table.command()
+@click.argument("name")
+@click.argument("file", type=FILE)
+@connecting
+@reading_files
+@click.option("--regions", required=True, type=click.IntRange(2, _REGIONS_MAX), help="Into how many regions.")
+@json_option
+def splits(
+    name: str,
+    file: Path,
+    zookeeper: str,
+    thrift: str,
+    root: str,
+    file_format: FileFormat | None,
+    delimiter: str,
+    nulls: tuple[str, ...],
+    regions: int,
+    as_json: bool,
+) -> None:
+    """Print the commands of HBase's shell that split table NAME so that the rows of FILE spread evenly.
+
+    Nothing is split by this: HBase's Thrift gateway, which Pythia speaks to, cannot. Run them one after the other, each
+    once the region of the one before is split.
+    """
+    with managed(zookeeper, thrift, root) as manager:
+        mapping = table_mapping(manager, name)
+        cuts = boundaries(_sampled_keys(mapping, data_file(file, file_format, delimiter, nulls)), regions)
+    if as_json:
+        click.echo(json.dumps({"table": name, "split_keys": [cut.hex() for cut in cuts]}))
+    else:
+        for line in shell_commands(name, cuts):
+            click.echo(line)
+    if len(cuts) + 1 < regions:
+        click.echo(f"the file has row keys for {len(cuts) + 1} regions only", err=True)
+
+
+@table.command("import")
+@click.argument("name")
+@click.argument("files", nargs=-1, required=True, type=FILE)
+@connecting
+@reading_files
+@click.option("--rows-per-transaction", type=click.IntRange(1, ROWS_PER_TRANSACTION_MAX), metavar="N",
+              help="Land N rows in each transaction; by default all in one, of 1,000,000 at most.")  # fmt: skip
+@click.option("--again", is_flag=True, help="Land rows that an import of the same files has landed before, too.")
+@json_option
+def import_(
+    name: str,
+    files: tuple[Path, ...],
+    zookeeper: str,
+    thrift: str,
+    root: str,
+    file_format: FileFormat | None,
+    delimiter: str,
+    nulls: tuple[str, ...],
+    rows_per_transaction: int | None,
+    again: bool,
+    as_json: bool,
+) -> None:
+    """Write the rows of FILES, CSV or Parquet, into table NAME: rows with the same row key are replaced.
+
+    A row that does not fit is refused with its whole transaction. After a kill, or a failure of the services, run the
+    same command again: it goes on where the import stopped, and lands nothing twice.
+    """
+    with managed(zookeeper, thrift, root) as manager, shown("written") as tell:
+        mapping = table_mapping(manager, name)
+        chosen = [data_file(file, file_format, delimiter, nulls) for file in files]
+        try:
+            landed = land(manager, mapping, chosen, rows_per_transaction, tell, again=again)
+        except (TransactionAborted, OutcomeUnknown) as error:
+            raise click.ClickException(
+                f"{error}\nRun the same command again: it goes on where the import stopped, and lands nothing twice."
+            ) from error
+    if as_json:
+        click.echo(json.dumps({"table": name, **landed._asdict()}))
+    else:
+        before = f"; {landed.rows_before:,} had landed before" if landed.rows_before else ""
+        click.echo(f"{name}: {landed.rows:,} rows have landed in {landed.transactions:,} transactions{before}")
+
+
+@table.command("export")
+@click.argument("name")
+@click.argument("file", type=FILE)
+@connecting
+@format_option
+@click.option("--as-of", metavar="MOMENT", help="A timestamp, or a time with its zone; by default now.")
+@click.option("--columns", metavar="NAME[,…]", help="Only these; by default all.")
+@json_option
+def export_(
+    name: str,
+    file: Path,
+    zookeeper: str,
+    thrift: str,
+    root: str,
+    file_format: FileFormat | None,
+    as_of: str | None,
+    columns: str | None,
+    as_json: bool,
+) -> None:
+    """Write the rows of table NAME, as of one moment, to FILE (CSV or Parquet), which must not exist yet."""
+    with managed(zookeeper, thrift, root) as manager, shown("exported") as tell:
+        mapping = table_mapping(manager, name)
+        snapshot = manager.snapshot(None if as_of is None else moment(as_of))
+        chosen = None if columns is None else names_of(columns)
+        written_as = format_of(file, file_format)
+        rows = export(snapshot, mapping, chosen, file, written_as, lambda rows: tell(rows, False))
+    if as_json:
+        click.echo(json.dumps({"table": name, "file": str(file), "rows": rows, "snapshot": snapshot.timestamp}))
+    else:
+        click.echo(f"{file}: {rows:,} rows of {name} as of {snapshot.timestamp}")
+
+
+def _sampled_keys(mapping: TableMapping, file: DataFile) -> list[bytes]:
+    check_fits(mapping, file.schema(), str(file.path))
+    encoder, sample = RowEncoder(mapping), KeySample()
+    supply = Supply(file.pieces(), PIECE_ROWS)
+    while not supply.ended():
+        for piece in supply.take(PIECE_ROWS):
+            sample.add([put.row for put in encoder.encode(cast(mapping, piece))])
+    return sample.keys
+
+
+def _print_description(found: Description, as_json: bool) -> None:
+    click.echo(json.dumps(found.to_fields(), indent=2) if as_json else "\n".join(found.lines()))
+
+
+def _print_list(found: list[Description]) -> None:
+    shown_table = Table(box=None, pad_edge=False)
+    for title in ("table", "row key", "columns", "conflicts by", "regions"):
+        shown_table.add_column(title, no_wrap=True)
+    for one in found:
+        key, columns = ("", "no mapping") if one.mapping is None else _outline(one.mapping)
+        shown_table.add_row(one.table, key, columns, one.conflict_level, str(len(one.regions)))
+    # What a narrow terminal cannot hold in a line it may break; a name is never cut short.
+    Console(width=_LIST_WIDTH_CHARACTERS, soft_wrap=True).print(shown_table)
+
+
+def _outline(mapping: TableMapping) -> tuple[str, str]:
+    return ", ".join(mapping.row_key), str(len(mapping.columns))

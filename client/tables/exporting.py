@@ -1,0 +1,94 @@
+"""A table as one snapshot shows it, written to a file.
+
+The invariant: a file of the name that was asked for is whole. The rows go to another file beside it, which gets the
+name once the last of them is on the disk; an export that fails removes it, and one that is killed leaves it, by a name
+that nobody takes for the file.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from client.snapshot import Snapshot
+from client.spark.codecs import RowDecoder
+from client.spark.mapping import TableMapping
+from client.spark.reader import BATCH_BYTES_MAX, arrow_schema, batches
+from client.tables.errors import UnreadableFile
+from client.tables.files import FileFormat
+
+BATCH_ROWS: Final = 50_000
+"""Rows that are decoded and written at a time; in a Parquet file, a row group."""
+UNFINISHED: Final = ".unfinished"
+
+
+def export(
+    snapshot: Snapshot,
+    mapping: TableMapping,
+    columns: Sequence[str] | None,
+    path: Path,
+    file_format: FileFormat,
+    tell: Callable[[int], None],
+) -> int:
+    """Write a table's rows, in the order of their keys, to a file that does not exist yet; how many they were.
+
+    ``columns``: all where ``None``, in the table's order. Raises ``InvalidMapping`` for a column that the table lacks,
+    ``UnreadableFile`` where the file is there or cannot be written, and every error of a read.
+    """
+    schema = arrow_schema(mapping.to_struct(columns))
+    if path.exists():
+        raise UnreadableFile(f"{path} exists already: remove it, or choose another name")
+    families = [family.encode() for family in mapping.families]
+    decoder, rows = RowDecoder(mapping, schema), 0
+    with _renamed_at_the_end(path) as unfinished, _writer(unfinished, schema, file_format) as writer:
+        for scanned in batches(snapshot.scan(mapping.table, columns=families), BATCH_ROWS, BATCH_BYTES_MAX):
+            batch = decoder.decode(scanned)
+            writer.write_batch(_as_text(batch) if file_format == "csv" else batch)
+            rows += batch.num_rows
+            tell(rows)
+    return rows
+
+
+@contextmanager
+def _renamed_at_the_end(path: Path) -> Iterator[Path]:
+    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{UNFINISHED}")
+    try:
+        yield unfinished
+        with unfinished.open("rb") as written:
+            os.fsync(written.fileno())
+        unfinished.rename(path)
+    except OSError as error:
+        raise UnreadableFile(f"{path} cannot be written: {error}") from error
+    finally:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+
+
+def _writer(path: Path, schema: pa.Schema, file_format: FileFormat) -> AbstractContextManager[Any]:
+    if file_format == "parquet":
+        writer: AbstractContextManager[Any] = pa.parquet.ParquetWriter(path, schema)
+    else:
+        writer = pa.csv.CSVWriter(path, _text_schema(schema))
+    return writer
+
+
+def _text_schema(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field.with_type(pa.string()) if pa.types.is_binary(field.type) else field for field in schema])
+
+
+def _as_text(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """With binary columns as hexadecimal digits, which an import reads back."""
+    columns = [_hexadecimal(column) if pa.types.is_binary(column.type) else column for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=_text_schema(batch.schema))
+
+
+def _hexadecimal(column: pa.Array) -> pa.Array:
+    return pa.array([None if value is None else value.hex() for value in column.to_pylist()], type=pa.string())

@@ -1,0 +1,129 @@
+"""CSV and Parquet files as streams of record batches, in bounded memory.
+
+A CSV file is read as text only, and the table says what the text means (``client.tables.casting``): Arrow's own guesses
+look at the first block and would refuse, or misread, what comes later. In it an empty field is a null, and a quoted
+empty field an empty text, as Arrow writes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from client.tables.errors import UnreadableFile
+from client.tables.supply import Piece
+
+FileFormat = Literal["csv", "parquet"]
+FORMATS: Final[tuple[FileFormat, ...]] = get_args(FileFormat)
+
+CSV_BLOCK_BYTES: Final = 4 * 2**20
+"""What is read of a CSV file at a time; a row has to fit."""
+PARQUET_BUFFER_BYTES: Final = 2**20
+PARQUET_BATCH_ROWS: Final = 10_000
+_DIGEST_BLOCK_BYTES: Final = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class CsvDialect:
+    """How a CSV file is written: what stands between fields, and which unquoted texts mean null beside none at all."""
+
+    delimiter: str = ","
+    nulls: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file with rows. Every method raises ``UnreadableFile``."""
+
+    path: Path
+    format: FileFormat
+    dialect: CsvDialect = CsvDialect()
+
+    def schema(self) -> pa.Schema:
+        """The columns; of a CSV file all of them text."""
+        with self._explained():
+            if self.format == "parquet":
+                with pa.parquet.ParquetFile(self.path) as file:
+                    return file.schema_arrow
+            with self._open_csv(self._column_names()) as reader:
+                return reader.schema
+
+    def guessed_schema(self) -> pa.Schema:
+        """The columns, and of a CSV file the types that its first ``CSV_BLOCK_BYTES`` suggest."""
+        if self.format == "parquet":
+            return self.schema()
+        with self._explained(), self._open_csv(()) as reader:
+            return reader.schema
+
+    def pieces(self) -> Iterator[Piece]:
+        """All rows in order."""
+        first_row = 1
+        with self._explained():
+            for batch in self._parquet() if self.format == "parquet" else self._csv():
+                yield Piece(str(self.path), first_row, batch)
+                first_row += batch.num_rows
+
+    def _parquet(self) -> Iterator[pa.RecordBatch]:
+        with pa.parquet.ParquetFile(self.path, buffer_size=PARQUET_BUFFER_BYTES, pre_buffer=False) as file:
+            yield from file.iter_batches(batch_size=PARQUET_BATCH_ROWS)
+
+    def _csv(self) -> Iterator[pa.RecordBatch]:
+        with self._open_csv(self._column_names()) as reader:
+            yield from reader
+
+    def _column_names(self) -> list[str]:
+        with self._open_csv(()) as reader:
+            return list(reader.schema.names)
+
+    def _open_csv(self, texts: Iterable[str]) -> pa.csv.CSVStreamingReader:
+        """Read with the columns of these names as text, and those of others as they look."""
+        return pa.csv.open_csv(
+            self.path,
+            read_options=pa.csv.ReadOptions(block_size=CSV_BLOCK_BYTES, use_threads=False),
+            parse_options=pa.csv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=True),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(texts, pa.string()),
+                null_values=["", *self.dialect.nulls],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, pa.ArrowException) as error:
+            raise UnreadableFile(f"{self.path} cannot be read as {self.format}: {error}") from error
+
+
+def format_of(path: Path, given: FileFormat | None) -> FileFormat:
+    """The format that was given, else what the file's name ends with. Raises ``UnreadableFile``."""
+    ending = path.suffix.lower().lstrip(".")
+    chosen = given or next((known for known in FORMATS if known == ending), None)
+    if chosen is None:
+        raise UnreadableFile(f"{path}: its name does not end with .csv or .parquet, so say --format csv or parquet")
+    return chosen
+
+
+def digest(files: Sequence[DataFile]) -> str:
+    """What tells an import from others: the contents of its files, in order, and how they are read."""
+    whole = hashlib.sha256()
+    for file in files:
+        content = hashlib.sha256()
+        try:
+            with file.path.open("rb") as opened:
+                while block := opened.read(_DIGEST_BLOCK_BYTES):
+                    content.update(block)
+        except OSError as error:
+            raise UnreadableFile(f"{file.path} cannot be read: {error}") from error
+        whole.update(repr((file.format, file.dialect, content.hexdigest())).encode())
+    return whole.hexdigest()

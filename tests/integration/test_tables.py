@@ -1,0 +1,195 @@
+"""``pythia table`` as processes on real services: made, filled, killed in the middle, filled to the end, exported."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from client import ClientSettings, TransactionManager
+from client.spark import row_key, table_mapping
+from store import KeyRange
+from tests.imports import ROOT
+
+pytestmark = pytest.mark.integration
+
+PROGRAM = "from tso.command_line import main; from client.tables.commands import table; main.add_command(table); main()"
+"""As ``pythia`` is started, in a tree whose entry points need not be installed."""
+ROWS = 600
+ROWS_EACH = 5
+ENDS_SECONDS_MAX = 120
+
+
+class Command:
+    """``pythia table …`` on one installation."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self._environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "PYTHIA_ZOOKEEPER": settings.zookeeper,
+            "PYTHIA_THRIFT": settings.thrift,
+            "PYTHIA_ROOT": settings.root,
+        }
+
+    def start(self, *arguments: object) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, "table", *map(str, arguments)],
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def done(self, *arguments: object) -> Any:
+        out, err, code = self._end(*arguments, "--json")
+        assert code == 0, err
+        return json.loads(out)
+
+    def refused(self, *arguments: object, code: int = 1) -> str:
+        out, err, ended = self._end(*arguments)
+        assert ended == code, (out, err)
+        assert "Traceback" not in err
+        return err
+
+    def _end(self, *arguments: object) -> tuple[str, str, int]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=ENDS_SECONDS_MAX)
+        return out, err, process.returncode
+
+
+@pytest.fixture
+def command(oracle: ClientSettings) -> Command:
+    return Command(oracle)
+
+
+@pytest.fixture
+def name() -> str:
+    return f"tables_{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def parquet(tmp_path: Path) -> Path:
+    """Rows whose values nobody would guess, in the order of their row keys."""
+    numbers = range(-ROWS // 2, ROWS // 2)
+    table = pa.table(
+        {
+            "id": pa.array(numbers, pa.int64()),
+            "text": [None if number % 7 == 0 else f"ä\n{number}" for number in numbers],
+            "real": [number / 3 for number in numbers],
+            "at": [datetime.datetime.fromtimestamp(number * 1e5, datetime.UTC) for number in numbers],
+        },
+        schema=pa.schema(
+            [("id", pa.int64()), ("text", pa.string()), ("real", pa.float64()), ("at", pa.timestamp("us", "UTC"))]
+        ),
+    )
+    pa.parquet.write_table(table, tmp_path / "rows.parquet")
+    return tmp_path / "rows.parquet"
+
+
+def rows(path: Path) -> Any:
+    return pa.parquet.read_table(path).to_pylist()
+
+
+def test_a_file_goes_through_a_table_and_comes_out_the_same(
+    command: Command, name: str, parquet: Path, tmp_path: Path
+) -> None:
+    made = command.done("create", name, "--like", parquet, "--row-key", "id")
+    assert command.done("describe", name) == made
+    assert made["families"] == [{"name": "f", "versions_max": 2**31 - 1, "all_versions": True}]
+    assert name in [one["table"] for one in command.done("list")["tables"]]
+    assert command.done("import", name, parquet)["rows"] == ROWS
+    exported = command.done("export", name, tmp_path / "rows.csv")
+    assert exported["rows"] == ROWS
+
+    other = f"{name}_csv"
+    command.done(
+        "create", other, "--column", "id:bigint", "--column", "text:string", "--column", "real:double",
+        "--column", "at:timestamp", "--row-key", "id",
+    )  # fmt: skip
+    assert command.done("import", other, tmp_path / "rows.csv", "--rows-per-transaction", ROWS_EACH) == {
+        "table": other, "rows_before": 0, "rows": ROWS, "transactions": ROWS // ROWS_EACH,
+    }  # fmt: skip
+    command.done("export", other, tmp_path / "again.parquet")
+    assert rows(tmp_path / "again.parquet") == rows(parquet)
+    assert len(command.done("splits", name, parquet, "--regions", 4)["split_keys"]) == 3
+
+
+def test_an_import_that_is_killed_lands_whole_transactions_and_goes_on(
+    command: Command, manager: TransactionManager, name: str, parquet: Path, tmp_path: Path
+) -> None:
+    command.done("create", name, "--like", parquet, "--row-key", "id")
+    importing = ["import", name, parquet, "--rows-per-transaction", ROWS_EACH]
+    process = command.start(*importing)
+    with process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == f"{ROWS_EACH} rows have landed\n"
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    landed = len(list(manager.snapshot().scan(name)))
+    assert landed % ROWS_EACH == 0
+    assert ROWS_EACH <= landed < ROWS
+
+    with manager.transaction() as transaction:  # what somebody changes meanwhile is not set back
+        transaction.put(name, row_key(table_mapping(manager, name), -ROWS // 2), {b"f:text": b"changed"})
+    before = manager.snapshot()
+    assert command.done(*importing) == {
+        "table": name, "rows_before": landed, "rows": ROWS - landed, "transactions": (ROWS - landed) // ROWS_EACH,
+    }  # fmt: skip
+    assert command.done(*importing)["rows"] == 0
+
+    command.done("export", name, tmp_path / "all.parquet")
+    expected = rows(parquet)
+    expected[0]["text"] = "changed"
+    assert rows(tmp_path / "all.parquet") == expected
+    assert command.done("export", name, tmp_path / "then.csv", "--as-of", before.timestamp)["rows"] == landed
+
+
+def test_an_import_in_one_transaction_that_is_killed_lands_nothing(
+    command: Command, manager: TransactionManager, name: str, tmp_path: Path
+) -> None:
+    """Killed as soon as its first rows are in the store."""
+    command.done("create", name, "--column", "k:int", "--column", "v:string", "--row-key", "k")
+    file = tmp_path / "f.csv"
+    file.write_text("k,v\n" + "".join(f"{number},x\n" for number in range(200_000)))
+    process = command.start("import", name, file)
+    with process:
+        while next(manager.store.scan(name, KeyRange(b"", b""), [b"f"], batch_rows=1), None) is None:
+            assert process.poll() is None, process.communicate()
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    assert next(manager.snapshot().scan(name), None) is None
+    file.write_text("k,v\n1,a\n")
+    assert command.done("import", name, file)["rows"] == 1
+    assert [values for _, values in manager.snapshot().scan(name)] == [{b"f:v": b"a"}]
+
+
+def test_what_is_wrong_is_said_and_lands_nothing(
+    command: Command, manager: TransactionManager, name: str, tmp_path: Path
+) -> None:
+    columns = ["--column", "k:int", "--column", "v:string", "--row-key", "k"]
+    file = tmp_path / "f.csv"
+    file.write_text("k,v\n1,a\n")
+    assert f"there is no table '{name}'" in command.refused("import", name, file)
+    command.done("create", name, *columns)
+    assert "exists already" in command.refused("create", name, *columns)
+    for content, words, code in (
+        ("k\n1\n", "column 'v' (string) is missing", 1),
+        ("k,v\n1,a\nx,b\n", "row 2, column 'k': 'x' is no int", 1),
+        ("", "Empty CSV file", 2),
+    ):
+        file.write_text(content)
+        assert words in command.refused("import", name, file, code=code)
+    assert "No such file" in command.refused("import", name, tmp_path / "none.csv", code=2)
+    assert "cannot be read as parquet" in command.refused("import", name, file, "--format", "parquet", code=2)
+    assert list(manager.snapshot().scan(name)) == []

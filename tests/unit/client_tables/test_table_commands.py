@@ -1,0 +1,305 @@
+"""``pythia table``: what the commands do, print and refuse."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import shlex
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from client import TransactionAborted, TransactionManager
+from client.spark import row_key, table_mapping
+from client.tables import commands, exporting
+from store import Family
+from tests.imports import ROOT
+from tests.unit.client_tables.conftest import Run, done, refused
+
+POINTS = ["--column", "k:int", "--column", "v:string", "--row-key", "k"]
+EVERY_TYPE = pa.table(
+    {
+        "k": pa.array([1, 2, 3], pa.int64()),
+        "text": ['a,"b"\nc', "", None],
+        "raw": [b"\x00\xff", b"", None],
+        "yes": [True, False, None],
+        "tiny": pa.array([-1, 0, None], pa.int8()),
+        "small": pa.array([-1, 0, None], pa.int16()),
+        "whole": pa.array([-1, 0, None], pa.int32()),
+        "single": pa.array([0.1, float("-inf"), None], pa.float32()),
+        "real": [0.1, 1e300, None],
+        "day": [datetime.date(2026, 11, 21), datetime.date(1900, 1, 1), None],
+        "at": pa.array([1, -1, None], pa.timestamp("us", "UTC")),
+        "local": pa.array([1, -1, None], pa.timestamp("us")),
+        "price": pa.array([Decimal("1.25"), Decimal("-0.01"), None], pa.decimal128(10, 2)),
+    }
+)
+
+
+@pytest.fixture
+def flat(tmp_path: Path) -> Path:
+    (tmp_path / "flat.csv").write_text("k,v\n1,a\n2,b\n3,\n")
+    return tmp_path / "flat.csv"
+
+
+def rows(path: Path) -> Any:
+    return pa.parquet.read_table(path).to_pylist()
+
+
+def test_the_commands_of_the_documentation_work(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("monday.csv").write_text("id,origin,price\n" + "".join(f"{number},JFK,9.99\n" for number in range(50)))
+    tuesday = {"price": pa.array([Decimal("1.5")], pa.decimal128(3, 1)), "id": [50], "origin": ["LGA"]}
+    pa.parquet.write_table(pa.table(tuesday), "tuesday.parquet")
+    text = (ROOT / "docs" / "tables.md").read_text()
+    ran = []
+    for line in re.findall(r"^pythia table .*$|(?<=`)pythia table \w+ [^`]*", text, re.MULTILINE):
+        _, _, *arguments = shlex.split(line)
+        result = run(*arguments)
+        assert result.exit_code == 0, f"{line}: {result.output}"
+        ran.append(arguments[0])
+    assert ran == ["create", "import", "describe", "export", "list", "create", "splits"]
+    assert len(rows(Path("now.parquet"))) == 51
+
+
+def test_a_table_is_made_and_described(run: Run) -> None:
+    made = done(run("create", "points", *POINTS, "--family", "g", "--level", "cell", "--json"))
+    assert done(run("describe", "points", "--json")) == made
+    assert made == {
+        "table": "points",
+        "conflict_level": "cell",
+        "row_key": ["k"],
+        "columns": [
+            {"name": "k", "type": "int", "place": "row key"},
+            {"name": "v", "type": "string", "place": "cell g:v"},
+        ],
+        "families": [{"name": "g", "versions_max": 2**31 - 1, "all_versions": True}],
+        "regions": [{"start": "", "stop": ""}],
+        "fenced_at": None,
+    }
+
+
+def test_a_description_is_in_words(run: Run, manager: TransactionManager) -> None:
+    run("create", "points", *POINTS)
+    fence = manager.fence("points")
+    text = run("describe", "points").output
+    for words in (
+        "rows are sorted by k",
+        "v: string, cell f:v",
+        "when they write the same row",
+        "family f: keeps all versions of a cell, as snapshots need",
+        "1 region\n",
+        f"fenced last at {fence.timestamp} (20",
+    ):
+        assert words in text
+    assert "no mapping" in run("describe", "t").output
+    assert "never fenced" in run("describe", "t").output
+
+
+def test_a_family_that_drops_versions_is_told(
+    run: Run, manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manager.store, "families", lambda name: {"f": Family("f", 3)})
+    assert "keeps only 3 versions of a cell, and snapshots need them all" in run("describe", "t").output
+    assert done(run("describe", "t", "--json"))["families"][0]["all_versions"] is False
+
+
+def test_the_list_shows_tables_and_not_pythias_own(run: Run, flat: Path) -> None:
+    run("create", "points", *POINTS)
+    done(run("import", "points", flat, "--json"))
+    assert [one["table"] for one in done(run("list", "--json"))["tables"]] == ["points", "t"]
+    assert "points" in run("list").output
+    assert "no mapping" in run("list").output
+
+
+def test_a_table_like_a_file(run: Run, manager: TransactionManager, tmp_path: Path) -> None:
+    (tmp_path / "f.csv").write_text("id;when;what\n7;2026-11-21;NA\n8;NA;x\n")
+    done(
+        run(
+            "create", "c", "--like", tmp_path / "f.csv", "--delimiter", ";", "--null", "NA", "--row-key", "id", "--json"
+        )
+    )
+    assert [(column.name, column.type) for column in table_mapping(manager, "c").columns] == [
+        ("id", "bigint"),
+        ("when", "date"),
+        ("what", "string"),
+    ]
+    pa.parquet.write_table(EVERY_TYPE, tmp_path / "f.parquet")
+    made = done(run("create", "p", "--like", tmp_path / "f.parquet", "--row-key", "text, k", "--json"))
+    assert made["row_key"] == ["text", "k"]
+    assert [column["type"] for column in made["columns"]][-3:] == ["timestamp", "timestamp_ntz", "decimal(10,2)"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_what_was_imported_is_exported(run: Run, tmp_path: Path, ending: str) -> None:
+    pa.parquet.write_table(EVERY_TYPE, tmp_path / "in.parquet")
+    done(run("create", "first", "--like", tmp_path / "in.parquet", "--row-key", "k", "--json"))
+    assert done(run("import", "first", tmp_path / "in.parquet", "--json")) == {
+        "table": "first", "rows_before": 0, "rows": 3, "transactions": 1,
+    }  # fmt: skip
+    exported = done(run("export", "first", tmp_path / f"out.{ending}", "--json"))
+    assert exported["rows"] == 3
+    done(run("create", "second", "--like", tmp_path / "in.parquet", "--row-key", "k", "--json"))
+    assert done(run("import", "second", tmp_path / f"out.{ending}", "--json"))["rows"] == 3
+    done(run("export", "second", tmp_path / "again.parquet", "--json"))
+    assert rows(tmp_path / "again.parquet") == EVERY_TYPE.to_pylist()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["in.parquet", f"out.{ending}", "again.parquet"])
+
+
+def test_an_export_is_one_moment(run: Run, manager: TransactionManager, flat: Path, tmp_path: Path) -> None:
+    run("create", "points", *POINTS)
+    run("import", "points", flat)
+    moment = manager.snapshot().timestamp
+    with manager.transaction() as transaction:
+        transaction.put("points", row_key(table_mapping(manager, "points"), 1), {b"f:v": b"later"})
+    past = done(run("export", "points", tmp_path / "past.parquet", "--as-of", moment, "--columns", "V", "--json"))
+    assert past["snapshot"] == moment
+    assert rows(tmp_path / "past.parquet") == [{"v": "a"}, {"v": "b"}, {"v": None}]
+    assert "3 rows of points" in run("export", "points", tmp_path / "now.csv").output
+    assert (tmp_path / "now.csv").read_text() == '"k","v"\n1,"later"\n2,"b"\n3,\n'
+    soon = datetime.datetime.now(datetime.UTC).isoformat()
+    done(run("export", "points", tmp_path / "soon.parquet", "--as-of", soon, "--json"))
+    assert rows(tmp_path / "soon.parquet")[0] == {"k": 1, "v": "later"}
+
+
+def test_an_export_that_fails_leaves_no_file(
+    run: Run, flat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("create", "points", *POINTS)
+    run("import", "points", flat)
+    during: list[list[str]] = []
+
+    def fail(batch: pa.RecordBatch) -> pa.RecordBatch:
+        during.append(sorted(path.name for path in tmp_path.iterdir() if path != flat))
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(exporting, "_as_text", fail)
+    assert "out.csv cannot be written: no space left" in refused(run("export", "points", tmp_path / "out.csv"), 2)
+    assert [path.name for path in tmp_path.iterdir()] == [flat.name]
+    ((unfinished,),) = during
+    assert unfinished.startswith("out.csv.")
+    assert unfinished.endswith(".unfinished")
+
+
+def test_a_file_that_is_there_is_not_written_over(run: Run, flat: Path) -> None:
+    run("create", "points", *POINTS)
+    before = flat.read_bytes()
+    assert "exists already" in refused(run("export", "points", flat), 2)
+    assert flat.read_bytes() == before
+
+
+def test_an_import_says_what_it_did(run: Run, flat: Path) -> None:
+    run("create", "points", *POINTS)
+    first = run("import", "points", flat, "--rows-per-transaction", 2)
+    assert first.stdout == "points: 3 rows have landed in 2 transactions\n"
+    assert first.stderr.splitlines() == ["2 rows have landed", "3 rows have landed"]
+    assert run("import", "points", flat).stdout == "points: 0 rows have landed in 0 transactions; 3 had landed before\n"
+    assert run("import", "points", flat, "--again").stdout == "points: 3 rows have landed in 1 transactions\n"
+
+
+def test_a_null_text_is_a_null_unless_it_is_quoted(run: Run, tmp_path: Path) -> None:
+    run("create", "points", *POINTS)
+    (tmp_path / "f.csv").write_text('k,v\n1,NA\n2,"NA"\n3,""\n')
+    done(run("import", "points", tmp_path / "f.csv", "--null", "NA", "--json"))
+    done(run("export", "points", tmp_path / "f.parquet", "--json"))
+    assert [row["v"] for row in rows(tmp_path / "f.parquet")] == [None, "NA", ""]
+
+
+def test_splits_are_printed_for_the_shell(run: Run, tmp_path: Path) -> None:
+    run("create", "points", *POINTS)
+    (tmp_path / "f.csv").write_text("k,v\n" + "".join(f"{number},x\n" for number in range(9_000)))
+    printed = run("splits", "points", tmp_path / "f.csv", "--regions", 3)
+    assert printed.output.splitlines() == [
+        "split 'points', \"\\x80\\x00\\x0B\\xB8\"",
+        "split 'points', \"\\x80\\x00\\x17\\x70\"",
+    ]
+    (tmp_path / "two.csv").write_text("k,v\n1,x\n2,x\n")
+    few = run("splits", "points", tmp_path / "two.csv", "--regions", 3, "--json")
+    assert done(few)["split_keys"] == ["80000002"]
+    assert few.stderr == "the file has row keys for 2 regions only\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "Empty CSV file"),
+        (b"k,v\n1,2,3\n", "Expected 2 columns, got 3"),
+        (b"k,v\n1,\xff\n", "invalid UTF8"),
+        (None, "No such file"),
+    ],
+)
+def test_a_file_that_is_no_csv_file_is_refused(run: Run, tmp_path: Path, content: bytes | None, words: str) -> None:
+    run("create", "points", *POINTS)
+    if content is not None:
+        (tmp_path / "f.csv").write_bytes(content)
+    error = refused(run("import", "points", tmp_path / "f.csv"), 2)
+    assert "f.csv cannot be read as csv" in error
+    assert words in error
+
+
+def test_a_file_that_is_no_parquet_file_is_refused(run: Run, flat: Path) -> None:
+    run("create", "points", *POINTS)
+    assert "cannot be read as parquet" in refused(run("import", "points", flat, "--format", "parquet"), 2)
+    assert "say --format" in refused(run("import", "points", flat.with_suffix(".txt")), 2)
+
+
+def test_a_row_that_does_not_fit_is_refused(run: Run, tmp_path: Path) -> None:
+    run("create", "points", *POINTS)
+    (tmp_path / "f.csv").write_text("k,v\n1,a\none,b\n")
+    assert "f.csv, row 2, column 'k': 'one' is no int" in refused(run("import", "points", tmp_path / "f.csv"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["describe", "none"], "no table 'none'"),
+        (["import", "none", "f.csv"], "there is no table 'none'"),
+        (["import", "t", "f.csv"], "'t' has no Spark mapping"),
+        (["export", "t", "new.csv"], "'t' has no Spark mapping"),
+        (["export", "points", "new.csv", "--columns", "x"], "has no column x"),
+        (["export", "points", "new.csv", "--columns", "k,"], "commas between"),
+        (["export", "points", "new.csv", "--as-of", "yesterday"], "a moment is"),
+        (["export", "points", "new.csv", "--as-of", "2026-11-21T12:00:00"], "no time zone"),
+        (["create", "points", *POINTS], "'points' exists already"),
+        (["create", "t", *POINTS], "'t' exists already"),
+        (["create", "p", *POINTS[:4], "--row-key", "x"], "unknown column 'x'"),
+        (["create", "p", "--column", "k", "--row-key", "k"], "a column is 'name:type'"),
+        (["create", "p", "--column", "k:double", "--column", "v:int", "--row-key", "k"], "cannot be part of a row key"),
+        (["import", "points", "f.csv", "--delimiter", "||"], "--delimiter is one character"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(run: Run, arguments: list[str], words: str) -> None:
+    run("create", "points", *POINTS)
+    error = refused(run(*arguments))
+    assert words in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["create", "p", "--row-key", "k"],
+        ["create", "p", *POINTS, "--like", "f.csv"],
+        ["import", "points"],
+        ["import", "points", "f.csv", "--rows-per-transaction", "0"],
+        ["splits", "points", "f.csv", "--regions", "1"],
+    ],
+)
+def test_a_command_line_that_says_nothing_or_two_things_is_refused(run: Run, arguments: list[str]) -> None:
+    assert "Usage" in refused(run(*arguments), 2)
+
+
+def test_an_import_that_did_not_commit_says_how_to_go_on(run: Run, flat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("create", "points", *POINTS)
+
+    def abort(*given: object, **options: object) -> None:
+        raise TransactionAborted(7, "a reason")
+
+    monkeypatch.setattr(commands, "land", abort)
+    error = refused(run("import", "points", flat))
+    assert "transaction 7 was aborted: a reason" in error
+    assert "Run the same command again" in error

@@ -1,0 +1,77 @@
+"""Files as streams: read in pieces, as what they say and not as their beginning looks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from client.tables import files
+from client.tables.errors import UnreadableFile
+from client.tables.files import CsvDialect, DataFile, digest, format_of
+
+
+@pytest.fixture(autouse=True)
+def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CSV_BLOCK_BYTES", 64)
+    monkeypatch.setattr(files, "PARQUET_BATCH_ROWS", 3)
+
+
+def text(path: Path, content: str) -> DataFile:
+    path.write_text(content)
+    return DataFile(path, "csv")
+
+
+def test_a_csv_file_is_read_in_blocks_as_text_whatever_its_beginning_looks_like(tmp_path: Path) -> None:
+    lines = [(str(number), f"{number}\n,\n") for number in range(50)] + [("fifty", "x")]
+    file = text(tmp_path / "f.csv", "k,v\n" + "".join(f'{key},"{value}"\n' for key, value in lines))
+    assert file.schema() == pa.schema({"k": pa.string(), "v": pa.string()})
+    pieces = list(file.pieces())
+    assert len(pieces) > 5
+    assert [tuple(row.values()) for piece in pieces for row in piece.batch.to_pylist()] == lines
+    assert [piece.batch.column(0)[0].as_py() for piece in pieces if piece.first_row <= 50] == [
+        str(piece.first_row - 1) for piece in pieces if piece.first_row <= 50
+    ]
+
+
+def test_a_parquet_file_is_read_in_batches(tmp_path: Path) -> None:
+    pa.parquet.write_table(pa.table({"k": range(7)}), tmp_path / "f")
+    pieces = list(DataFile(tmp_path / "f", "parquet").pieces())
+    assert [(piece.first_row, piece.batch.num_rows) for piece in pieces] == [(1, 3), (4, 3), (7, 1)]
+
+
+def test_a_line_that_is_longer_than_a_block_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match=r"f\.csv cannot be read as csv: .*block"):
+        list(text(tmp_path / "f.csv", f"k,v\n1,{'x' * 200}\n").pieces())
+
+
+def test_what_is_wrong_further_down_is_said_when_it_is_met(tmp_path: Path) -> None:
+    pieces = text(tmp_path / "f.csv", "k,v\n" + "1,2\n" * 100 + "1,2,3\n").pieces()
+    assert next(pieces).batch.num_rows
+    with pytest.raises(UnreadableFile, match="Expected 2 columns, got 3"):
+        list(pieces)
+
+
+def test_the_types_of_a_csv_file_are_guessed_for_a_table_like_it(tmp_path: Path) -> None:
+    file = text(tmp_path / "f.csv", "a,b,c\n1,2026-11-21,x\n")
+    assert file.guessed_schema() == pa.schema({"a": pa.int64(), "b": pa.date32(), "c": pa.string()})
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [("a.CSV", None, "csv"), ("a.parquet", None, "parquet"), ("a.csv", "parquet", "parquet"), ("a", "csv", "csv")],
+)
+def test_the_format_is_what_is_given_else_what_the_name_says(
+    name: str, given: files.FileFormat | None, expected: str
+) -> None:
+    assert format_of(Path(name), given) == expected
+
+
+def test_a_digest_tells_contents_order_and_reading_apart_and_nothing_else(tmp_path: Path) -> None:
+    first, second = text(tmp_path / "1", "a\n"), text(tmp_path / "2", "b\n")
+    tabs = DataFile(first.path, "csv", CsvDialect("\t"))
+    digests = [digest(chosen) for chosen in ([first], [second], [first, second], [second, first], [tabs], [])]
+    assert len(set(digests)) == len(digests)
+    assert digest([text(tmp_path / "3", "a\n")]) == digest([first])

@@ -1,0 +1,50 @@
+"""Boundaries of regions from the row keys of a file."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client.tables.splits import KeySample, boundaries, shell_commands
+
+KEYS = [number.to_bytes(4, "big") for number in range(1_000)]
+
+
+def test_the_regions_hold_equally_many_keys() -> None:
+    cuts = boundaries(list(reversed(KEYS)), 8)
+    held = Counter(bisect_right(cuts, key) for key in KEYS)
+    assert list(held.values()) == [125] * 8
+
+
+@given(st.lists(st.binary(max_size=3)), st.integers(2, 20))
+def test_no_region_is_empty_and_there_are_no_more_than_asked_for(keys: list[bytes], regions: int) -> None:
+    cuts = boundaries(keys, regions)
+    assert cuts == sorted(set(cuts))
+    assert len(cuts) < regions
+    assert {bisect_right(cuts, key) for key in keys} == set(range(len(cuts) + 1 if keys else 0))
+
+
+def test_few_keys_make_few_regions() -> None:
+    assert boundaries([b"a", b"b", b"a"], 5) == [b"b"]
+    assert boundaries([], 5) == []
+
+
+@given(st.integers(0, 300))
+def test_a_sample_is_bounded_and_lies_evenly(count: int) -> None:
+    sample = KeySample(keys_max=16)
+    for key in KEYS[:count]:
+        sample.add([key])
+    kept = [int.from_bytes(key, "big") for key in sample.keys]
+    assert len(kept) <= 16
+    assert kept == list(range(0, count, kept[1] if len(kept) > 1 else 1))
+    assert count < 17 or len(kept) >= 8
+
+
+def test_a_key_is_written_so_that_the_shell_takes_it_for_these_bytes() -> None:
+    assert shell_commands("t", [b"\x80\x00", b'"#{']) == [
+        "split 't', \"\\x80\\x00\"",
+        "split 't', \"\\x22\\x23\\x7B\"",
+    ]
