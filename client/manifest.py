@@ -29,11 +29,13 @@ from store import Applied, CellStore, Family, KeyRange, Row, RowPut, StoreUnavai
 ENTRY_ROW_BYTES_MAX = 2**20
 """Row keys in one manifest cell: well below the largest cell that HBase takes."""
 
-_START = struct.Struct(">q")
+START = struct.Struct(">q")
+"""How every row key begins: the transaction's start timestamp."""
 _ATTEMPT = struct.Struct(">IQI")
 _LENGTH = struct.Struct(">H")
 _OPEN, _SEAL, _ENTRY = b"\x00", b"\x01", b"\x02"  # a scan that meets the seal comes to every entry after it
-_END, _CLAIM = b"\x00", b"m:claimant"
+END, _CLAIM = b"\x00", b"m:claimant"
+"""What follows in the row key of the cell that says who ends the transaction."""
 CLAIM_ATTEMPTS_MAX = 10
 
 Attempt = tuple[int, int]
@@ -77,7 +79,7 @@ class Manifest:
         entries = []
         for rows in _chunks([put.row for put in puts]):
             key = (
-                _START.pack(start_timestamp)
+                START.pack(start_timestamp)
                 + _job_key(job)
                 + _ENTRY
                 + _ATTEMPT.pack(*attempt, sequence)
@@ -95,18 +97,18 @@ class Manifest:
 
     def open(self, start_timestamp: int, job: str) -> None:
         """Say that a job is about to write: until it is sealed, its transaction must not commit."""
-        key = _START.pack(start_timestamp) + _job_key(job) + _OPEN
+        key = START.pack(start_timestamp) + _job_key(job) + _OPEN
         self._store.put(self._own.name(), [RowPut(key, {b"m:open": b"1"})], start_timestamp)
 
     def seal(self, start_timestamp: int, job: str, winners: Sequence[Attempt]) -> None:
         """Say that a job ended well, and by which attempts."""
-        key = _START.pack(start_timestamp) + _job_key(job) + _SEAL
+        key = START.pack(start_timestamp) + _job_key(job) + _SEAL
         value = json.dumps(sorted(winners)).encode()
         self._store.put(self._own.name(), [RowPut(key, {b"m:winners": value})], start_timestamp)
 
     def claim_end(self, start_timestamp: int, claimant: str) -> bool:
         """Whether ``claimant``, a text never used before, is the one that ends the transaction; only one ever is."""
-        key, value = _START.pack(start_timestamp) + _END, claimant.encode()
+        key, value = START.pack(start_timestamp) + END, claimant.encode()
         for _ in range(CLAIM_ATTEMPTS_MAX):
             answer = self._store.compare_and_set(
                 self._own.name(), key, check=_CLAIM, expected=None, put=_CLAIM, value=value
@@ -122,9 +124,9 @@ class Manifest:
         """Everything on record for a transaction, by job."""
         jobs: defaultdict[str, Job] = defaultdict(Job)
         for key, cells in self._scan(start_timestamp):
-            if key[_START.size :] == _END:
+            if key[START.size :] == END:
                 continue
-            name, _, rest = key[_START.size :].partition(b"\0")
+            name, _, rest = key[START.size :].partition(b"\0")
             job = jobs[name.decode()]
             if rest[:1] == _SEAL:
                 winners = json.loads(cells[b"m:winners"].value)
@@ -138,7 +140,7 @@ class Manifest:
         """Every job on record for a transaction, and whether it is sealed; no row key is read."""
         ends: dict[str, bool] = {}
         for key, _ in self._scan(start_timestamp, [b"m:open", b"m:winners", b"m:table"]):
-            name, _, rest = key[_START.size :].partition(b"\0")
+            name, _, rest = key[START.size :].partition(b"\0")
             ends[name.decode()] = ends.get(name.decode(), False) or rest[:1] == _SEAL
         return ends
 
@@ -147,7 +149,7 @@ class Manifest:
         self._store.delete(self._own.name(), [key for key, _ in self._scan(start_timestamp)], start_timestamp)
 
     def _scan(self, start_timestamp: int, columns: Sequence[bytes] = (b"m",)) -> Iterator[tuple[bytes, Row]]:
-        key_range = KeyRange(_START.pack(start_timestamp), _START.pack(start_timestamp + 1))
+        key_range = KeyRange(START.pack(start_timestamp), START.pack(start_timestamp + 1))
         return self._store.scan(self._own.name(), key_range, columns, batch_rows=100)
 
 

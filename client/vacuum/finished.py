@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from client.manager import TransactionManager
-from client.manifest import _END, _START
+from client.manifest import END, START
 from client.vacuum.report import VacuumReport
 from commit_table import Aborted, Committed, system_table
 from store import CellStore, KeyRange
@@ -37,12 +37,12 @@ def forget_bulk_writes(manager: TransactionManager, report: VacuumReport, throug
     if table not in manager.store.table_names():
         return
     records: defaultdict[int, list[bytes]] = defaultdict(list)
-    below = KeyRange(_START.pack(0), _START.pack(through + 1))
+    below = KeyRange(START.pack(0), START.pack(through + 1))
     for key, _ in manager.store.scan(table, below, _KEY_COLUMNS, batch_rows=SCAN_BATCH_ROWS):
-        (start_timestamp,) = _START.unpack_from(key)
+        (start_timestamp,) = START.unpack_from(key)
         records[start_timestamp].append(key)
     for start_timestamp, keys in records.items():
-        written = [key for key in keys if key[_START.size :] != _END]
+        written = [key for key in keys if key[START.size :] != END]
         if _committed(manager, start_timestamp, has_written=bool(written), dry_run=report.dry_run):
             written = keys
         else:
