@@ -43,7 +43,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     ],
     "store": ["errors", "lines", "protocol", "validation"],
     "store/hbase": ["addresses", "answers", "binary_protocol", "encoding", "settings"],
-    "client/spark": ["codecs", "column_types", "mapping", "options", "splitting"],
+    "client/spark": ["codecs", "column_types", "mapping", "options", "progress", "splitting"],
     "tso": [
         "conflict_map",
         "deciding",
