@@ -3,7 +3,9 @@
 from client.spark.codecs import row_key
 from client.spark.errors import InvalidData, InvalidMapping, InvalidOption
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
+from client.spark.progress import Progress
 from client.spark.source import PythiaDataSource, register
+from client.spark.streaming import stream_progress
 from client.spark.tables import create_table, table_mapping
 
 __all__ = [
@@ -11,11 +13,13 @@ __all__ = [
     "InvalidMapping",
     "InvalidOption",
     "KeyColumn",
+    "Progress",
     "PythiaDataSource",
     "TableMapping",
     "ValueColumn",
     "create_table",
     "register",
     "row_key",
+    "stream_progress",
     "table_mapping",
 ]

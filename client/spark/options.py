@@ -19,6 +19,8 @@ from client.spark.errors import InvalidOption
 CONNECTION_OPTIONS: Final = ("zookeeper", "thrift", "root")
 _JOB_OPTIONS: Final = ("table", "transaction", "snapshot", "columns", "min_partitions", "batch_rows")
 KNOWN_OPTIONS: Final = (*_JOB_OPTIONS, *CONNECTION_OPTIONS)
+_SPARKS_OPTIONS: Final = ("checkpointlocation", "queryname")
+"""What Spark itself is told by the options of a streaming write, and hands on."""
 
 MIN_PARTITIONS: Final = 4
 BATCH_ROWS: Final = 2_000
@@ -49,7 +51,7 @@ def parse(options: Mapping[str, str], connection: Mapping[str, str]) -> SourceOp
     Raises ``InvalidOption``, or ``InvalidRequest`` for a handle that cannot be read.
     """
     given = {name.lower(): value for name, value in options.items()}
-    unknown = sorted(set(given) - set(KNOWN_OPTIONS))
+    unknown = sorted(set(given) - {*KNOWN_OPTIONS, *_SPARKS_OPTIONS})
     if unknown:
         raise InvalidOption(f"unknown option {', '.join(unknown)}; the options are {', '.join(KNOWN_OPTIONS)}")
     if not given.get("table"):

@@ -27,6 +27,7 @@ from client.spark.errors import InvalidOption
 from client.spark.mapping import TableMapping
 from client.spark.options import CONNECTION_OPTIONS, connection_from, parse
 from client.spark.reader import PythiaReader
+from client.spark.streaming import PythiaStreamWriter, check_streamable
 from client.spark.tables import table_mapping
 from client.spark.writer import PythiaWriter
 
@@ -69,6 +70,13 @@ class PythiaDataSource(DataSource):
 
     def _mapping(self) -> TableMapping:
         return table_mapping(manager_for(self._job.settings), self._job.table)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> PythiaStreamWriter:  # noqa: N802  # Spark's name
+        """Write the micro-batches of a stream of ``schema``, each in a transaction of its own."""
+        check_streamable(self._job, overwrite=overwrite)
+        mapping = self._mapping()
+        mapping.check_writable(schema)
+        return PythiaStreamWriter(self._job, mapping)
 
 
 def register(spark: SparkSession) -> None:

@@ -24,12 +24,11 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from client.bulk import AttemptWriter
 from client.errors import NoPrimary, OutcomeUnknown, PythiaError, TransactionAborted
-from client.handles import TransactionHandle
-from client.manager import TransactionManager
 from client.spark.codecs import RowEncoder
 from client.spark.connections import manager_for
 from client.spark.mapping import TableMapping
 from client.spark.options import SourceOptions
+from client.transaction import Transaction
 from commit_table import Committed
 from store.garbage import collector_paused
 
@@ -80,7 +79,7 @@ class PythiaWriter(DataSourceArrowWriter):
         manager = manager_for(self._handle.settings)
         manager.seal_job(self._handle, self._job, winners)
         if self._owns_transaction:
-            commit_or_settle(manager, self._handle)
+            commit_or_settle(manager.resume(self._handle))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make sure that nothing of the job ever becomes visible, unless it turns out to have committed.
@@ -112,13 +111,12 @@ def write_batches(
     return rows
 
 
-def commit_or_settle(manager: TransactionManager, handle: TransactionHandle) -> None:
+def commit_or_settle(transaction: Transaction) -> None:
     """Commit; where the deadline came before the answer, ask once more, now that the transaction must end either way.
 
     Returns once the transaction is committed. Raises ``TransactionAborted`` once it never can be, ``OutcomeUnknown``
     where nobody answers.
     """
-    transaction = manager.resume(handle)
     try:
         transaction.commit()
     except OutcomeUnknown as unknown:
@@ -127,4 +125,4 @@ def commit_or_settle(manager: TransactionManager, handle: TransactionHandle) -> 
         except NoPrimary:
             raise unknown from None
         if not isinstance(outcome, Committed):
-            raise TransactionAborted(handle.start_timestamp, "the answer to its commit was lost") from unknown
+            raise TransactionAborted(transaction.start_timestamp, "the answer to its commit was lost") from unknown

@@ -7,6 +7,7 @@ from tests.mutations.commit_table_rules import COMMIT_TABLE_RULES
 from tests.mutations.failover_rules import FAILOVER_RULES
 from tests.mutations.lease_rules import LEASE_RULES
 from tests.mutations.mutation import Mutation
+from tests.mutations.streaming_rules import STREAMING_RULES
 from tests.mutations.transaction_rules import TRANSACTION_RULES
 from tests.mutations.tso_rules import TSO_RULES
 from tests.mutations.vacuum_rules import VACUUM_RULES
@@ -19,4 +20,5 @@ RULES: list[Mutation] = [
     *TRANSACTION_RULES,
     *FAILOVER_RULES,
     *VACUUM_RULES,
+    *STREAMING_RULES,
 ]

@@ -42,6 +42,7 @@ class FakeTransaction:
     """Ends as the test says: a result, or an error to raise."""
 
     calls: list[str]
+    start_timestamp: int = HANDLE.start_timestamp
     committing: Committed | Exception = field(default_factory=lambda: Committed(40))
     rolling_back: Committed | Aborted | Exception = field(default_factory=Aborted)
 

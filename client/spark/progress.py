@@ -1,0 +1,64 @@
+"""Which micro-batches of a stream are in a table already, and what becomes of one that comes: write, skip or refuse.
+
+Spark numbers the batches of a query and repeats one whose end it did not get on record in its own checkpoint, also
+after a restart, under the same number. So the numbers that committed are on record with the data, as one run without a
+gap, and a number in it is never written again. What Spark may still repeat is bounded: it keeps the last hundred
+batches in a checkpoint by default (``spark.sql.streaming.minBatchesToRetain``), and so does the record. A number below
+the record is refused rather than guessed about: it would lie over what newer batches wrote. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from client.errors import InvalidRequest
+
+RECORDED_BATCHES_MAX: Final = 100
+"""The newest batches of a query that are on record."""
+
+_FORMAT: Final = 1
+
+Verdict = Literal["write", "skip", "refuse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The batches of one query that are in one table: every one from ``first`` to ``last``. A value."""
+
+    first: int
+    last: int
+
+    def to_json(self) -> bytes:
+        """The record as it is stored; read back by ``from_json``."""
+        return json.dumps({"format": _FORMAT, "first": self.first, "last": self.last}).encode()
+
+    @classmethod
+    def from_json(cls, value: bytes) -> Progress:
+        """Read what ``to_json`` wrote. Raises ``InvalidRequest`` for anything else, newer formats included."""
+        try:
+            fields = json.loads(value)
+            version, first, last = fields["format"], fields["first"], fields["last"]
+        except (ValueError, TypeError, KeyError) as error:
+            raise InvalidRequest(f"this is no record of a stream's batches ({error!r}): {value[:200]!r}") from error
+        if version != _FORMAT:
+            raise InvalidRequest(f"this Pythia reads records of streams of format {_FORMAT}, not {version!r}")
+        return cls(first, last)
+
+
+def judge(progress: Progress | None, batch: int) -> Verdict:
+    """What becomes of a batch, by what is on record (``None``: nothing)."""
+    if progress is None or batch > progress.last:
+        return "write"
+    return "skip" if batch >= progress.first else "refuse"
+
+
+def advanced(progress: Progress | None, batch: int) -> Progress:
+    """The record once ``batch``, which was to be written, has committed.
+
+    After a gap it begins anew: the batches of the gap went elsewhere, and nothing is known about them here.
+    """
+    if progress is None or batch != progress.last + 1:
+        return Progress(batch, batch)
+    return Progress(max(progress.first, batch - RECORDED_BATCHES_MAX + 1), batch)

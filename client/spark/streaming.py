@@ -1,0 +1,207 @@
+"""Writing a stream, exactly once: every micro-batch is one transaction, and its number commits with its rows.
+
+Spark repeats a batch, under the same number, whose end it has not on record in its own checkpoint: a driver may die
+after the commit here and before Spark's own. So (query, batch) is written into a table of Pythia's by the transaction
+that writes the rows (``client.spark.progress``), and a batch that is on record already is dropped, not written again.
+The record is a row of the write set: of two incarnations of a query that run at once, one commits a batch.
+
+Spark makes a writer for each phase of each batch. Only the one that it plans with is pickled, for the tasks; one that
+commits or aborts is made anew and knows the tasks' messages, and only tasks can tell the query's id. So the transaction
+begins where the writer is pickled, and travels to the end of the batch in the messages.
+
+What the record says wins: where a restart computes a batch differently, from input that is not deterministic, the rows
+that committed first stay.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+
+from client.errors import InvalidRequest, PythiaError, TransactionAborted
+from client.handles import TransactionHandle
+from client.manager import TransactionManager
+from client.snapshot import Snapshot
+from client.spark.codecs import RowEncoder
+from client.spark.connections import manager_for
+from client.spark.errors import InvalidOption
+from client.spark.mapping import TableMapping
+from client.spark.options import SourceOptions
+from client.spark.progress import Progress, Verdict, advanced, judge
+from client.spark.writer import commit_or_settle, write_batches
+from client.transaction import Transaction
+from commit_table import Committed, system_table
+
+_log = logging.getLogger(__name__)
+
+QUERY_ID: Final = "sql.streaming.queryId"
+"""The local property in which Spark tells its tasks which query they belong to; the same after a restart."""
+
+_FAMILY: Final = "b"
+_BATCHES: Final = b"b:batches"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What all tasks of one attempt at a batch have in common: the transaction, its bulk write, the query's id."""
+
+    handle: TransactionHandle
+    job: str
+    query: str
+
+
+@dataclass(frozen=True)
+class WrittenPart(WriterCommitMessage):
+    """One task's report: which attempt of which partition wrote, and into what."""
+
+    part: Part
+    partition: int
+    attempt: int
+
+
+class PythiaStreamWriter(DataSourceStreamArrowWriter):
+    """One phase of one micro-batch: its planning and its tasks, or its commit, or its abort."""
+
+    def __init__(self, options: SourceOptions, mapping: TableMapping) -> None:
+        self._settings = options.settings
+        self._batch_rows = options.batch_rows
+        self._mapping = mapping
+        self._begun: tuple[TransactionHandle, str] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The writer as the tasks get it: with the transaction of the batch, which begins here."""
+        if self._begun is None:
+            manager = manager_for(self._settings)
+            handle = manager.transaction().handle()
+            self._begun = handle, manager.open_job(handle)
+        return self.__dict__.copy()
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenPart:
+        """Write a partition's rows, in a task."""
+        task = TaskContext.get()
+        query = task.getLocalProperty(QUERY_ID) if task is not None else None
+        if task is None or query is None or self._begun is None:
+            raise PythiaError("a part of a stream's batch is written within a task of a streaming query only")
+        handle, job = self._begun
+        partition, attempt = task.partitionId(), task.taskAttemptId()
+        writer = manager_for(self._settings).attempt_writer(
+            handle, self._mapping.table, job, partition=partition, attempt=attempt
+        )
+        write_batches(writer, RowEncoder(self._mapping), iterator, self._batch_rows)
+        return WrittenPart(Part(handle, job, query), partition, attempt)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
+        """Commit a batch with its record; drop it where it is on record already.
+
+        Raising makes Spark call ``abort`` and end the query; after its restart the batch comes again.
+        """
+        reports = [message for message in messages if isinstance(message, WrittenPart)]
+        if len(reports) != len(messages):
+            raise PythiaError(f"{len(messages) - len(reports)} partitions of the batch did not report what they wrote")
+        parts = {report.part for report in reports}
+        if not parts:
+            return  # a batch of no partition: nothing was written, and nothing of it could come twice
+        if len(parts) > 1:
+            raise PythiaError(f"the tasks of batch {batch} report {len(parts)} transactions: it cannot be committed")
+        winners = [(report.partition, report.attempt) for report in reports]
+        commit_batch(manager_for(self._settings), self._mapping.table, parts.pop(), batch, winners)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
+        """Make sure that nothing of this attempt at a batch ever becomes visible, unless it has committed.
+
+        Where no task has reported, its transaction is not known here: it never commits, since nobody tries, and the
+        oracle gives it up after ``transaction_life_ms``.
+        """
+        manager = manager_for(self._settings)
+        for part in {message.part for message in messages if isinstance(message, WrittenPart)}:
+            if isinstance(manager.resume(part.handle).rollback(), Committed):
+                _log.warning(
+                    "batch %d of query %s had committed although its commit reported an error: nothing was undone, and "
+                    "Spark's repetition of the batch will be dropped",
+                    batch,
+                    part.query,
+                )
+
+
+def check_streamable(options: SourceOptions, *, overwrite: bool) -> None:
+    """Raise ``InvalidOption`` for an output mode, or an option, that a streaming write cannot have."""
+    if overwrite:
+        raise InvalidOption(
+            "output mode 'complete' is not supported: it would replace the whole table with every batch; write with "
+            "outputMode('append'), which replaces the rows whose row keys are in the batch"
+        )
+    if options.transaction is not None or options.snapshot is not None or options.columns is not None:
+        raise InvalidOption(
+            "leave the options 'transaction', 'snapshot' and 'columns' out of a streaming write: each of its batches "
+            "is a transaction of its own, and has all columns"
+        )
+
+
+def commit_batch(
+    manager: TransactionManager, table: str, part: Part, batch: int, winners: Sequence[tuple[int, int]]
+) -> None:
+    """Commit what the winning attempts wrote of a batch, once and for all times.
+
+    Returns once the batch is in the table, by this transaction or by an earlier one. Raises ``InvalidRequest`` for a
+    batch below the record, ``TransactionAborted``, ``OutcomeUnknown``, ``NoPrimary``, ``StoreUnavailable``.
+    """
+    transaction = manager.resume(part.handle)
+    records, row = _records(manager), _record_row(part.query, table)
+    progress = _progress(transaction, records, row)
+    if _verdict(progress, part.query, table, batch) == "skip":
+        transaction.rollback()
+        return
+    manager.seal_job(part.handle, part.job, winners)
+    transaction.put(records, row, {_BATCHES: advanced(progress, batch).to_json()})
+    try:
+        commit_or_settle(transaction)
+    except TransactionAborted:
+        latest = _progress(manager.snapshot(), records, row)
+        if _verdict(latest, part.query, table, batch) != "skip":
+            raise
+
+
+def stream_progress(manager: TransactionManager, query: str, table: str) -> Progress | None:
+    """Which batches of a streaming query are in a table by now; ``None``: none is on record."""
+    return _progress(manager.snapshot(), _records(manager), _record_row(query, table))
+
+
+def _verdict(progress: Progress | None, query: str, table: str, batch: int) -> Verdict:
+    """``judge``, and say so where it is not the ordinary case."""
+    verdict = judge(progress, batch)
+    if verdict == "skip":
+        _log.warning("batch %d of query %s is in table %r already: it is not written again", batch, query, table)
+    elif verdict == "refuse" and progress is not None:
+        raise InvalidRequest(
+            f"batch {batch} of query {query} is older than those on record for table {table!r}, {progress.first} to "
+            f"{progress.last}: its checkpoint went back by more than can be told apart; start the query with a new "
+            f"checkpointLocation, from where its input is to be written again"
+        )
+    return verdict
+
+
+def _progress(view: Transaction | Snapshot, records: str, row: bytes) -> Progress | None:
+    value = view.get(records, row, [_BATCHES]).get(_BATCHES)
+    return None if value is None else Progress.from_json(value)
+
+
+def _records(manager: TransactionManager) -> str:
+    """The table of the records of an installation, made when it is first needed."""
+    name = system_table(manager.settings.root, "streams")
+    if not manager.catalog.has_entry(name):
+        try:
+            manager.create_table(name, [_FAMILY], conflict_level="row")
+        except InvalidRequest:
+            if not manager.catalog.has_entry(name):  # otherwise another query was faster
+                raise
+    return name
+
+
+def _record_row(query: str, table: str) -> bytes:
+    return f"{query}\0{table}".encode()

@@ -1,0 +1,239 @@
+"""A real Spark streams into real HBase: each batch once, whatever becomes of the query, its checkpoint, the oracle."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from pyspark import cloudpickle
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from client import ClientSettings, Committed, TransactionManager
+from client.spark import PythiaDataSource, create_table, register, row_key, table_mapping
+from client.spark.progress import Progress
+from client.spark.streaming import PythiaStreamWriter, stream_progress
+from tests.integration.client_spark.conftest import counts_mapping
+from tests.integration.conftest import Installation
+
+pytestmark = pytest.mark.integration
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]  # Spark's Python workers cannot import this file
+
+V = b"f:v"
+OLDEST_S = 1_700_000_000
+
+
+@dataclass
+class Stream:
+    """A query over the files of a folder, one a batch, and what of it is in its table."""
+
+    spark: SparkSession
+    manager: TransactionManager
+    table: str
+    folder: Path
+    files: int = 0
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "checkpoint"
+
+    @property
+    def query(self) -> str:
+        """The id that Spark gave the query, for good."""
+        identity: str = json.loads((self.checkpoint / "metadata").read_text())["id"]
+        return identity
+
+    def add(self, values: dict[int, int]) -> None:
+        """Another file of input: another batch."""
+        whole = self.folder / f"{self.files:03}.whole"
+        whole.write_text("".join(json.dumps({"k": key, "v": value}) + "\n" for key, value in values.items()))
+        (self.folder / "input").mkdir(exist_ok=True)
+        os.utime(whole, (OLDEST_S + self.files,) * 2)  # Spark takes the oldest file first
+        whole.rename(self.folder / "input" / f"{self.files:03}.json")
+        self.files += 1
+
+    def rows(self) -> DataFrame:
+        source = self.spark.readStream.schema("k BIGINT, v BIGINT").option("maxFilesPerTrigger", "1")
+        return source.json(str(self.folder / "input"))
+
+    def run(
+        self,
+        source: str = "pythia",
+        options: Mapping[str, str] | None = None,
+        *,
+        rows: DataFrame | None = None,
+        mode: str = "append",
+    ) -> None:
+        """Run the query over all input there is; raises what made it fail."""
+        writer = (self.rows() if rows is None else rows).writeStream.format(source).outputMode(mode)
+        writer = writer.options(**{"table": self.table, "checkpointLocation": str(self.checkpoint), **(options or {})})
+        query = writer.trigger(availableNow=True).start()
+        try:
+            query.awaitTermination()
+        finally:
+            query.stop()
+
+    def forget_last_batch(self) -> int:
+        """Take the end of the newest batch from Spark's own record, as if its driver had died before writing it."""
+        commits = self.checkpoint / "commits"
+        last = max(int(path.name) for path in commits.iterdir() if path.name.isdecimal())
+        (commits / str(last)).unlink()
+        (commits / f".{last}.crc").unlink(missing_ok=True)
+        return last
+
+    def landed(self, key: int) -> list[int]:
+        """Every value of a row that committed, the newest first."""
+        row = row_key(table_mapping(self.manager, self.table), key)
+        values, before = [], None
+        while versions := self.manager.store.versions(self.table, row, V, before=before, limit=1):
+            before = versions[0].timestamp
+            if isinstance(self.manager.outcome(before), Committed):
+                values.append(int.from_bytes(versions[0].value[-8:], "big", signed=True))
+        return values
+
+    def on_record(self) -> Progress | None:
+        return stream_progress(self.manager, self.query, self.table)
+
+
+@pytest.fixture
+def stream(spark: SparkSession, manager: TransactionManager, counts: str, tmp_path: Path) -> Stream:
+    made = Stream(spark, manager, counts, tmp_path)
+    for number in range(3):
+        made.add({0: number, number + 1: number})
+    return made
+
+
+ONCE = ([2, 1, 0], [0], [1], [2])
+
+
+def everything(stream: Stream) -> tuple[list[int], ...]:
+    return tuple(stream.landed(key) for key in range(4))
+
+
+def test_each_batch_lands_once_and_the_query_goes_on_where_it_stopped(stream: Stream) -> None:
+    stream.run()
+    assert (everything(stream), stream.on_record()) == (ONCE, Progress(0, 2))
+    stream.add({0: 7})
+    stream.run()
+    assert (stream.landed(0), stream.on_record()) == ([7, 2, 1, 0], Progress(0, 3))
+
+
+def test_a_batch_that_spark_has_forgotten_is_not_written_again(stream: Stream) -> None:
+    stream.run()
+    assert stream.forget_last_batch() == 2
+    stream.add({0: 7})
+    stream.run()
+    assert (stream.landed(0), everything(stream)[1:]) == ([7, 2, 1, 0], ONCE[1:])
+    assert stream.on_record() == Progress(0, 3)
+
+
+def test_a_stream_with_a_checkpoint_of_its_own_writes_what_another_one_wrote(stream: Stream, tmp_path: Path) -> None:
+    """The record is the query's: the input alone says nothing."""
+    stream.run()
+    stream.run(options={"checkpointLocation": str(tmp_path / "another")})
+    assert stream.landed(1) == [0, 0]
+
+
+class Faulty(PythiaStreamWriter):
+    """The real writer, with a fault around its commit."""
+
+
+class FailsBeforeItsCommit(Faulty):
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
+        raise RuntimeError("a fault that the test asked for")
+
+
+class FailsAfterItsCommit(Faulty):
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
+        super().commit(messages, batch)
+        raise RuntimeError("a fault that the test asked for")
+
+
+class KillsTheOracle(Faulty):
+    oracle: ClassVar[int] = 0
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
+        os.kill(self.oracle, signal.SIGKILL)
+        super().commit(messages, batch)
+
+
+def register_faulty(spark: SparkSession, fault: type[Faulty]) -> str:
+    register(spark)
+    source_name = fault.__name__.lower()
+    addresses = {name: str(spark.conf.get(f"spark.pythia.{name}")) for name in ("zookeeper", "thrift", "root")}
+
+    class FaultySource(PythiaDataSource):
+        connection = addresses
+
+        @classmethod
+        def name(cls) -> str:
+            return source_name
+
+        def streamWriter(self, schema: StructType, overwrite: bool) -> PythiaStreamWriter:  # noqa: N802
+            impatient = replace(self._job.settings, deadline_ms=5_000)
+            return fault(replace(self._job, settings=impatient), self._mapping())
+
+    spark.dataSource.register(FaultySource)
+    return source_name
+
+
+@pytest.mark.parametrize(("fault", "landed"), [(FailsBeforeItsCommit, []), (FailsAfterItsCommit, [0])])
+def test_a_batch_whose_commit_fails_comes_again_and_lands_once(
+    stream: Stream, fault: type[Faulty], landed: list[int]
+) -> None:
+    with pytest.raises(PySparkException, match="a fault that the test asked for"):
+        stream.run(register_faulty(stream.spark, fault))
+    assert stream.landed(0) == landed
+    stream.run()
+    assert (everything(stream), stream.on_record()) == (ONCE, Progress(0, 2))
+
+
+def test_a_stream_goes_on_once_the_oracle_is_back_that_was_killed_at_a_commit(
+    stream: Stream, installation: Installation
+) -> None:
+    first = installation.start("first")
+    first.until_primary()
+    services = installation.services
+    where = {"zookeeper": services.zookeeper, "thrift": services.thrift, "root": installation.root}
+    settings = ClientSettings(services.zookeeper, services.thrift, installation.root)
+    with TransactionManager.connect(settings) as manager:
+        stream.manager, stream.table = manager, f"{stream.table}_elsewhere"
+        create_table(manager, counts_mapping(stream.table))
+        KillsTheOracle.oracle = first.process.pid
+        with pytest.raises(PySparkException):
+            stream.run(register_faulty(stream.spark, KillsTheOracle), where)
+        assert first.end(signal.SIGKILL) == -signal.SIGKILL
+        installation.start("second").until_primary()
+        assert stream.landed(0) == []
+        stream.run(options=where)
+        assert (everything(stream), stream.on_record()) == (ONCE, Progress(0, 2))
+
+
+def test_batches_without_rows_are_on_record(stream: Stream) -> None:
+    stream.run(rows=stream.rows().where("v < 0"))
+    assert (everything(stream), stream.on_record()) == (([], [], [], []), Progress(0, 2))
+
+
+def test_what_does_not_fit_is_refused_with_a_reason(stream: Stream) -> None:
+    with pytest.raises(PySparkException, match=r"column 'v' \(bigint\) is missing"):
+        stream.run(rows=stream.rows().select("k"))
+    with pytest.raises(PySparkException, match="leave the options 'transaction'"):
+        stream.run(options={"columns": "v"})
+
+
+def test_complete_is_refused_here_and_update_by_spark_itself(stream: Stream) -> None:
+    sums = stream.rows().groupBy("k").agg({"v": "sum"}).withColumnRenamed("sum(v)", "v")
+    with pytest.raises(PySparkException, match="output mode 'complete' is not supported"):
+        stream.run(rows=sums, mode="complete")
+    with pytest.raises(PySparkException, match="does not support Update mode"):
+        stream.run(rows=sums, mode="update")

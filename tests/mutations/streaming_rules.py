@@ -1,0 +1,63 @@
+"""Broken rules of streaming: a batch of Spark's lands once, with its record, or not at all."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_STREAMING = "unit/client_spark/test_streaming.py::"
+_PROGRESS = "unit/client_spark/test_streaming_progress.py::"
+_FAULTS = _STREAMING + "test_a_batch_lands_exactly_once_whichever_call_its_first_run_ended_at"
+
+STREAMING_RULES = [
+    Mutation(
+        "a stream's batch commits without its record",
+        "client/spark/streaming.py",
+        "    transaction.put(records, row, {_BATCHES: advanced(progress, batch).to_json()})\n",
+        "",
+        _FAULTS,
+    ),
+    Mutation(
+        "a stream's record is written after its batch, in a transaction of its own",
+        "client/spark/streaming.py",
+        "    transaction.put(records, row, {_BATCHES: advanced(progress, batch).to_json()})\n    try:\n"
+        "        commit_or_settle(transaction)\n",
+        "    try:\n        commit_or_settle(transaction)\n        with manager.transaction() as late:\n"
+        "            late.put(records, row, {_BATCHES: advanced(progress, batch).to_json()})\n",
+        _FAULTS,
+    ),
+    Mutation(
+        "a batch that is on record is written again",
+        "client/spark/progress.py",
+        "batch > progress.last:",
+        "batch >= progress.last:",
+        _STREAMING + "test_a_batch_that_is_on_record_is_dropped_though_it_was_computed_differently",
+    ),
+    Mutation(
+        "two incarnations of a query do not conflict by their record",
+        "client/spark/streaming.py",
+        "advanced(progress, batch).to_json()})",
+        "advanced(progress, batch).to_json()}, conflict_free=True)",
+        _STREAMING + "test_two_incarnations_conflict_by_their_record_alone",
+    ),
+    Mutation(
+        "a batch that conflicts with another writer counts as written",
+        "client/spark/streaming.py",
+        '        if _verdict(latest, part.query, table, batch) != "skip":\n            raise\n',
+        "        _verdict(latest, part.query, table, batch)\n",
+        _STREAMING + "test_a_conflict_over_rows_fails_the_batch_which_can_be_repeated",
+    ),
+    Mutation(
+        "a batch below the record is skipped as if it were known",
+        "client/spark/progress.py",
+        'return "skip" if batch >= progress.first else "refuse"',
+        'return "skip"',
+        _PROGRESS + "test_so_many_batches_are_on_record_and_no_more",
+    ),
+    Mutation(
+        "a record covers a gap of which nothing is known",
+        "client/spark/progress.py",
+        "    if progress is None or batch != progress.last + 1:",
+        "    if progress is None:",
+        _PROGRESS + "test_only_what_committed_is_skipped_and_nothing_commits_twice",
+    ),
+]
