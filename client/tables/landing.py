@@ -113,7 +113,7 @@ class _Import:
                 transaction.rollback()
             raise
         try:
-            commit_or_settle(self._manager, handle)
+            commit_or_settle(self._manager.resume(handle))
         except TransactionTooLarge as error:
             raise _too_many(str(error)) from error
         self._recorded = landed + rows

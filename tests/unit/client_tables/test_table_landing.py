@@ -17,6 +17,7 @@ from client.spark.writer import commit_or_settle
 from client.tables import landing
 from client.tables.files import DataFile
 from client.tables.landing import Landed, land
+from client.transaction import Transaction
 from commit_table import system_table
 from store import KeyRange, StoreUnavailable
 from store.faults import Fault
@@ -229,9 +230,9 @@ def test_a_commit_whose_answer_was_lost_is_found_on_record(
 ) -> None:
     file = csv(tmp_path / "f.csv", numbered(4))
 
-    def lose_the_answer(manager: TransactionManager, handle: Any) -> None:
-        commit_or_settle(manager, handle)
-        raise OutcomeUnknown(handle.start_timestamp, 1)
+    def lose_the_answer(transaction: Transaction) -> None:
+        commit_or_settle(transaction)
+        raise OutcomeUnknown(transaction.start_timestamp, 1)
 
     monkeypatch.setattr(landing, "commit_or_settle", lose_the_answer)
     with pytest.raises(OutcomeUnknown):
