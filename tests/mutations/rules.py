@@ -7,6 +7,7 @@ from tests.mutations.commit_table_rules import COMMIT_TABLE_RULES
 from tests.mutations.failover_rules import FAILOVER_RULES
 from tests.mutations.lease_rules import LEASE_RULES
 from tests.mutations.mutation import Mutation
+from tests.mutations.spark_rules import SPARK_RULES
 from tests.mutations.transaction_rules import TRANSACTION_RULES
 from tests.mutations.tso_rules import TSO_RULES
 
@@ -17,4 +18,5 @@ RULES: list[Mutation] = [
     *CLIENT_RULES,
     *TRANSACTION_RULES,
     *FAILOVER_RULES,
+    *SPARK_RULES,
 ]
