@@ -7,13 +7,15 @@ zero byte followed by 0xFF and end with two zero bytes, so that "a" sorts before
 Values are what HBase's own ``Bytes`` makes of them, big-endian, so that its shell and other readers understand them:
 dates are days and timestamps microseconds since 1970 (UTC), a boolean is one byte, a decimal its unscaled value in 16.
 
-A null is written as a tombstone: a row is replaced as a whole, and an older value must not shine through. A row of
-nothing but nulls has a row marker as well, or it would not exist.
+A null is written as a tombstone: an older value must not shine through. A row of
+nothing but nulls has a row marker as well, or it would not exist. A DataFrame with some of the value columns leaves the
+cells of the others as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +26,7 @@ import pyarrow.compute as pc
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, encode_value, row_marker_column
 from client.spark.column_types import arrow_type
 from client.spark.errors import InvalidData
-from client.spark.mapping import KeyColumn, TableMapping
+from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from store import ROW_KEY_BYTES_MAX, RowPut
 
 ScannedRow = tuple[bytes, Mapping[bytes, bytes]]
@@ -48,12 +50,33 @@ _WIDTHS: Final = {
 _TRUE: Final = 0xFF
 
 
-class RowEncoder:
-    """Record batches of a DataFrame to rows as they are stored."""
+def _is_whole_number(value: Any) -> bool:
+    return type(value) is int
 
-    def __init__(self, mapping: TableMapping) -> None:
+
+_IS_OF_TYPE: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "tinyint": _is_whole_number,
+    "smallint": _is_whole_number,
+    "int": _is_whole_number,
+    "bigint": _is_whole_number,
+    "boolean": lambda value: isinstance(value, bool),
+    "date": lambda value: type(value) is date,
+    "timestamp": lambda value: isinstance(value, datetime) and value.tzinfo is not None,
+    "timestamp_ntz": lambda value: isinstance(value, datetime) and value.tzinfo is None,
+    "string": lambda value: isinstance(value, str),
+    "binary": lambda value: isinstance(value, bytes | bytearray),
+}
+"""Arrow would make a whole number of ``True``, and a date of a datetime."""
+
+
+class RowEncoder:
+    """Record batches of a DataFrame to rows as they are stored. ``names``: its columns, by default all."""
+
+    def __init__(self, mapping: TableMapping, names: Sequence[str] | None = None) -> None:
         self._mapping = mapping
-        self._cells = [column.cell for column in mapping.value_columns]
+        columns = mapping.columns if names is None else mapping.choose(names)
+        self._columns = [column for column in columns if isinstance(column, ValueColumn)]
+        self._cells = [column.cell for column in self._columns]
         self._marker = row_marker_column(mapping.families[0].encode())
 
     def encode(self, batch: pa.RecordBatch) -> list[RowPut]:
@@ -62,13 +85,10 @@ class RowEncoder:
         Raises ``InvalidData`` for a null in a key column, a row key that is too long, a row key that occurs twice
         (which of the two rows would win is not defined), and a value that its column's type cannot hold.
         """
-        columns = {name.lower(): array for name, array in zip(batch.schema.names, batch.columns, strict=True)}
+        columns = _by_name(batch)
         keys = self._row_keys(columns)
-        arrays = [_as_type(column.name, column.type, columns) for column in self._mapping.value_columns]
-        stored = [
-            _stored_values(column.type, array)
-            for column, array in zip(self._mapping.value_columns, arrays, strict=True)
-        ]
+        arrays = [_as_type(column.name, column.type, columns) for column in self._columns]
+        stored = [_stored_values(column.type, array) for column, array in zip(self._columns, arrays, strict=True)]
         names = self._cells
         puts = [
             RowPut(key, dict(zip(names, cells, strict=True)))
@@ -130,6 +150,13 @@ class RowDecoder:
         return arrays
 
 
+def row_keys(mapping: TableMapping, batch: pa.RecordBatch) -> list[bytes]:
+    """The row key of every row of a batch, in its order. Raises ``InvalidData`` as ``RowEncoder`` does."""
+    columns = _by_name(batch)
+    key_columns = mapping.key_columns
+    return _join_keys(key_columns, [_as_type(column.name, column.type, columns) for column in key_columns])
+
+
 def row_key(mapping: TableMapping, *values: Any) -> bytes:
     """The row key of these values of the key columns; fewer values than key columns give the prefix of such rows.
 
@@ -143,11 +170,32 @@ def row_key(mapping: TableMapping, *values: Any) -> bytes:
     return _join_keys(columns, [_as_type(column.name, column.type, given) for column in columns])[0]
 
 
+def key_part(column: KeyColumn, value: Any) -> bytes:
+    """The bytes of one value in a row key. Raises ``InvalidData`` for a value that is not of the column's very type."""
+    if not _IS_OF_TYPE[column.type](value):
+        raise InvalidData(f"key column {column.name!r}: {value!r} is no {column.type}")
+    return _key_parts(column, _one_value(column, value))[0]
+
+
+def key_part_prefix(text: str) -> bytes:
+    """What the key parts of all text begin with that begins with ``text``, and no others."""
+    return text.encode().replace(b"\x00", _ESCAPED_ZERO)
+
+
+def is_whole_key_part(column: KeyColumn, part: bytes) -> bool:
+    """Whether these bytes, with which some part of the column begins, are a whole one."""
+    return part.endswith(_TERMINATOR) if column.type in ("string", "binary") else len(part) == _WIDTHS[column.type]
+
+
 def _one_value(column: KeyColumn, value: Any) -> pa.Array:
     try:
         return pa.array([value], type=arrow_type(column.type))
     except (pa.ArrowException, TypeError, OverflowError) as error:
         raise InvalidData(f"key column {column.name!r}: {value!r} is no {column.type}: {error}") from error
+
+
+def _by_name(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+    return {name.lower(): array for name, array in zip(batch.schema.names, batch.columns, strict=True)}
 
 
 def _as_type(name: str, type_name: str, columns: Mapping[str, pa.Array]) -> pa.Array:

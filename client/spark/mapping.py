@@ -188,11 +188,34 @@ class TableMapping:
         return tuple(column for column in self.columns if column.name.lower() in wanted)
 
     def check_writable(self, schema: StructType) -> None:
-        """Raise ``InvalidMapping`` that names every column in which a DataFrame to be written does not fit."""
+        """Raise ``InvalidMapping`` that names every column in which a DataFrame to be written does not fit.
+
+        It needs the row key, and value columns: some of them, of which alone something is written then.
+        """
+        problems = self._differences(schema) + self._missing(schema, self.key_columns)
+        if not problems and len(schema.fields) == len(self.row_key):
+            problems = ["it has no column but the row key: select at least one more, or delete with operation=delete"]
+        self._refuse(problems, "the DataFrame does not fit")
+
+    def check_replacing(self, schema: StructType) -> None:
+        """Raise ``InvalidMapping`` unless a DataFrame has every column: it is to replace rows as a whole."""
+        problems = self._differences(schema) + self._missing(schema, self.columns)
+        self._refuse(problems, "the DataFrame does not fit")
+
+    def check_keys(self, schema: StructType) -> None:
+        """Raise ``InvalidMapping`` unless a DataFrame has the columns of the row key and no others."""
+        keys = {name.lower() for name in self.row_key}
+        problems = self._differences(schema) + self._missing(schema, self.key_columns)
+        others = [field.name for field in schema.fields if field.name.lower() not in keys]
+        if others and not problems:
+            keys_only = ", ".join(map(repr, self.row_key))
+            problems = [f"rows are deleted by their row key, without {', '.join(others)}: use .select({keys_only})"]
+        self._refuse(problems, "the DataFrame does not fit")
+
+    def _missing(self, schema: StructType, needed: Sequence[KeyColumn | ValueColumn]) -> list[str]:
         present = {field.name.lower() for field in schema.fields}
-        missing = [column for column in self.columns if column.name.lower() not in present]
-        problems = [f"column {column.name!r} ({column.type}) is missing" for column in missing]
-        self._refuse(self._differences(schema) + problems, "the DataFrame does not fit")
+        missing = [column for column in needed if column.name.lower() not in present]
+        return [f"column {column.name!r} ({column.type}) is missing" for column in missing]
 
     def check_readable(self, schema: StructType) -> None:
         """Raise ``InvalidMapping`` unless a schema asked for is some of the table's columns with their types."""

@@ -10,14 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 from client.handles import SnapshotHandle, TransactionHandle
 from client.settings import ClientSettings
 from client.spark.errors import InvalidOption
+from commit_table.timestamps import milliseconds_of
 
 CONNECTION_OPTIONS: Final = ("zookeeper", "thrift", "root")
-_JOB_OPTIONS: Final = ("table", "transaction", "snapshot", "columns", "min_partitions", "batch_rows")
+_JOB_OPTIONS: Final = (
+    "table", "transaction", "snapshot", "as_of", "columns", "min_partitions", "batch_rows", "push_filters",
+    "operation", "overwrite_prefix",
+)  # fmt: skip
+OPERATIONS: Final = ("upsert", "delete")
+_VIEWS: Final = ("transaction", "snapshot", "as_of")
 KNOWN_OPTIONS: Final = (*_JOB_OPTIONS, *CONNECTION_OPTIONS)
 _SPARKS_OPTIONS: Final = ("checkpointlocation", "queryname")
 """What Spark itself is told by the options of a streaming write, and hands on."""
@@ -26,23 +33,34 @@ MIN_PARTITIONS: Final = 4
 BATCH_ROWS: Final = 2_000
 _MIN_PARTITIONS_MAX: Final = 10_000
 _BATCH_ROWS_MAX: Final = 100_000
+_FIRST_MOMENT_MS: Final = 31_536_000_000
+"""The start of 1971. Milliseconds of today, taken for a timestamp, are two hours of 1970."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What a job asked for. ``transaction`` and ``snapshot`` exclude each other; with neither, the job has its own.
+    """What a job asked for. ``transaction``, ``snapshot`` and ``as_of`` exclude one another; with none of them, the job
+    has a transaction or snapshot of its own.
 
+    ``as_of``: the moment to read at, a timestamp or a time with its zone.
     ``columns``: the columns to read, ``None`` for all. ``min_partitions``: into how many parts a read is split at
     least, if the keys allow it. ``batch_rows``: rows that are encoded or decoded, and held in memory, at a time.
+    ``push_filters``: whether a read narrows itself by filters; not by default, since Spark 4.3.0 uses what was planned
+    for one filter for other uses of the same DataFrame, too. ``operation``: what a write does with its rows.
+    ``overwrite_prefix``: the part of the table that an overwrite replaces, as text for ``client.spark.key_values``.
     """
 
     settings: ClientSettings
     table: str
     transaction: TransactionHandle | None = None
     snapshot: SnapshotHandle | None = None
+    as_of: int | datetime | None = None
     columns: tuple[str, ...] | None = None
     min_partitions: int = MIN_PARTITIONS
     batch_rows: int = BATCH_ROWS
+    push_filters: bool = False
+    operation: str = "upsert"
+    overwrite_prefix: str | None = None
 
 
 def parse(options: Mapping[str, str], connection: Mapping[str, str]) -> SourceOptions:
@@ -59,8 +77,9 @@ def parse(options: Mapping[str, str], connection: Mapping[str, str]) -> SourceOp
             "the option 'table' is missing: use .option('table', ...), a temporary view with OPTIONS, or, since Spark "
             "does not pass the options of a catalog table on, SELECT ... FROM t WITH (table = '...')"
         )
-    if "transaction" in given and "snapshot" in given:
-        raise InvalidOption("give either 'transaction' or 'snapshot': a transaction has a snapshot of its own")
+    views = [name for name in _VIEWS if name in given]
+    if len(views) > 1:
+        raise InvalidOption(f"give one of {', '.join(map(repr, views))}: each says by itself what is seen of the table")
     transaction = TransactionHandle.from_json(given["transaction"]) if "transaction" in given else None
     snapshot = SnapshotHandle.from_json(given["snapshot"]) if "snapshot" in given else None
     handle = transaction or snapshot
@@ -69,9 +88,13 @@ def parse(options: Mapping[str, str], connection: Mapping[str, str]) -> SourceOp
         table=given["table"],
         transaction=transaction,
         snapshot=snapshot,
+        as_of=_moment(given["as_of"]) if "as_of" in given else None,
         columns=_columns(given["columns"]) if "columns" in given else None,
         min_partitions=_whole_number(given, "min_partitions", MIN_PARTITIONS, _MIN_PARTITIONS_MAX),
         batch_rows=_whole_number(given, "batch_rows", BATCH_ROWS, _BATCH_ROWS_MAX),
+        push_filters=_truth(given, "push_filters"),
+        operation=_operation(given.get("operation", "upsert")),
+        overwrite_prefix=given.get("overwrite_prefix"),
     )
 
 
@@ -108,11 +131,43 @@ def _settings_of(handle: TransactionHandle | SnapshotHandle, given: Mapping[str,
     return handle.settings
 
 
+def _moment(text: str) -> int | datetime:
+    try:
+        moment = int(text) if text.strip().isdecimal() else datetime.fromisoformat(text.strip())
+    except ValueError:
+        moment = None
+    if moment is None or (isinstance(moment, datetime) and moment.utcoffset() is None):
+        raise InvalidOption(
+            "the option 'as_of' is a timestamp of Pythia's, or a time with its zone such as 2013-07-04T12:00:00Z or "
+            f"2013-07-04 12:00:00.250-04:00, not {text!r}"
+        )
+    if isinstance(moment, int) and milliseconds_of(moment) < _FIRST_MOMENT_MS:
+        raise InvalidOption(
+            f"the option 'as_of' names the timestamp {moment}, which is of the year 1970: seconds or milliseconds "
+            "since then are no timestamps of Pythia's; give a time with its zone such as 2013-07-04T12:00:00Z"
+        )
+    return moment
+
+
 def _columns(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
         raise InvalidOption(f"the option 'columns' is a list of column names with commas between, not {text!r}")
     return names
+
+
+def _truth(given: Mapping[str, str], name: str) -> bool:
+    text = given.get(name, "false").strip().lower()
+    if text not in ("true", "false"):
+        raise InvalidOption(f"the option {name!r} is 'true' or 'false', not {text!r}")
+    return text == "true"
+
+
+def _operation(text: str) -> str:
+    operation = text.strip().lower()
+    if operation not in OPERATIONS:
+        raise InvalidOption(f"the option 'operation' is {' or '.join(map(repr, OPERATIONS))}, not {text!r}")
+    return operation
 
 
 def _whole_number(given: Mapping[str, str], name: str, default: int, most: int) -> int:

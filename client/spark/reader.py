@@ -3,27 +3,30 @@
 The snapshot is taken where the read is planned and travels in the partitions, so that every task of every executor
 reads at it, however late it runs and however often it is repeated. Reading needs no oracle once it is planned.
 
-Only the chosen columns are decoded; every column of the mapped families is read, since a row exists as long as any of
-its cells does.
+A row exists as long as any of its cells does, so every column of the mapped families is read, whichever are asked for:
+a row whose asked cells are all null must appear. Only where a filter lets no null pass are the asked columns enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from client.handles import SnapshotHandle, TransactionHandle
 from client.manager import TransactionManager
+from client.snapshot import Snapshot
 from client.spark.codecs import RowDecoder, ScannedRow
 from client.spark.column_types import arrow_type, normalise
 from client.spark.connections import manager_for
-from client.spark.mapping import TableMapping
+from client.spark.mapping import TableMapping, ValueColumn
 from client.spark.options import SourceOptions
-from client.spark.splitting import pieces_for_each_region, split
+from client.spark.predicates import demands_a_value, plan
+from client.spark.splitting import dealt, overlaps, pieces_for_each_region, split
+from client.transaction import Transaction
 from store import KeyRange
 from store.garbage import collector_paused
 
@@ -31,11 +34,17 @@ BATCH_BYTES_MAX: Final = 16 * 2**20
 """A record batch is closed once its keys and values reach this size, however few its rows are."""
 
 
-class ReadTask(NamedTuple):
-    """What one Spark task reads: a range of rows, at a snapshot or as an open transaction sees them."""
+View = TransactionHandle | SnapshotHandle
+"""What is read at: a snapshot, or an open transaction with what was written into it."""
 
-    key_range: KeyRange
-    view: TransactionHandle | SnapshotHandle
+WHOLE_TABLE: Final = (KeyRange(b"", b""),)
+
+
+class ReadTask(NamedTuple):
+    """What one Spark task reads: ranges of rows, at a snapshot or as an open transaction sees them."""
+
+    key_ranges: tuple[KeyRange, ...]
+    view: View
 
 
 class PythiaReader(DataSourceReader):
@@ -46,22 +55,40 @@ class PythiaReader(DataSourceReader):
         self._options = options
         self._mapping = mapping
         self._schema = arrow_schema(schema)
+        self._wanted: tuple[KeyRange, ...] = WHOLE_TABLE
+        self._cells = families_of(mapping)
 
     def partitions(self) -> list[InputPartition]:
         """At least ``min_partitions`` ranges where the keys allow it; none crosses a region."""
         manager = manager_for(self._options.settings)
-        view = self._options.transaction or self._options.snapshot or manager.snapshot().handle()
-        ranges = key_ranges(manager, self._mapping, self._options.min_partitions)
-        return [InputPartition(ReadTask(key_range, view)) for key_range in ranges]
+        view = view_to_read(manager, self._options)
+        tasks = tasks_to_read(manager, self._mapping, self._wanted, self._options.min_partitions)
+        return [InputPartition(ReadTask(key_ranges, view)) for key_ranges in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The partition's rows in key order, in batches of bounded size."""
         task: ReadTask = partition.value
         manager = manager_for(self._options.settings)
-        rows = scan(manager, self._mapping, task)
+        rows = scan(manager, self._mapping, task, self._cells)
         decoder = RowDecoder(self._mapping, self._schema)
         for batch in batches(rows, self._options.batch_rows, BATCH_BYTES_MAX):
             yield decoder.decode(batch)
+
+
+class FilteringReader(PythiaReader):
+    """A reader that takes filters. A class of its own: Spark refuses it where the session does not allow for them.
+
+    Spark 4.3.0 keeps what it planned for one filter with the DataFrame or view, and reads other uses of it by that,
+    too: whoever asks for this reader has to know (docs/spark.md).
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
+        """Read only the rows that can pass; returns the filters that Spark still has to look at."""
+        planned = plan(self._mapping, filters)
+        self._wanted = planned.ranges
+        if demands_a_value(self._mapping, filters):
+            self._cells = cells_of(self._mapping, self._schema.names)
+        return planned.remaining
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -74,33 +101,76 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     )
 
 
-def key_ranges(manager: TransactionManager, mapping: TableMapping, min_partitions: int) -> list[KeyRange]:
-    """The table's regions, each cut into as many pieces as ``min_partitions`` asks for."""
-    regions = manager.store.regions(mapping.table)
-    pieces = pieces_for_each_region(len(regions), min_partitions)
-    if pieces == 1:
-        return regions
-    return [part for region in regions for part in _pieces(manager, mapping, region, pieces)]
+def view_to_read(manager: TransactionManager, options: SourceOptions) -> View:
+    """What a read is at, decided once for all its tasks.
+
+    A transaction into which no job has written yet is read without its own writes: the job that reads may be the first
+    that writes, and a task that is repeated must not take what it wrote before for its input.
+    """
+    transaction = options.transaction
+    if transaction is None:
+        return options.snapshot or manager.snapshot(at=options.as_of).handle()
+    if any(manager.manifest.job_ends(transaction.start_timestamp).values()):
+        return transaction
+    return SnapshotHandle(
+        transaction.snapshot_timestamp, transaction.epoch, transaction.settings, transaction.start_timestamp
+    )
 
 
-def _pieces(manager: TransactionManager, mapping: TableMapping, region: KeyRange, pieces: int) -> list[KeyRange]:
-    families = _families(mapping)
+def tasks_to_read(
+    manager: TransactionManager, mapping: TableMapping, wanted: Sequence[KeyRange], min_partitions: int
+) -> list[tuple[KeyRange, ...]]:
+    """What each task reads of the ranges that are wanted: as many tasks as ``min_partitions`` asks for, or regions."""
+    touched = [found for region in manager.store.regions(mapping.table) if (found := overlaps(region, wanted))]
+    if not touched:
+        return [()]
+    tasks = pieces_for_each_region(len(touched), min_partitions)
+    return [task for ranges in touched for task in _tasks_of_region(manager, mapping, ranges, tasks)]
+
+
+def _tasks_of_region(
+    manager: TransactionManager, mapping: TableMapping, ranges: Sequence[KeyRange], tasks: int
+) -> list[tuple[KeyRange, ...]]:
+    if len(ranges) >= tasks:
+        return dealt(ranges, tasks)
+    pieces = -(-tasks // len(ranges))
+    return [(piece,) for key_range in ranges for piece in _pieces(manager, mapping, key_range, pieces)]
+
+
+def _pieces(manager: TransactionManager, mapping: TableMapping, key_range: KeyRange, pieces: int) -> list[KeyRange]:
+    families = families_of(mapping)
     first, last = (
-        next(manager.store.scan(mapping.table, region, families, batch_rows=1, reverse=reverse), None)
+        next(manager.store.scan(mapping.table, key_range, families, batch_rows=1, reverse=reverse), None)
         for reverse in (False, True)
     )
     if first is None or last is None:
-        return [region]
-    return split(region, first[0], last[0], pieces)
+        return [key_range]
+    return split(key_range, first[0], last[0], pieces)
 
 
-def scan(manager: TransactionManager, mapping: TableMapping, task: ReadTask) -> Iterator[ScannedRow]:
-    """The rows of a task as its snapshot or transaction sees them."""
-    start, stop = task.key_range
-    if isinstance(task.view, TransactionHandle):
-        view = manager.resume(task.view)
-        return view.scan(mapping.table, start=start, stop=stop, columns=_families(mapping))
-    return manager.resume_snapshot(task.view).scan(mapping.table, start=start, stop=stop, columns=_families(mapping))
+def scan(
+    manager: TransactionManager, mapping: TableMapping, task: ReadTask, columns: Sequence[bytes]
+) -> Iterator[ScannedRow]:
+    """The rows of a task as its snapshot or transaction sees them; ``columns`` are families and cells."""
+    view = resumed(manager, task.view)
+    for start, stop in task.key_ranges:
+        yield from view.scan(mapping.table, start=start, stop=stop, columns=columns)
+
+
+def resumed(manager: TransactionManager, view: View) -> Transaction | Snapshot:
+    """What a view is read by, in whatever process."""
+    return manager.resume(view) if isinstance(view, TransactionHandle) else manager.resume_snapshot(view)
+
+
+def families_of(mapping: TableMapping) -> list[bytes]:
+    """Every mapped family: what tells for certain whether a row exists."""
+    return [family.encode() for family in mapping.families]
+
+
+def cells_of(mapping: TableMapping, names: Sequence[str]) -> list[bytes]:
+    """The cells of the value columns among ``names``; whole families where these are all of them."""
+    cells = [column.cell for column in mapping.choose(names) if isinstance(column, ValueColumn)]
+    return cells if 0 < len(cells) < len(mapping.value_columns) else families_of(mapping)
 
 
 def batches(rows: Iterable[ScannedRow], rows_max: int, bytes_max: int) -> Iterator[list[ScannedRow]]:
@@ -123,7 +193,3 @@ def _take(rows: Iterator[ScannedRow], rows_max: int, bytes_max: int) -> list[Sca
         if len(batch) == rows_max or size >= bytes_max:
             break
     return batch
-
-
-def _families(mapping: TableMapping) -> list[bytes]:
-    return [family.encode() for family in mapping.families]

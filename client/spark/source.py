@@ -8,15 +8,16 @@
     df.write.format("pythia").mode("append").option("table", "flights").save()
     spark.read.format("pythia").option("table", "flights").load()
 
-Spark makes a source object in a Python process of its own for each use, so it holds values only. ``append`` is the one
-save mode: it replaces rows that have the same row key. Spark itself refuses its default mode for every Python source.
+Spark makes a source object in a Python process of its own for each use, so it holds values only. The save mode
+``append`` replaces rows that have the same row key, ``overwrite`` deletes all others, too. Spark itself refuses the
+other modes, its default one among them, for every Python source.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, MutableMapping
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
@@ -26,10 +27,12 @@ from client.spark.connections import manager_for
 from client.spark.errors import InvalidOption
 from client.spark.mapping import TableMapping
 from client.spark.options import CONNECTION_OPTIONS, connection_from, parse
-from client.spark.reader import PythiaReader
+from client.spark.reader import FilteringReader, PythiaReader
 from client.spark.streaming import PythiaStreamWriter, check_streamable
 from client.spark.tables import table_mapping
 from client.spark.writer import PythiaWriter
+
+FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 
 
 class PythiaDataSource(DataSource):
@@ -53,20 +56,29 @@ class PythiaDataSource(DataSource):
 
     def reader(self, schema: StructType) -> PythiaReader:
         """Read the columns of ``schema``."""
-        return PythiaReader(self._job, self._mapping(), schema)
+        if self._job.operation != "upsert" or self._job.overwrite_prefix is not None:
+            raise InvalidOption(
+                "the options 'operation' and 'overwrite_prefix' are for writing: leave them out of a read"
+            )
+        kind = FilteringReader if self._job.push_filters else PythiaReader
+        return kind(self._job, self._mapping(), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> PythiaWriter:
-        """Write a DataFrame of ``schema``."""
-        if overwrite:
+        """Write a DataFrame of ``schema``, or delete the rows whose keys it has; ``overwrite``: and all other rows."""
+        job, mapping = self._job, self._mapping()
+        if (job.snapshot, job.as_of, job.columns) != (None, None, None):
             raise InvalidOption(
-                "mode 'overwrite' is not supported: 'append' replaces the rows whose row keys are in the DataFrame and "
-                "leaves the others; delete those through a transaction of the client library"
+                "the options 'snapshot', 'as_of' and 'columns' are for reading: leave them out of a write"
             )
-        if self._job.snapshot is not None or self._job.columns is not None:
-            raise InvalidOption("the options 'snapshot' and 'columns' are for reading: leave them out of a write")
-        mapping = self._mapping()
-        mapping.check_writable(schema)
-        return PythiaWriter(self._job, mapping)
+        if job.overwrite_prefix is not None and not overwrite:
+            raise InvalidOption("the option 'overwrite_prefix' is for mode 'overwrite'; 'append' deletes nothing")
+        if overwrite and job.operation == "delete":
+            raise InvalidOption(
+                "operation=delete deletes the rows of the DataFrame, mode 'overwrite' all others: use one"
+            )
+        check = mapping.check_keys if job.operation == "delete" else mapping.check_writable
+        (mapping.check_replacing if overwrite else check)(schema)
+        return PythiaWriter(job, mapping, schema.names, overwrite=overwrite)
 
     def _mapping(self) -> TableMapping:
         return table_mapping(manager_for(self._job.settings), self._job.table)
@@ -76,7 +88,7 @@ class PythiaDataSource(DataSource):
         check_streamable(self._job, overwrite=overwrite)
         mapping = self._mapping()
         mapping.check_writable(schema)
-        return PythiaStreamWriter(self._job, mapping)
+        return PythiaStreamWriter(self._job, mapping, schema.names)
 
 
 def register(spark: SparkSession) -> None:
@@ -84,9 +96,14 @@ def register(spark: SparkSession) -> None:
 
     The settings ``spark.pythia.zookeeper``, ``.thrift`` and ``.root`` of the session, or else the environment variables
     ``PYTHIA_ZOOKEEPER``, ``PYTHIA_THRIFT`` and ``PYTHIA_ROOT``, become the defaults of the options of those names.
+
+    Spark hands filters to Python sources only where ``spark.sql.python.filterPushdown.enabled`` is true; it is set so
+    for the session, unless it was given a value. The option ``push_filters`` needs it.
     """
     names = [f"spark.pythia.{name}" for name in CONNECTION_OPTIONS]
     configuration = {name: value for name in names if (value := spark.conf.get(name, None)) is not None}
+    if spark.conf.get(FILTER_PUSHDOWN, None) is None:
+        spark.conf.set(FILTER_PUSHDOWN, "true")
 
     class Registered(PythiaDataSource):
         connection = connection_from(configuration, os.environ)

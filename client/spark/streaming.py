@@ -66,10 +66,14 @@ class WrittenPart(WriterCommitMessage):
 
 
 class PythiaStreamWriter(DataSourceStreamArrowWriter):
-    """One phase of one micro-batch: its planning and its tasks, or its commit, or its abort."""
+    """One phase of one micro-batch: its planning and its tasks, or its commit, or its abort.
 
-    def __init__(self, options: SourceOptions, mapping: TableMapping) -> None:
+    ``names``: the columns that the stream has, by default all.
+    """
+
+    def __init__(self, options: SourceOptions, mapping: TableMapping, names: Sequence[str] | None = None) -> None:
         self._settings = options.settings
+        self._names = names
         self._batch_rows = options.batch_rows
         self._mapping = mapping
         self._begun: tuple[TransactionHandle, str] | None = None
@@ -93,7 +97,7 @@ class PythiaStreamWriter(DataSourceStreamArrowWriter):
         writer = manager_for(self._settings).attempt_writer(
             handle, self._mapping.table, job, partition=partition, attempt=attempt
         )
-        write_batches(writer, RowEncoder(self._mapping), iterator, self._batch_rows)
+        write_batches(writer, RowEncoder(self._mapping, self._names), iterator, self._batch_rows)
         return WrittenPart(Part(handle, job, query), partition, attempt)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
@@ -136,10 +140,15 @@ def check_streamable(options: SourceOptions, *, overwrite: bool) -> None:
             "output mode 'complete' is not supported: it would replace the whole table with every batch; write with "
             "outputMode('append'), which replaces the rows whose row keys are in the batch"
         )
-    if options.transaction is not None or options.snapshot is not None or options.columns is not None:
+    if (options.transaction, options.snapshot, options.as_of, options.columns) != (None, None, None, None):
         raise InvalidOption(
-            "leave the options 'transaction', 'snapshot' and 'columns' out of a streaming write: each of its batches "
-            "is a transaction of its own, and has all columns"
+            "leave the options 'transaction', 'snapshot', 'as_of' and 'columns' out of a streaming write: each of its "
+            "batches is a transaction of its own, and has the columns of the stream"
+        )
+    if options.operation != "upsert" or options.overwrite_prefix is not None:
+        raise InvalidOption(
+            "a streaming write replaces the rows whose row keys are in a batch: leave the options 'operation' and "
+            "'overwrite_prefix' out of it, and delete rows in a batch write"
         )
 
 

@@ -8,6 +8,8 @@ in the manifest before they are written, and the commit *seals* the job there: i
 With the option ``transaction`` the job is sealed only, and the caller's own commit makes everything visible; it refuses
 while a job is unsealed. Without it the writer has a transaction of its own.
 
+An overwrite is such a write, too: its commit deletes what it leaves out, before the seal (``client.spark.removal``).
+
 Two rows of one write must not have one row key: which of them would win is not defined. Where they meet in one batch
 the write is refused; where they do not, nobody compares them.
 """
@@ -17,6 +19,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -24,12 +27,18 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from client.bulk import AttemptWriter
 from client.errors import NoPrimary, OutcomeUnknown, PythiaError, TransactionAborted
+from client.manager import TransactionManager
+from client.manifest import Attempt
 from client.spark.codecs import RowEncoder
 from client.spark.connections import manager_for
+from client.spark.key_values import key_prefix
 from client.spark.mapping import TableMapping
 from client.spark.options import SourceOptions
+from client.spark.reader import BATCH_BYTES_MAX, batches, families_of
+from client.spark.removal import SWEEP, PrefixedEncoder, RowRemover, delete_the_rest, rows_written
 from client.transaction import Transaction
 from commit_table import Committed
+from store import RowPut
 from store.garbage import collector_paused
 
 _log = logging.getLogger(__name__)
@@ -44,12 +53,35 @@ class WrittenRows(WriterCommitMessage):
     rows: int
 
 
-class PythiaWriter(DataSourceArrowWriter):
-    """One write job. Begins a transaction where the job has none given."""
+class BatchEncoder(Protocol):
+    """Makes of a batch's rows what is stored."""
 
-    def __init__(self, options: SourceOptions, mapping: TableMapping) -> None:
+    def encode(self, batch: pa.RecordBatch) -> list[RowPut]:
+        """Raises ``InvalidData`` for rows that cannot be stored."""
+        ...
+
+
+class PythiaWriter(DataSourceArrowWriter):
+    """One write job of a DataFrame with the columns ``names``, by default all. Begins a transaction where it has none.
+
+    ``overwrite``: whether rows that are not in the DataFrame are deleted; of those whose keys begin with
+    ``overwrite_prefix``, where the options name one.
+    """
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        mapping: TableMapping,
+        names: Sequence[str] | None = None,
+        *,
+        overwrite: bool = False,
+    ) -> None:
+        self._options = options
         self._mapping = mapping
-        self._batch_rows = options.batch_rows
+        self._names = names
+        self._overwrite = overwrite
+        prefix = options.overwrite_prefix
+        self._prefix = b"" if prefix is None else key_prefix(mapping, "overwrite_prefix", prefix)
         manager = manager_for(options.settings)
         self._owns_transaction = options.transaction is None
         self._handle = options.transaction or manager.transaction().handle()
@@ -61,11 +93,8 @@ class PythiaWriter(DataSourceArrowWriter):
         if task is None:
             raise PythiaError("a partition is written within a Spark task only")
         partition, attempt = task.partitionId(), task.taskAttemptId()
-        manager = manager_for(self._handle.settings)
-        writer = manager.attempt_writer(
-            self._handle, self._mapping.table, self._job, partition=partition, attempt=attempt
-        )
-        rows = write_batches(writer, RowEncoder(self._mapping), iterator, self._batch_rows)
+        writer = self._attempt_writer(partition, attempt)
+        rows = write_batches(writer, self._encoder(), iterator, self._options.batch_rows)
         return WrittenRows(partition, attempt, rows)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -77,6 +106,9 @@ class PythiaWriter(DataSourceArrowWriter):
         if len(winners) != len(messages):
             raise PythiaError(f"{len(messages) - len(winners)} partitions of the job did not report what they wrote")
         manager = manager_for(self._handle.settings)
+        if self._overwrite:
+            self._delete_the_rest(manager, winners)
+            winners.append(SWEEP)
         manager.seal_job(self._handle, self._job, winners)
         if self._owns_transaction:
             commit_or_settle(manager.resume(self._handle))
@@ -97,13 +129,36 @@ class PythiaWriter(DataSourceArrowWriter):
         elif not self._owns_transaction:
             _log.warning("a write into transaction %d failed: all of the transaction is aborted", start_timestamp)
 
+    def _attempt_writer(self, partition: int, attempt: int) -> AttemptWriter:
+        manager = manager_for(self._handle.settings)
+        return manager.attempt_writer(
+            self._handle, self._mapping.table, self._job, partition=partition, attempt=attempt
+        )
+
+    def _encoder(self) -> BatchEncoder:
+        if self._options.operation == "delete":
+            store = manager_for(self._handle.settings).store
+            return RowRemover(store, self._mapping, self._handle.start_timestamp)
+        encoder = RowEncoder(self._mapping, self._names)
+        text = self._options.overwrite_prefix
+        return encoder if text is None else PrefixedEncoder(encoder, self._prefix, text)
+
+    def _delete_the_rest(self, manager: TransactionManager, winners: Sequence[Attempt]) -> None:
+        """Delete every row that the transaction sees and the job did not write."""
+        table, families = self._mapping.table, families_of(self._mapping)
+        kept = rows_written(manager.manifest.jobs(self._handle.start_timestamp), self._job, winners, table)
+        seen = manager.resume(self._handle).scan(table, prefix=self._prefix, columns=families)
+        found = batches(seen, self._options.batch_rows, BATCH_BYTES_MAX)
+        deleted = delete_the_rest(self._attempt_writer(*SWEEP), self._mapping, found, kept)
+        _log.info("the overwrite of %s keeps %d rows and deletes from %d", table, len(kept), deleted)
+
 
 def write_batches(
-    attempt_writer: AttemptWriter, encoder: RowEncoder, batches: Iterable[pa.RecordBatch], batch_rows: int
+    attempt_writer: AttemptWriter, encoder: BatchEncoder, record_batches: Iterable[pa.RecordBatch], batch_rows: int
 ) -> int:
     """Write record batches in pieces of at most ``batch_rows`` rows; how many rows there were."""
     rows = 0
-    for batch in batches:
+    for batch in record_batches:
         for start in range(0, batch.num_rows, batch_rows):
             with collector_paused():
                 attempt_writer.write(encoder.encode(batch.slice(start, batch_rows)))

@@ -7,6 +7,7 @@ from tests.mutations.commit_table_rules import COMMIT_TABLE_RULES
 from tests.mutations.failover_rules import FAILOVER_RULES
 from tests.mutations.lease_rules import LEASE_RULES
 from tests.mutations.mutation import Mutation
+from tests.mutations.spark_rules import SPARK_RULES
 from tests.mutations.streaming_rules import STREAMING_RULES
 from tests.mutations.transaction_rules import TRANSACTION_RULES
 from tests.mutations.tso_rules import TSO_RULES
@@ -21,4 +22,5 @@ RULES: list[Mutation] = [
     *FAILOVER_RULES,
     *VACUUM_RULES,
     *STREAMING_RULES,
+    *SPARK_RULES,
 ]

@@ -44,7 +44,16 @@ WITHOUT_INPUT_OR_OUTPUT = {
     "store": ["errors", "lines", "protocol", "validation"],
     "store/hbase": ["addresses", "answers", "binary_protocol", "encoding", "settings"],
     "client/vacuum": ["plan", "report"],
-    "client/spark": ["codecs", "column_types", "mapping", "options", "progress", "splitting"],
+    "client/spark": [
+        "codecs",
+        "column_types",
+        "key_values",
+        "mapping",
+        "options",
+        "predicates",
+        "progress",
+        "splitting",
+    ],
     "client/tables": ["casting", "columns", "splits", "supply"],
     "tso": [
         "conflict_map",

@@ -231,6 +231,12 @@ def test_what_cannot_be_read_is_refused_with_a_reason(
         load(spark, **{"table": counts, **options})
 
 
+@pytest.mark.parametrize("option", [{"operation": "delete"}, {"overwrite_prefix": "[1]"}])
+def test_an_option_for_writing_is_refused(spark: SparkSession, counts: str, option: dict[str, str]) -> None:
+    with pytest.raises(PySparkException, match="are for writing"):
+        load(spark, counts, **option).collect()
+
+
 def test_a_schema_that_the_table_does_not_have_is_refused(spark: SparkSession, counts: str) -> None:
     with pytest.raises(PySparkException, match="column 'v' is string, the table has bigint"):
         spark.read.format("pythia").schema("v STRING").option("table", counts).load().collect()

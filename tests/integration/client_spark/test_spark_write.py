@@ -241,10 +241,14 @@ def with_other_types(spark: SparkSession) -> DataFrame:
     [
         (with_other_types, {}, "column 'v' is string, the table has bigint"),
         (with_other_types, {}, "column 'w' \\(int\\) is not in the table"),
-        (lambda spark: spark.range(3).toDF("k"), {}, "column 'v' \\(bigint\\) is missing"),
+        (lambda spark: spark.range(3).toDF("v"), {}, "column 'k' \\(bigint\\) is missing"),
+        (lambda spark: spark.range(3).toDF("k"), {}, "no column but the row key"),
+        (lambda spark: frame(spark, 0, 2), {"operation": "delete"}, "deleted by their row key, without v"),
+        (lambda spark: frame(spark, 0, 2), {"overwrite_prefix": "[1]"}, "is for mode 'overwrite'"),
         (lambda spark: frame(spark, 0, 2), {"tabel": "x"}, "unknown option tabel; the options are table"),
         (lambda spark: frame(spark, 0, 2), {"table": "no_such_table"}, "there is no table 'no_such_table'"),
         (lambda spark: frame(spark, 0, 2), {"columns": "v"}, "are for reading"),
+        (lambda spark: frame(spark, 0, 2), {"as_of": "2013-07-04T12:00Z"}, "are for reading"),
         (lambda spark: frame(spark, 0, 2), {"transaction": "rubbish"}, "transaction handle: not the JSON text"),
         (lambda spark: frame(spark, 0, 4).selectExpr("NULLIF(k, 3) AS k", "v"), {}, "'k' is null"),
         (lambda spark: frame(spark, 0, 4).selectExpr("k DIV 4 AS k", "v").coalesce(1), {}, "have the row key"),
@@ -256,11 +260,6 @@ def test_what_does_not_fit_is_refused_with_a_reason(
     with pytest.raises(PySparkException, match=text):
         save(make(spark), **{"table": counts, **options})
     assert load(spark, counts) == {}
-
-
-def test_overwrite_is_refused(spark: SparkSession, counts: str) -> None:
-    with pytest.raises(PySparkException, match="mode 'overwrite' is not supported: 'append' replaces the rows"):
-        frame(spark, 0, 2).write.format("pythia").mode("overwrite").option("table", counts).save()
 
 
 def test_sparks_default_save_mode_is_refused_by_spark_itself(spark: SparkSession, counts: str) -> None:

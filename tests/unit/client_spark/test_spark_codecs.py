@@ -221,6 +221,14 @@ def test_slices_and_other_orders_of_columns_are_the_same_rows() -> None:
     assert round_trip(mapping, batch.slice(3, 4)).to_pylist() == rows[3:7]
 
 
+def test_some_of_the_value_columns_leave_the_others_alone() -> None:
+    mapping = mapping_of("int", values=("int", "int"))
+    batch = pa.record_batch([pa.array([1, None], pa.int32()), pa.array([7, 8], pa.int32())], ["V1", "k0"])
+    first, second = RowEncoder(mapping, batch.schema.names).encode(batch)
+    assert first.columns == {b"f:v1": bytes([0, 0, 0, 1])}
+    assert second.columns == {b"f:v1": cells.TOMBSTONE, cells.row_marker_column(b"f"): cells.ROW_MARKER_VALUE}
+
+
 @pytest.mark.parametrize("type_name", ["string", "binary"])
 def test_large_arrow_types_are_taken(type_name: str) -> None:
     mapping = mapping_of(type_name, values=(type_name,))

@@ -167,10 +167,9 @@ def test_a_mapping_of_a_newer_format_is_refused_by_its_number() -> None:
 def test_a_dataframe_that_does_not_fit_is_told_every_difference() -> None:
     schema = spark.StructType(
         [
-            spark.StructField("Carrier", spark.StringType()),
             spark.StructField("day", spark.StringType()),
             spark.StructField("delay", spark.FloatType()),
-            spark.StructField("noticed", spark.TimestampType()),
+            spark.StructField("Noticed", spark.TimestampType()),
             spark.StructField("more", spark.IntegerType()),
         ]
     )
@@ -181,10 +180,35 @@ def test_a_dataframe_that_does_not_fit_is_told_every_difference() -> None:
         "column 'day' is string, the table has date (use .cast('date'))",
         "column 'delay' is float, the table has double",
         "column 'more' (int) is not in the table",
-        "column 'price' (decimal(12,2)) is missing",
+        "column 'carrier' (string) is missing",
     ):
         assert part in str(caught.value)
-    assert "arrier" not in str(caught.value)
+    assert "oticed" not in str(caught.value)
+    assert "price" not in str(caught.value)
+
+
+def some(*names: str) -> spark.StructType:
+    return spark.StructType([field for field in FLIGHTS.fields if field.name in names])
+
+
+def test_the_row_key_and_some_of_the_value_columns_can_be_written() -> None:
+    MAPPING.check_writable(some("carrier", "day", "delay"))
+    with pytest.raises(InvalidMapping, match=r"no column but the row key.*operation=delete"):
+        MAPPING.check_writable(some("carrier", "day"))
+
+
+def test_rows_are_replaced_as_a_whole_by_all_columns_only() -> None:
+    MAPPING.check_replacing(FLIGHTS)
+    with pytest.raises(InvalidMapping, match=r"'delay' \(double\) is missing; column 'price' .* is missing"):
+        MAPPING.check_replacing(some("carrier", "day", "noticed"))
+
+
+def test_rows_are_deleted_by_their_row_key_alone() -> None:
+    MAPPING.check_keys(some("carrier", "day"))
+    with pytest.raises(InvalidMapping, match=r"without delay, price: use .select\('day', 'carrier'\)"):
+        MAPPING.check_keys(some("carrier", "day", "delay", "price"))
+    with pytest.raises(InvalidMapping, match="column 'day' \\(date\\) is missing"):
+        MAPPING.check_keys(some("carrier"))
 
 
 def test_a_dataframe_in_another_order_fits() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 
 from client import ClientSettings, InvalidRequest, SnapshotHandle, TransactionHandle
 from client.spark.errors import InvalidOption
 from client.spark.options import connection_from, parse
+from commit_table.timestamps import compose
 
 CONNECTION = {"zookeeper": "127.0.0.1:1", "thrift": "127.0.0.1:2"}
 SETTINGS = ClientSettings("127.0.0.1:1", "127.0.0.1:2", "/here")
@@ -28,6 +31,22 @@ def test_options_win_over_the_connection() -> None:
 def test_every_other_option() -> None:
     job = parse({"table": "t", "columns": "a, b", "min_partitions": "9", "batch_rows": "10"}, CONNECTION)
     assert (job.columns, job.min_partitions, job.batch_rows) == (("a", "b"), 9, 10)
+    assert (job.operation, job.overwrite_prefix, job.push_filters) == ("upsert", None, False)
+    assert parse({"table": "t", "push_filters": "True"}, CONNECTION).push_filters
+    job = parse({"table": "t", "operation": "Delete", "overwrite_prefix": "[7]"}, CONNECTION)
+    assert (job.operation, job.overwrite_prefix) == ("delete", "[7]")
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2013-07-04T12:00:00Z", dt.datetime(2013, 7, 4, 12, tzinfo=dt.UTC)),
+        (" 2013-07-04 12:00:00.250-04:00 ", dt.datetime(2013, 7, 4, 16, 0, 0, 250_000, tzinfo=dt.UTC)),
+        (str(compose(1_372_939_200_000, 7)), compose(1_372_939_200_000, 7)),
+    ],
+)
+def test_a_moment_is_a_timestamp_or_a_time_with_its_zone(text: str, moment: int | dt.datetime) -> None:
+    assert parse({"table": "t", "as_of": text}, CONNECTION).as_of == moment
 
 
 def test_a_handle_brings_its_connection() -> None:
@@ -39,12 +58,22 @@ def test_a_handle_brings_its_connection() -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"table": "t", "tabel": "u"}, "unknown option tabel; the options are table, transaction, snapshot, columns"),
+        ({"table": "t", "tabel": "u"}, "unknown option tabel; the options are table, transaction, snapshot, as_of"),
         ({}, "the option 'table' is missing"),
-        ({"table": "t", "transaction": TRANSACTION.to_json(), "snapshot": SNAPSHOT.to_json()}, "give either"),
+        (
+            {"table": "t", "transaction": TRANSACTION.to_json(), "snapshot": SNAPSHOT.to_json()},
+            "give one of 'transaction', 'snapshot'",
+        ),
+        ({"table": "t", "as_of": "2013-07-04T12:00:00Z", "snapshot": SNAPSHOT.to_json()}, "give one of"),
+        ({"table": "t", "as_of": "2013-07-04T12:00:00"}, "a time with its zone such as"),
+        ({"table": "t", "as_of": "2013-07-04"}, "a time with its zone such as"),
+        ({"table": "t", "as_of": "yesterday"}, "a time with its zone such as"),
+        ({"table": "t", "as_of": "1372939200000"}, "seconds or milliseconds since then are no timestamps"),
         ({"table": "t", "transaction": TRANSACTION.to_json(), "root": "/there"}, "leave the option out"),
         ({"table": "t", "columns": "a,,b"}, "a list of column names"),
         ({"table": "t", "columns": ""}, "a list of column names"),
+        ({"table": "t", "push_filters": "1"}, "is 'true' or 'false', not '1'"),
+        ({"table": "t", "operation": "merge"}, "is 'upsert' or 'delete', not 'merge'"),
         ({"table": "t", "min_partitions": "0"}, "from 1 to 10,000, not '0'"),
         ({"table": "t", "batch_rows": "many"}, "from 1 to 100,000, not 'many'"),
     ],

@@ -11,6 +11,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 from pyspark.sql import types as spark
+from pyspark.sql.datasource import Filter, GreaterThan, InputPartition, IsNotNull
 
 from client import (
     Aborted,
@@ -19,13 +20,14 @@ from client import (
     NoPrimary,
     OutcomeUnknown,
     PythiaError,
+    SnapshotHandle,
     TransactionAborted,
     TransactionHandle,
     TransactionManager,
 )
 from client.bulk import AttemptWriter
-from client.spark import codecs, connections, reader, writer
-from client.spark.errors import InvalidMapping
+from client.spark import codecs, connections, reader, removal, writer
+from client.spark.errors import InvalidMapping, InvalidOption
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.options import SourceOptions
 from store import KeyRange, RowPut
@@ -113,6 +115,21 @@ def test_a_job_with_its_own_transaction_seals_and_commits(using: Using) -> None:
     manager = using()
     a_writer().commit(MESSAGES)
     assert manager.calls == ["begin", "open", "seal [(0, 7), (1, 9)]", "commit"]
+
+
+def test_an_overwrite_deletes_before_it_seals(using: Using, monkeypatch: pytest.MonkeyPatch) -> None:
+    manager = using()
+    overwriting = writer.PythiaWriter(SourceOptions(SETTINGS, "t"), MAPPING, ["k", "v"], overwrite=True)
+    monkeypatch.setattr(overwriting, "_delete_the_rest", lambda _, winners: manager.calls.append(f"rest {winners}"))
+    overwriting.commit(MESSAGES)
+    assert manager.calls[2:] == ["rest [(0, 7), (1, 9)]", f"seal {[(0, 7), (1, 9), removal.SWEEP]}", "commit"]
+
+
+def test_a_wrong_prefix_is_refused_before_a_transaction_begins(using: Using) -> None:
+    manager = using()
+    with pytest.raises(InvalidOption, match="overwrite_prefix"):
+        writer.PythiaWriter(SourceOptions(SETTINGS, "t", overwrite_prefix="x"), MAPPING, overwrite=True)
+    assert manager.calls == []
 
 
 def test_a_job_in_a_given_transaction_only_seals(using: Using) -> None:
@@ -232,11 +249,99 @@ class FakeStore:
             yield key_range.start + (b"Y" if reverse else b"A"), {}
 
 
-def test_regions_are_cut_further_only_where_they_have_rows() -> None:
+def tasks_of(min_partitions: int, *wanted: KeyRange) -> list[tuple[KeyRange, ...]]:
     manager = cast(TransactionManager, type("Manager", (), {"store": FakeStore()})())
-    assert reader.key_ranges(manager, MAPPING, 3) == FakeStore().regions("t")
-    ranges = reader.key_ranges(manager, MAPPING, 6)
-    assert [key_range.start[:1] for key_range in ranges] == [b"", b"M", b"d", b"m", b"m"]
+    return reader.tasks_to_read(manager, MAPPING, wanted or reader.WHOLE_TABLE, min_partitions)
+
+
+def test_regions_are_cut_further_only_where_they_have_rows() -> None:
+    assert tasks_of(3) == [(region,) for region in FakeStore().regions("t")]
+    assert [key_range.start[:1] for (key_range,) in tasks_of(6)] == [b"", b"M", b"d", b"m", b"m"]
+
+
+def test_only_what_is_wanted_is_read_and_many_ranges_share_a_task() -> None:
+    one = KeyRange(b"e", b"f")
+    assert tasks_of(1, one) == [(one,)]
+    assert [(task[0].start, task[-1].stop) for task in tasks_of(2, one)] == [
+        (b"e", b"eM" + bytes(7)),
+        (b"eM" + bytes(7), b"f"),
+    ]
+    many = [KeyRange(b"%c" % letter, b"%c\x00" % letter) for letter in range(ord("a"), ord("p"))]
+    tasks = tasks_of(6, *many)
+    assert [key_range for task in tasks for key_range in task] == many
+    assert [len(task) for task in tasks] == [1, 2, 4, 5, 1, 2]
+
+
+def test_of_nothing_wanted_one_task_reads_nothing() -> None:
+    manager = cast(TransactionManager, type("Manager", (), {"store": FakeStore()})())
+    assert reader.tasks_to_read(manager, MAPPING, [], 4) == [()]
+
+
+class FakeManifest:
+    def __init__(self, **jobs: bool) -> None:
+        self.jobs = jobs
+
+    def job_ends(self, start_timestamp: int) -> dict[str, bool]:
+        return self.jobs
+
+
+@pytest.mark.parametrize(
+    ("jobs", "own_writes"), [({}, False), ({"reads": False}, False), ({"before": True, "reads": False}, True)]
+)
+def test_a_transaction_is_read_without_its_own_writes_until_a_job_has_ended(
+    jobs: dict[str, bool], own_writes: bool
+) -> None:
+    manager = cast(TransactionManager, type("Manager", (), {"manifest": FakeManifest(**jobs)})())
+    view = reader.view_to_read(manager, SourceOptions(SETTINGS, "t", transaction=HANDLE))
+    assert view == (HANDLE if own_writes else SnapshotHandle(20, 10, SETTINGS, 30))
+
+
+def test_a_moment_is_resolved_once_where_the_read_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    class Manager:
+        store = FakeStore()
+
+        def snapshot(self, at: object) -> Any:
+            asked.append(at)
+            return type("Taken", (), {"handle": lambda self: SnapshotHandle(20, 10, SETTINGS)})()
+
+    monkeypatch.setattr(reader, "manager_for", lambda settings: Manager())
+    planned = reader.PythiaReader(SourceOptions(SETTINGS, "t", as_of=20), MAPPING, MAPPING.to_struct()).partitions()
+    assert asked == [20]
+    assert {task.value.view for task in planned} == {SnapshotHandle(20, 10, SETTINGS)}
+
+
+WIDE = TableMapping(
+    "t", ("k",), (KeyColumn("k", "int"), ValueColumn("a", "int"), ValueColumn("b", "int", "g"), ValueColumn("c", "int"))
+)
+
+
+@pytest.mark.parametrize(
+    ("names", "filters", "cells"),
+    [
+        (["k", "a"], [], [b"f", b"g"]),
+        (["k", "a"], [IsNotNull(("k",))], [b"f", b"g"]),
+        (["k", "a"], [IsNotNull(("a",))], [b"f:a"]),
+        (["c", "b"], [IsNotNull(("b",)), GreaterThan(("b",), 1)], [b"g:b", b"f:c"]),
+        (["a", "b", "c"], [IsNotNull(("b",))], [b"f", b"g"]),
+    ],
+)
+def test_single_cells_are_read_only_where_no_row_of_nulls_can_pass(
+    names: list[str], filters: list[Filter], cells: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Sequence[bytes]] = []
+
+    def scan(manager: object, mapping: object, task: object, columns: Sequence[bytes]) -> Iterator[codecs.ScannedRow]:
+        asked.append(columns)
+        yield from ()
+
+    monkeypatch.setattr(reader, "manager_for", lambda settings: None)
+    monkeypatch.setattr(reader, "scan", scan)
+    reading = reader.FilteringReader(SourceOptions(SETTINGS, "t"), WIDE, WIDE.to_struct(names))
+    assert reading.pushFilters(filters) == tuple(each for each in filters if each != IsNotNull(("k",)))
+    list(pickle.loads(pickle.dumps(reading)).read(InputPartition(reader.ReadTask((), HANDLE))))
+    assert asked == [cells]
 
 
 def test_collection_is_paused_within_the_block_only() -> None:

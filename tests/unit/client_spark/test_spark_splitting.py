@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client.spark.splitting import pieces_for_each_region, split
+from client.spark.splitting import dealt, overlaps, pieces_for_each_region, split
 from store import KeyRange
 
 KEYS = st.lists(st.binary(min_size=1, max_size=20), min_size=4, max_size=4).map(sorted)
@@ -42,3 +42,22 @@ def test_a_range_of_one_row_stays_whole() -> None:
 @pytest.mark.parametrize(("regions", "wanted", "pieces"), [(1, 4, 4), (3, 4, 2), (4, 4, 1), (9, 4, 1)])
 def test_pieces_make_up_for_few_regions(regions: int, wanted: int, pieces: int) -> None:
     assert pieces_for_each_region(regions, wanted) == pieces
+
+
+def test_of_a_region_only_what_is_wanted_is_read() -> None:
+    wanted = [KeyRange(b"a", b"c"), KeyRange(b"d", b"h"), KeyRange(b"m", b"m\x00"), KeyRange(b"x", b"")]
+    assert overlaps(KeyRange(b"", b""), wanted) == wanted
+    assert overlaps(KeyRange(b"", b"d"), wanted) == [KeyRange(b"a", b"c")]
+    assert overlaps(KeyRange(b"b", b"e"), wanted) == [KeyRange(b"b", b"c"), KeyRange(b"d", b"e")]
+    assert overlaps(KeyRange(b"e", b""), wanted) == [KeyRange(b"e", b"h"), *wanted[2:]]
+    assert overlaps(KeyRange(b"h", b"m"), wanted) == []
+    assert overlaps(KeyRange(b"y", b"z"), [KeyRange(b"", b"")]) == [KeyRange(b"y", b"z")]
+
+
+@given(st.integers(1, 50), st.integers(1, 20))
+def test_ranges_are_dealt_in_order_and_evenly(ranges: int, tasks: int) -> None:
+    wanted = [KeyRange(bytes([number]), bytes([number, 0])) for number in range(ranges)]
+    shares = dealt(wanted, tasks)
+    assert [key_range for share in shares for key_range in share] == wanted
+    assert len(shares) == min(ranges, tasks)
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1

@@ -293,7 +293,13 @@ def test_parts_are_written_in_tasks_of_a_query_only(world: World, monkeypatch: p
 
 @pytest.mark.parametrize(
     ("options", "overwrite", "text"),
-    [({}, True, "output mode 'complete' is not supported"), ({"columns": ("v",)}, False, "leave the options")],
+    [
+        ({}, True, "output mode 'complete' is not supported"),
+        ({"columns": ("v",)}, False, "leave the options 'transaction'"),
+        ({"as_of": 7}, False, "leave the options 'transaction'"),
+        ({"operation": "delete"}, False, "leave the options 'operation'"),
+        ({"overwrite_prefix": "[1]"}, False, "leave the options 'operation'"),
+    ],
 )
 def test_what_a_stream_cannot_be_written_with_is_refused(options: dict[str, Any], overwrite: bool, text: str) -> None:
     with pytest.raises(InvalidOption, match=text):

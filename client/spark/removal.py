@@ -1,0 +1,100 @@
+"""Deleting rows: those whose keys a DataFrame gives, and those that an overwrite leaves out.
+
+A row is gone once none of its cells is visible, so each of its cells gets a tombstone: those of all mapped columns
+whether they are there or not, and whatever else of the row is in the store, visible or not. A task that is repeated
+thereby deletes what it deleted before, and a row that somebody else writes meanwhile is a conflict in any case.
+
+An overwrite deletes when its rows are written and before its job is sealed. Its tasks cannot: none of them knows what
+the others write. The process that commits scans the table once, as the transaction sees it, and holds no more of it
+than the row keys of its job, which the commit holds anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from client.bulk import AttemptWriter
+from client.cells import TOMBSTONE, is_shadow, row_marker_column
+from client.manifest import Attempt, Job
+from client.spark.codecs import RowEncoder, ScannedRow, row_keys
+from client.spark.errors import InvalidData
+from client.spark.mapping import TableMapping
+from store import CellStore, RowPut
+
+SWEEP: Final[Attempt] = (2**32 - 1, 0)
+"""The attempt by which an overwrite deletes; no task of Spark's is the partition of that number."""
+
+
+def tombstones(mapping: TableMapping, others: Iterable[bytes] = ()) -> dict[bytes, bytes]:
+    """What deletes a row: its mapped columns, the marker that it exists, and ``others``."""
+    columns = [*(column.cell for column in mapping.value_columns), row_marker_column(mapping.families[0].encode())]
+    return dict.fromkeys([*columns, *others], TOMBSTONE)
+
+
+class RowRemover:
+    """Record batches of row keys to what deletes these rows in the transaction of ``start_timestamp``."""
+
+    def __init__(self, store: CellStore, mapping: TableMapping, start_timestamp: int) -> None:
+        self._store = store
+        self._mapping = mapping
+        self._families = [family.encode() for family in mapping.families]
+        self._before = start_timestamp + 1
+
+    def encode(self, batch: pa.RecordBatch) -> list[RowPut]:
+        """Each row once. Raises ``InvalidData`` for a null in a key column, ``StoreUnavailable``."""
+        keys = list(dict.fromkeys(row_keys(self._mapping, batch)))
+        stored = self._store.get_many(self._mapping.table, keys, self._families, before=self._before) if keys else {}
+        return [
+            RowPut(key, tombstones(self._mapping, (each for each in stored.get(key, ()) if not is_shadow(each))))
+            for key in keys
+        ]
+
+
+class PrefixedEncoder:
+    """An encoder of rows that may not lie outside the part of the table that is replaced."""
+
+    def __init__(self, encoder: RowEncoder, prefix: bytes, text: str) -> None:
+        self._encoder = encoder
+        self._prefix = prefix
+        self._text = text
+
+    def encode(self, batch: pa.RecordBatch) -> list[RowPut]:
+        """As ``RowEncoder.encode``. Raises ``InvalidData`` for a row outside, too."""
+        puts = self._encoder.encode(batch)
+        for put in puts:
+            if not put.row.startswith(self._prefix):
+                raise InvalidData(
+                    f"the row with the key {put.row!r} lies outside of what overwrite_prefix={self._text} replaces: "
+                    "filter the DataFrame, or leave the option out to replace the whole table"
+                )
+        return puts
+
+
+def delete_the_rest(
+    writer: AttemptWriter, mapping: TableMapping, batches: Iterable[Sequence[ScannedRow]], kept: Collection[bytes]
+) -> int:
+    """Delete the rows seen whose keys are not ``kept``, and what is not mapped of those that are; how many they are."""
+    deleted = 0
+    for batch in batches:
+        puts = list(_deletes(mapping, batch, kept))
+        writer.write(puts)
+        deleted += len(puts)
+    return deleted
+
+
+def _deletes(mapping: TableMapping, rows: Iterable[ScannedRow], kept: Collection[bytes]) -> Iterator[RowPut]:
+    mapped = {column.cell for column in mapping.value_columns}
+    for row, values in rows:
+        if row not in kept:
+            yield RowPut(row, tombstones(mapping, values))
+        elif values.keys() - mapped:
+            yield RowPut(row, dict.fromkeys(values.keys() - mapped, TOMBSTONE))
+
+
+def rows_written(jobs: Mapping[str, Job], job: str, winners: Iterable[Attempt], table: str) -> set[bytes]:
+    """The row keys that the attempts that count of one job wrote into a table."""
+    written = jobs[job].written if job in jobs else {}
+    return {row for attempt in winners for row in written.get(attempt, {}).get(table, {})}

@@ -1,0 +1,52 @@
+"""Broken rules of the Spark data source: what is read for a filter, and what deletes and overwrites take with them."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+SPARK_RULES = [
+    Mutation(
+        "a column behind a range narrows the read as if it were held to one value",
+        "client/spark/predicates.py",
+        "if not all(_is_one_value(column, span) for span in allowed):",
+        "if not allowed:",
+        "unit/client_spark/test_spark_predicates.py::test_a_range_is_the_last_column_that_narrows",
+    ),
+    Mutation(
+        "a filter that is answered in part only does not go back to Spark",
+        "client/spark/predicates.py",
+        "        if exact:\n            answered",
+        "        if True:\n            answered",
+        "unit/client_spark/test_spark_predicates.py::test_very_many_values_are_read_as_one_range_and_left_to_spark",
+    ),
+    Mutation(
+        "a row is told by the asked columns alone",
+        "client/spark/reader.py",
+        "if demands_a_value(self._mapping, filters):",
+        "if True:",
+        "unit/client_spark/test_spark_reader_and_writer.py::"
+        "test_single_cells_are_read_only_where_no_row_of_nulls_can_pass",
+    ),
+    Mutation(
+        "a repeated task takes for its input what it wrote before",
+        "client/spark/reader.py",
+        "if any(manager.manifest.job_ends(transaction.start_timestamp).values()):",
+        "if True:",
+        "unit/client_spark/test_spark_reader_and_writer.py::"
+        "test_a_transaction_is_read_without_its_own_writes_until_a_job_has_ended",
+    ),
+    Mutation(
+        "a deleted row keeps what its mapping does not name",
+        "client/spark/removal.py",
+        "tombstones(self._mapping, (each for each in stored.get(key, ()) if not is_shadow(each)))",
+        "tombstones(self._mapping)",
+        "unit/client_spark/test_spark_removal.py::test_a_delete_takes_mapped_columns_and_whatever_else_is_there",
+    ),
+    Mutation(
+        "what an overwrite deletes does not count",
+        "client/spark/writer.py",
+        "            winners.append(SWEEP)\n",
+        "",
+        "unit/client_spark/test_spark_reader_and_writer.py::test_an_overwrite_deletes_before_it_seals",
+    ),
+]

@@ -1,0 +1,129 @@
+"""Deletes take every cell of a row, say the same when they are repeated, and an overwrite keeps what it wrote."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import cast
+
+import pyarrow as pa
+import pytest
+
+from client.bulk import AttemptWriter
+from client.cells import TOMBSTONE, row_marker_column, shadow_column
+from client.manifest import Job
+from client.spark.codecs import RowEncoder, row_key
+from client.spark.errors import InvalidData, InvalidOption
+from client.spark.key_values import key_prefix
+from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
+from client.spark.removal import SWEEP, PrefixedEncoder, RowRemover, delete_the_rest, rows_written, tombstones
+from store import Family, MemoryCellStore, RowPut
+
+MAPPING = TableMapping("t", ("k",), (KeyColumn("k", "int"), ValueColumn("v", "int"), ValueColumn("w", "int", "g")))
+MARKER = row_marker_column(b"f")
+MAPPED = {b"f:v": TOMBSTONE, b"g:w": TOMBSTONE, MARKER: TOMBSTONE}
+
+
+def keys(*values: int | None) -> pa.RecordBatch:
+    return pa.record_batch([pa.array(values, pa.int32())], ["K"])
+
+
+@pytest.fixture
+def store() -> MemoryCellStore:
+    made = MemoryCellStore()
+    made.create_table("t", [Family("f"), Family("g")])
+    return made
+
+
+def test_a_delete_takes_mapped_columns_and_whatever_else_is_there(store: MemoryCellStore) -> None:
+    store.put("t", [RowPut(row_key(MAPPING, 2), {b"g:other": b"x", shadow_column(b"g"): bytes(8)})], 30)
+    store.put("t", [RowPut(row_key(MAPPING, 2), {b"g:newer": b"x"})], 31)
+    puts = RowRemover(store, MAPPING, 30).encode(keys(1, 2, 1))
+    assert puts == [
+        RowPut(row_key(MAPPING, 1), MAPPED),
+        RowPut(row_key(MAPPING, 2), {**MAPPED, b"g:other": TOMBSTONE}),
+    ]
+
+
+def test_a_repeated_delete_deletes_the_same(store: MemoryCellStore) -> None:
+    store.put("t", [RowPut(row_key(MAPPING, 2), {b"g:other": b"x"})], 20)
+    remover = RowRemover(store, MAPPING, 30)
+    first = remover.encode(keys(1, 2))
+    store.put("t", first, 30)
+    assert remover.encode(keys(1, 2)) == first
+
+
+def test_a_delete_without_rows_asks_nothing_and_one_without_a_key_is_refused(store: MemoryCellStore) -> None:
+    assert RowRemover(store, MAPPING, 30).encode(keys()) == []
+    with pytest.raises(InvalidData, match="'k' is null"):
+        RowRemover(store, MAPPING, 30).encode(keys(1, None))
+
+
+class Recorded:
+    def __init__(self) -> None:
+        self.puts: list[RowPut] = []
+
+    def write(self, puts: Sequence[RowPut]) -> None:
+        self.puts += puts
+
+
+def test_an_overwrite_deletes_what_it_did_not_write() -> None:
+    recorded = Recorded()
+    seen: list[list[tuple[bytes, dict[bytes, bytes]]]] = [
+        [(b"a", {b"f:v": b"1"}), (b"b", {b"f:v": b"1", b"f:old": b"2"}), (b"c", {b"g:old": b"3"})],
+        [(b"d", {}), (b"e", {})],
+    ]
+    assert delete_the_rest(cast(AttemptWriter, recorded), MAPPING, seen, {b"a", b"b", b"e"}) == 3
+    assert recorded.puts == [
+        RowPut(b"b", {b"f:old": TOMBSTONE}),
+        RowPut(b"c", {**MAPPED, b"g:old": TOMBSTONE}),
+        RowPut(b"d", MAPPED),
+    ]
+    assert tombstones(MAPPING) == MAPPED
+
+
+def test_only_rows_of_attempts_that_count_are_kept() -> None:
+    columns = {b"f:v"}
+    mine = Job(None, {(0, 1): {"t": {b"a": columns}, "u": {b"x": columns}}, (0, 2): {"t": {b"b": columns}}})
+    other = Job(frozenset({(0, 1)}), {(0, 1): {"t": {b"c": columns}}})
+    assert rows_written({"mine": mine, "other": other}, "mine", [(0, 1), (1, 5)], "t") == {b"a"}
+    assert rows_written({}, "mine", [], "t") == set()
+    assert SWEEP not in mine.written
+
+
+def test_rows_outside_of_what_is_replaced_are_refused() -> None:
+    encoder = PrefixedEncoder(RowEncoder(MAPPING, ["k", "v"]), row_key(MAPPING, 7), "[7]")
+    batch = pa.record_batch([pa.array([7, 8], pa.int32()), pa.array([1, 1], pa.int32())], ["k", "v"])
+    assert [put.row for put in encoder.encode(batch.slice(0, 1))] == [row_key(MAPPING, 7)]
+    with pytest.raises(InvalidData, match=r"lies outside of what overwrite_prefix=\[7\] replaces"):
+        encoder.encode(batch)
+
+
+KEYED = TableMapping(
+    "t",
+    ("d", "s", "b", "i", "t"),
+    (
+        KeyColumn("d", "date"), KeyColumn("s", "string"), KeyColumn("b", "binary"), KeyColumn("i", "int"),
+        KeyColumn("t", "timestamp"), ValueColumn("v", "int"),
+    ),
+)  # fmt: skip
+
+
+def test_values_of_leading_key_columns_are_read_from_text() -> None:
+    assert key_prefix(KEYED, "o", '["2013-07-04"]') == row_key(KEYED, dt.date(2013, 7, 4))
+    moment = dt.datetime(2013, 7, 4, 12, tzinfo=dt.UTC)
+    whole = key_prefix(KEYED, "o", '["2013-07-04", "AA", "00ff", 7, "2013-07-04T12:00:00Z"]')
+    assert whole == row_key(KEYED, dt.date(2013, 7, 4), "AA", b"\x00\xff", 7, moment)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "7", "{}", "[]", "[1]", '["2013-07"]', '["2013-07-04", 1]', '["2013-07-04", "a", "xyz"]',
+        '["2013-07-04", "a", "", true]', '["2013-07-04", "a", "", 1, "2013-07-04T12:00:00"]',
+        '["2013-07-04", "a", "", 1, "2013-07-04T12:00:00Z", 1]', '[null]',
+    ],
+)  # fmt: skip
+def test_other_text_is_refused_with_the_option(text: str) -> None:
+    with pytest.raises(InvalidOption, match="the option 'overwrite_prefix' is a JSON list of values"):
+        key_prefix(KEYED, "overwrite_prefix", text)
