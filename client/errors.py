@@ -46,13 +46,15 @@ class Conflict(TransactionAborted):
 
 
 class TableFenced(TransactionAborted):
-    """A table that the transaction wrote was fenced (``manager.fence``) after its snapshot was taken, or dropped."""
+    """A table that the transaction wrote was fenced (``manager.fence``) after its snapshot was taken, or dropped, or
+    vacuumed further than its snapshot.
+    """
 
     def __init__(self, start_timestamp: int, table: str, fenced_at: int) -> None:
         super().__init__(
             start_timestamp,
             f"table {table!r}, which it wrote, was fenced at {fenced_at}, after its snapshot: somebody changes the "
-            f"table or has dropped it",
+            f"table, has dropped it, or has vacuumed it beyond the snapshot of a transaction that was given up",
         )
         self.table = table
         self.fenced_at = fenced_at

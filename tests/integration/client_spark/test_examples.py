@@ -1,0 +1,95 @@
+"""The examples do what they say, and run as they say."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+import os
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from pyspark.sql import SparkSession
+
+from client import ClientSettings, TransactionManager
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).parents[3]
+EXAMPLE_SECONDS_MAX = 300
+
+
+def example(name: str) -> ModuleType:
+    specification = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_every_example_is_tested() -> None:
+    named = Path(__file__).read_text(encoding="utf-8")
+    for file in (ROOT / "examples").glob("*.py"):
+        assert f'"{file.stem}' in named, f"no test runs {file.name}"
+
+
+def test_two_jobs_that_change_the_same_rows_both_count(spark: SparkSession, manager: TransactionManager) -> None:
+    assert example("concurrent_jobs").run(spark, manager) == {"bolt": 43, "nut": 43}
+
+
+def test_a_change_closes_a_row_and_opens_another_one(spark: SparkSession, manager: TransactionManager) -> None:
+    rows = [tuple(row) for row in example("slowly_changing_dimension").run(spark, manager).collect()]
+    january, june = datetime.date(2026, 1, 1), datetime.date(2026, 6, 1)
+    assert rows == [
+        ("ada", january, june, "London"),
+        ("ada", june, None, "Paris"),
+        ("bob", january, None, "Bergen"),
+        ("cyd", june, None, "Rome"),
+    ]
+
+
+def test_a_stream_of_files_lands_and_goes_on(spark: SparkSession, manager: TransactionManager, tmp_path: Path) -> None:
+    run = example("streaming_upsert").run
+    folder, checkpoint = tmp_path / "files", tmp_path / "checkpoint"
+    folder.mkdir()
+    (folder / "1.json").write_text('{"sensor": "a", "celsius": 20.5}\n{"sensor": "b", "celsius": 7.0}\n')
+    assert [tuple(row) for row in run(spark, manager, folder, checkpoint).collect()] == [("a", 20.5), ("b", 7.0)]
+    (folder / "2.json").write_text('{"sensor": "a", "celsius": 21.0}\n')
+    assert [tuple(row) for row in run(spark, manager, folder, checkpoint).collect()] == [("a", 21.0), ("b", 7.0)]
+
+
+def test_several_tables_in_one_transaction(spark: SparkSession, manager: TransactionManager) -> None:
+    rows = [tuple(row) for row in example("multi_table_etl").run(spark, manager).collect()]
+    assert rows == [
+        ("ada", Decimal("14.75"), Decimal("14.75")),
+        ("bob", Decimal("99.00"), Decimal("99.00")),
+    ]
+
+
+def test_an_example_runs_as_its_first_lines_say(oracle: ClientSettings, tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "1.json").write_text('{"sensor": "by itself", "celsius": -3.5}\n')
+    environment = os.environ | {
+        "PYTHIA_ZOOKEEPER": oracle.zookeeper,
+        "PYTHIA_THRIFT": oracle.thrift,
+        "PYTHIA_ROOT": oracle.root,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": str(ROOT),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    ran = subprocess.run(
+        [sys.executable, "examples/streaming_upsert.py", str(folder), str(tmp_path / "checkpoint")],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=EXAMPLE_SECONDS_MAX,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "by itself" in ran.stdout
