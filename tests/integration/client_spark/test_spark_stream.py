@@ -19,7 +19,16 @@ from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from client import ClientSettings, Committed, TransactionManager
-from client.spark import PythiaDataSource, create_table, register, row_key, table_mapping
+from client.spark import (
+    KeyColumn,
+    PythiaDataSource,
+    TableMapping,
+    ValueColumn,
+    create_table,
+    register,
+    row_key,
+    table_mapping,
+)
 from client.spark.progress import Progress
 from client.spark.streaming import PythiaStreamWriter, stream_progress
 from tests.integration.client_spark.conftest import counts_mapping
@@ -224,8 +233,21 @@ def test_batches_without_rows_are_on_record(stream: Stream) -> None:
     assert (everything(stream), stream.on_record()) == (([], [], [], []), Progress(0, 2))
 
 
+def test_a_stream_of_some_of_the_columns_leaves_the_others_alone(stream: Stream, spark: SparkSession) -> None:
+    table = f"{stream.table}_wide"
+    columns = (KeyColumn("k", "bigint"), ValueColumn("v", "bigint"), ValueColumn("w", "string"))
+    create_table(stream.manager, TableMapping(table, ("k",), columns))
+    before = spark.createDataFrame([(0, -1, "kept"), (9, -1, "kept too")], "k BIGINT, v BIGINT, w STRING")
+    before.write.format("pythia").mode("append").option("table", table).save()
+    stream.run(options={"table": table})
+    after = spark.read.format("pythia").option("table", table).load().where("k in (0, 9)").orderBy("k")
+    assert [tuple(row) for row in after.collect()] == [(0, 2, "kept"), (9, -1, "kept too")]
+
+
 def test_what_does_not_fit_is_refused_with_a_reason(stream: Stream) -> None:
-    with pytest.raises(PySparkException, match=r"column 'v' \(bigint\) is missing"):
+    with pytest.raises(PySparkException, match=r"column 'k' \(bigint\) is missing"):
+        stream.run(rows=stream.rows().select("v"))
+    with pytest.raises(PySparkException, match="no column but the row key"):
         stream.run(rows=stream.rows().select("k"))
     with pytest.raises(PySparkException, match="leave the options 'transaction'"):
         stream.run(options={"columns": "v"})
