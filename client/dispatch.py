@@ -23,7 +23,7 @@ from client.errors import InvalidRequest
 from client.exchange import FRAME_CALLERS_MIN, Exchange, Queue
 from client.primary import Directory
 from client.settings import ClientSettings
-from client.tickets import BeginTicket, CommitTicket, ReplyLost, Ticket
+from client.tickets import BeginTicket, CommitTicket, ReplyLost, Ticket, callers_of
 from lease.errors import LeaseError
 from wire import NotPrimary, Overloaded, ProtocolError
 
@@ -87,7 +87,7 @@ class Dispatcher:
 
     def room(self, lane: int) -> int:
         """How many more requests may wait in a lane."""
-        return self._requests_max - sum(len(ticket.callers) for ticket in self._queue.lanes[lane])
+        return self._requests_max - callers_of(self._queue.lanes[lane])
 
     def share(self) -> int:
         """How many callers who ask in the same turn of the event loop may share a ticket."""

@@ -22,6 +22,7 @@ from client.tickets import (
     QuestionTicket,
     ReplyLost,
     Ticket,
+    callers_of,
 )
 from wire import (
     BadRequest,
@@ -81,7 +82,7 @@ class Queue:
     @property
     def callers(self) -> int:
         """Of all tickets."""
-        return sum(map(_callers, self.lanes))
+        return sum(map(callers_of, self.lanes))
 
     def add(self, ticket: Ticket) -> None:
         """Let a ticket wait its turn."""
@@ -214,7 +215,7 @@ class Exchange:
     def _note(self, now_s: float, tickets: Sequence[Ticket]) -> int:
         self._requests += 1
         self._under_way[self._requests] = (now_s, tickets)
-        self.callers += _callers(tickets)
+        self.callers += callers_of(tickets)
         return self._requests
 
     def _tell_when_sent(self, tickets: Sequence[Ticket]) -> None:
@@ -227,11 +228,11 @@ class Exchange:
         transactions, callers = tickets[0].transactions, len(tickets[0].callers)
         while waiting and not tickets[0].alone:
             following = waiting[0]
-            transactions += following.transactions
+            more = transactions + following.transactions
             callers += len(following.callers)
-            if following.alone or transactions > FRAME_TRANSACTIONS_MAX or callers > share:
-                transactions -= following.transactions
+            if following.alone or more > FRAME_TRANSACTIONS_MAX or callers > share:
                 break
+            transactions = more
             tickets.append(waiting.popleft())
         return tickets, transactions
 
@@ -275,7 +276,7 @@ class Exchange:
         _, tickets = self._under_way[frame.request_id]
         self._answered(frame, tickets)
         del self._under_way[frame.request_id]
-        callers = _callers(tickets)
+        callers = callers_of(tickets)
         self.callers -= callers
         return callers
 
@@ -305,7 +306,7 @@ class Exchange:
     @staticmethod
     def _decided(payload: bytes, tickets: Sequence[Ticket]) -> None:
         times, reasons = unpack_answers(payload)
-        asked = _callers(tickets)
+        asked = callers_of(tickets)
         if len(times) != asked or max(reasons) >= REASONS_KNOWN:
             raise ProtocolError(f"an answer to {len(times)} commits came to {asked}, or one of another version")
         first = 0
@@ -322,10 +323,6 @@ class Exchange:
             tickets[0].fail(tickets[0].doubt() or InvalidRequest(reason))
             return
         self._queue.add_first([part for ticket in tickets for part in ticket.split() if part.is_awaited])
-
-
-def _callers(tickets: Iterable[Ticket]) -> int:
-    return sum(len(ticket.callers) for ticket in tickets)
 
 
 def _began(reply: BeginReply, tickets: Sequence[Ticket]) -> None:

@@ -117,6 +117,11 @@ class Ticket:
         return (self,)
 
 
+def callers_of(tickets: Iterable[Ticket]) -> int:
+    """How many callers they have in all."""
+    return sum(len(ticket.callers) for ticket in tickets)
+
+
 class BeginTicket(Ticket):
     """Asks for ``each`` start timestamps for each of its callers. They are told ``Begun``."""
 
