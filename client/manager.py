@@ -63,7 +63,6 @@ class TransactionManager:
     ) -> None:
         self.settings = settings
         self.store = store
-        self.directory = directory
         self.commit_table = CommitTable(store, table_name(settings.root))
         self.catalog = Catalog(store, settings.root)
         self.manifest = Manifest(store, settings.root)

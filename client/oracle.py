@@ -26,7 +26,7 @@ from client.primary import Directory
 from client.settings import ClientSettings
 from client.tickets import BeginTicket, Begun, CommitTicket, Decision, QuestionTicket, ReplyLost, Ticket
 from commit_table import Aborted, Committed
-from wire import AbortRequest, HeartbeatReply, Message, OutcomeReply, OutcomeStatus
+from wire import AbortRequest, HeartbeatReply, Message, OutcomeReply, OutcomeStatus, Role, StatusReply, StatusRequest
 
 CLOSED: Final = "the client is closed"
 GRACE_SECONDS: Final = 5.0
@@ -123,6 +123,13 @@ class OracleClient:
         """
         reply = self._question(heartbeat_request(snapshots), HeartbeatReply, None)
         return dict(zip(snapshots, map(bool, reply.alive), strict=True))
+
+    def status(self) -> StatusReply:
+        """How the process is that is primary now. Raises ``NoPrimary``."""
+        reply = self._question(StatusRequest(), StatusReply, None)
+        if reply.role != Role.PRIMARY:
+            raise NoPrimary(0, f"the oracle at {reply.address} has just ceased to be primary")
+        return reply
 
     def close(self) -> None:
         """Close the connection; whoever still waits is told so."""

@@ -21,7 +21,7 @@ from typing import Final
 
 from client.catalog import ENTRY_AGE_SECONDS_MAX, FENCE_FAMILY
 from client.cells import TOMBSTONE, encode_shadow, shadow_column
-from client.errors import InvalidRequest, NoPrimary, PythiaError
+from client.errors import InvalidRequest, PythiaError
 from client.manager import TransactionManager
 from client.oracle import OracleClient
 from client.vacuum.finished import drop_commit_rows, forget_bulk_writes
@@ -31,7 +31,7 @@ from client.vacuum.sweep import Sweep
 from commit_table import table_name
 from commit_table.timestamps import milliseconds_of, wall_time_of
 from store import RowPut, StoreError, TableMissing
-from wire import Role, StatusReply, StatusRequest
+from wire import StatusReply
 
 RETAIN_MS_DEFAULT: Final = 3_600_000
 OUTCOMES_RETAIN_MS_DEFAULT: Final = 86_400_000
@@ -49,17 +49,6 @@ class HorizonUnknown(PythiaError):
     """It is not known what may be dropped; the text says when it will be. Nothing was done."""
 
     retriable = True
-
-
-class _StatusClient(OracleClient):
-    """Asks the primary how it is."""
-
-    def status(self) -> StatusReply:
-        """Of the process that is primary now. Raises ``NoPrimary``."""
-        reply = self._question(StatusRequest(), StatusReply, None)
-        if reply.role != Role.PRIMARY:
-            raise NoPrimary(0, f"the oracle at {reply.address} has just ceased to be primary")
-        return reply
 
 
 def run_vacuum(
@@ -83,23 +72,7 @@ def run_vacuum(
     for name, given in (("retain_ms", retain_ms), ("outcomes_retain_ms", outcomes_retain_ms)):
         if type(given) is not int or given < 0:
             raise InvalidRequest(f"{name} is a number of milliseconds, not {given!r}")
-    oracle = _StatusClient(manager.directory, manager.settings)
-    try:
-        return _run(manager, oracle, retain_ms, outcomes_retain_ms, dry_run, progress, wait)
-    finally:
-        oracle.close()
-
-
-def _run(
-    manager: TransactionManager,
-    oracle: _StatusClient,
-    retain_ms: int,
-    outcomes_retain_ms: int,
-    dry_run: bool,
-    progress: Progress,
-    wait: Callable[[float], None],
-) -> VacuumReport:
-    status = _status_with_horizon(oracle)
+    status = _status_with_horizon(manager.oracle)
     now = manager.oracle.begin().first_start_timestamp
     limits = horizons(status.horizon, now, retain_ms, outcomes_retain_ms)
     report = VacuumReport(dry_run, limits.data, limits.outcomes)
@@ -107,7 +80,7 @@ def _run(
     if not dry_run:
         for table in tables:
             _mark(manager, table, limits.data, now)
-        if oracle.status().epoch != status.epoch:
+        if manager.oracle.status().epoch != status.epoch:
             raise HorizonUnknown("another oracle became primary meanwhile, and nothing was dropped: vacuum again later")
         wait(MARK_AGE_SECONDS)
     sweep = Sweep(manager.store, manager.commit_table, manager.oracle.abort, limits.data, dry_run=dry_run)
@@ -123,7 +96,7 @@ def _run(
     return report
 
 
-def _status_with_horizon(oracle: _StatusClient) -> StatusReply:
+def _status_with_horizon(oracle: OracleClient) -> StatusReply:
     status = oracle.status()
     if not status.horizon:
         raise HorizonUnknown(
