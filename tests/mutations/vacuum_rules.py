@@ -87,7 +87,7 @@ VACUUM_RULES = [
     Mutation(
         "a vacuum goes on in another epoch although its marks may have come too late",
         "client/vacuum/run.py",
-        "if oracle.status().epoch != status.epoch:",
+        "if manager.oracle.status().epoch != status.epoch:",
         "if oracle.status().epoch < status.epoch:",
         "unit/client/test_vacuum.py::test_a_failover_before_the_marks_stood_ends_the_vacuum",
     ),
