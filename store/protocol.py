@@ -11,7 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from store.columns import CellColumns, ScannedColumns
 
 ROW_KEY_BYTES_MAX = 32_512
 """HBase keeps a row key's length in a signed 16-bit integer, and looks a row's region up under a longer key: the
@@ -146,6 +149,27 @@ class CellStore(Protocol):
         pool between batches, so an abandoned iterator holds nothing. Bad arguments raise at the call, all else as rows
         are fetched.
         """
+        ...
+
+    def scan_columns(
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes],
+        known: Sequence[bytes],
+        *,
+        before: int | None = None,
+        batch_rows: int = 500,
+    ) -> Iterator[ScannedColumns]:
+        """``scan``, with the rows of each batch as columns (``store.columns``), for whoever reads many rows.
+
+        ``known``: the columns that the batches have, in this order; the cells of others that ``columns`` chooses come
+        one by one. No batch is empty, and the bytes of one stay what they are for as long as it is held.
+        """
+        ...
+
+    def put_columns(self, table: str, cells: CellColumns, timestamp: int) -> None:
+        """``put`` of rows that come as columns (``store.columns``), for whoever writes many rows."""
         ...
 
     def put(self, table: str, puts: Sequence[RowPut], timestamp: int) -> None:

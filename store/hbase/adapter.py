@@ -8,14 +8,19 @@ always carry their timestamp, so that repeating them is harmless.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
 
 from store import validation
+from store.columns import CellColumns, ScannedColumns, batches_of_columns, check_columns
 from store.errors import TableMissing
+from store.hbase.column_calls import put_rows
+from store.hbase.column_encoding import column_put_requests
 from store.hbase.connection import GatewayConnection
 from store.hbase.failures import GatewayFailure, is_about
-from store.hbase.gateway import Gateway
+from store.hbase.gateway import Call, Gateway
 from store.hbase.requests import cells_of, delete_columns_requests, delete_request, pieces, put_requests
-from store.hbase.scanner import Scanner, ScanRequest
+from store.hbase.scanner import ColumnForm, RowForm, Scanner, ScanRequest
 from store.hbase.settings import PoolSettings, RequestLimits
 from store.hbase.thrift_types import BatchMutation, ColumnDescriptor, GatewayIOError, Mutation
 from store.protocol import Applied, Cell, CompareAndSet, Family, KeyRange, Rejected, Row, RowPut, Unknown
@@ -35,6 +40,7 @@ class HBaseCellStore:
         self, address: str, settings: PoolSettings = _DEFAULT_SETTINGS, limits: RequestLimits = _DEFAULT_LIMITS
     ) -> None:
         self._gateway = Gateway(address, settings)
+        self._settings = settings
         self._limits = limits
 
     def create_table(self, table: str, families: Sequence[Family]) -> None:
@@ -120,21 +126,47 @@ class HBaseCellStore:
         reverse: bool = False,
     ) -> Iterator[tuple[bytes, Row]]:
         """See ``CellStore``."""
-        validation.check_range(key_range)
-        validation.check_count(batch_rows, "the rows of a batch")
-        request = ScanRequest(
-            _name(table), key_range, validation.chosen(columns), validation.bound(before), batch_rows, reverse
-        )
+        request = _scan_request(table, key_range, columns, before, batch_rows, reverse=reverse)
         if key_range.stop and key_range.start >= key_range.stop:
             return iter(())
-        return Scanner(self._gateway, request).rows()
+        return chain.from_iterable(Scanner(self._gateway, request, RowForm()).batches())
+
+    def scan_columns(
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes],
+        known: Sequence[bytes],
+        *,
+        before: int | None = None,
+        batch_rows: int = 500,
+    ) -> Iterator[ScannedColumns]:
+        """See ``CellStore``. Past Thrift's library, where the gateway speaks the binary protocol."""
+        if self._settings.protocol != "binary":
+            rows = self.scan(table, key_range, columns, before=before, batch_rows=batch_rows)
+            return batches_of_columns(rows, tuple(known), batch_rows)
+        request = _scan_request(table, key_range, columns, before, batch_rows)
+        if key_range.stop and key_range.start >= key_range.stop:
+            return iter(())
+        form = ColumnForm(known, framed=self._settings.transport == "framed")
+        return Scanner(self._gateway, request, form).batches()
+
+    def put_columns(self, table: str, cells: CellColumns, timestamp: int) -> None:
+        """See ``CellStore``. Past Thrift's library, where the gateway speaks the binary protocol."""
+        check_columns(table, cells, timestamp)
+        if self._settings.protocol != "binary":
+            return self.put(table, list(cells.puts()), timestamp)
+        framed = self._settings.transport == "framed"
+        for request in column_put_requests(table, cells, timestamp, self._limits, framed=framed):
+            self._write(table.encode(), partial(put_rows, request=request))
+        return None
 
     def put(self, table: str, puts: Sequence[RowPut], timestamp: int) -> None:
         """See ``CellStore``. Sent in requests within the limits, one after the other."""
         name = _name(table)
         validation.check_puts(puts, timestamp)
         for request in put_requests(puts, self._limits):
-            self._write(name, request, timestamp)
+            self._write(name, _mutate(name, request, timestamp))
 
     def delete(self, table: str, rows: Sequence[bytes], timestamp: int) -> None:
         """See ``CellStore``."""
@@ -142,7 +174,7 @@ class HBaseCellStore:
         validation.check_timestamp(timestamp)
         name, families = _name(table), self.families(table)
         for piece in pieces(rows, self._limits.rows_max):
-            self._write(name, delete_request(piece, families), timestamp)
+            self._write(name, _mutate(name, delete_request(piece, families), timestamp))
 
     def delete_columns(self, table: str, columns: Mapping[bytes, Sequence[bytes]], timestamp: int) -> None:
         """See ``CellStore``."""
@@ -152,7 +184,7 @@ class HBaseCellStore:
             validation.check_column(column)
         validation.check_timestamp(timestamp)
         for request in delete_columns_requests(columns, self._limits):
-            self._write(name, request, timestamp)
+            self._write(name, _mutate(name, request, timestamp))
 
     def compare_and_set(
         self, table: str, row: bytes, *, check: bytes, expected: bytes | None, put: bytes, value: bytes
@@ -172,17 +204,40 @@ class HBaseCellStore:
         """See ``CellStore``."""
         self._gateway.close()
 
-    def _write(self, name: bytes, request: list[BatchMutation], timestamp: int) -> None:
+    def _write(self, name: bytes, ask: Call[None]) -> None:
         """Of a table that is missing, the gateway's answer to a write says only that all its retries are used up."""
 
         def write(connection: GatewayConnection) -> None:
             try:
-                connection.client.mutateRowsTs(name, request, timestamp, {})
+                ask(connection)
             except GatewayIOError:
                 connection.client.getColumnDescriptors(name)
                 raise
 
         self._gateway.repeat(write)
+
+
+def _mutate(name: bytes, request: list[BatchMutation], timestamp: int) -> Call[None]:
+    def ask(connection: GatewayConnection) -> None:
+        connection.client.mutateRowsTs(name, request, timestamp, {})
+
+    return ask
+
+
+def _scan_request(
+    table: str,
+    key_range: KeyRange,
+    columns: Sequence[bytes],
+    before: int | None,
+    batch_rows: int,
+    *,
+    reverse: bool = False,
+) -> ScanRequest:
+    validation.check_range(key_range)
+    validation.check_count(batch_rows, "the rows of a batch")
+    return ScanRequest(
+        _name(table), key_range, validation.chosen(columns), validation.bound(before), batch_rows, reverse
+    )
 
 
 def _name(table: str) -> bytes:

@@ -1,4 +1,4 @@
-"""The numbers of Thrift's binary protocol, and the two calls that are made without Thrift's own library.
+"""The numbers of Thrift's binary protocol, and the calls that are made without Thrift's own library.
 
 Apart from encoder and reader, which share them, so that whoever reads an answer need not load the compiled encoder.
 """
@@ -7,12 +7,13 @@ from __future__ import annotations
 
 MUTATE_ROWS = b"mutateRowsTs"
 IS_TABLE_ENABLED = b"isTableEnabled"
+SCANNER_GET_LIST = b"scannerGetList"
 
 VERSION = 0x8001_0000
 """With the kind of the message in its low byte, a strict message starts with it."""
 CALL, REPLY, EXCEPTION = 1, 2, 3
 
-STOP, BOOL, BYTE, DOUBLE, INT16, INT32, INT64, STRING, STRUCT, LIST = 0, 2, 3, 4, 6, 8, 10, 11, 12, 15
+STOP, BOOL, BYTE, DOUBLE, INT16, INT32, INT64, STRING, STRUCT, MAP, LIST = 0, 2, 3, 4, 6, 8, 10, 11, 12, 13, 15
 """Types of fields; ``STOP`` ends a struct."""
 
 NUMBER_BYTES = {BOOL: 1, BYTE: 1, DOUBLE: 8, INT16: 2, INT32: 4, INT64: 8}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from store.hbase.addresses import Address
 from store.hbase.settings import PoolSettings
 from store.hbase.thrift_types import Connection
+
+Buffer: TypeAlias = bytes | memoryview
 
 
 class GatewayConnection:
@@ -32,6 +34,20 @@ class GatewayConnection:
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
         self.client: Any = self._connection.client
+
+    @property
+    def framed(self) -> bool:
+        """Whether each message goes with its length before it."""
+        return self._settings.transport == "framed"
+
+    def send(self, request: Buffer) -> None:
+        """Send bytes as they are, past Thrift's library, which holds none of either side between two requests."""
+        self._socket.sendall(request)
+
+    def receive_into(self, buffer: memoryview) -> int:
+        """Fill some of ``buffer`` with what arrives; 0 bytes once the gateway has hung up."""
+        received: int = self._socket.recv_into(buffer)
+        return received
 
     def is_usable(self) -> bool:
         """Between two requests nothing is to be read: what is there is a hang-up, or the rest of a lost answer."""

@@ -22,10 +22,12 @@ from store.hbase.binary_protocol import (
     CALL,
     COUNT_BYTES,
     FRAME_BYTES,
+    INT32,
     INT64,
     IS_TABLE_ENABLED,
     LIST,
     MUTATE_ROWS,
+    SCANNER_GET_LIST,
     STOP,
     STRING,
     STRUCT,
@@ -72,7 +74,7 @@ class RequestBuffer:
     def put(self, request: PutRequest, sequence: int) -> memoryview:
         """The call of ``mutateRowsTs``: consecutive lines of one row are one ``BatchMutation``."""
         rows, columns, values = packed(request.rows), packed(request.columns), packed(request.values)
-        head, batches = _head(request.table, self._framed), count_batches(rows)
+        head, batches = put_head(request.table, self._framed), count_batches(rows)
         mutation = _mutation(columns.shape[1], values.shape[1])
         size = len(head) + batches * (_BATCH_BYTES + rows.shape[1]) + len(rows) * mutation.size + _TAIL_BYTES
         if size > len(self._bytes):
@@ -97,8 +99,14 @@ def table_question(table: str, sequence: int, *, framed: bool) -> bytes:
     return (struct.pack(">i", len(message)) if framed else b"") + message
 
 
+def rows_question(scanner: int, rows: int, *, framed: bool) -> bytes:
+    """The call of ``scannerGetList``: the next rows of a scanner."""
+    message = _call(SCANNER_GET_LIST, 0) + struct.pack(">bhibhib", INT32, 1, scanner, INT32, 2, rows, STOP)
+    return (struct.pack(">i", len(message)) if framed else b"") + message
+
+
 @lru_cache(maxsize=_KEPT)
-def _head(table: str, framed: bool) -> bytes:
+def put_head(table: str, framed: bool) -> bytes:
     """A put up to and including the number of its batches; sequence and numbers are yet to be filled in."""
     frame = b"\x00" * FRAME_BYTES if framed else b""
     batches = struct.pack(">bhbi", LIST, 2, STRUCT, 0)

@@ -13,7 +13,7 @@ from thriftpy2.protocol.cybin.cybin import ProtocolError
 from thriftpy2.thrift import TApplicationException, TException
 
 from store.errors import InvalidCell, StoreError, StoreUnavailable, TableExists, TableMissing
-from store.hbase.answers import Answer, Kind
+from store.hbase.answers import Answer, Kind, NotAnAnswer
 from store.hbase.thrift_types import AlreadyExists, GatewayIOError, IllegalArgument
 
 
@@ -39,6 +39,7 @@ ANSWERS: tuple[type[BaseException], ...] = (GatewayIOError, IllegalArgument, Alr
 BREAKDOWNS: tuple[type[BaseException], ...] = (
     TException,
     ProtocolError,
+    NotAnAnswer,
     OSError,
     EOFError,
     MemoryError,
@@ -70,15 +71,21 @@ def meaning_of(error: BaseException) -> StoreError:
 
 def meaning_of_answer(answer: Answer) -> StoreError | None:
     """The same for an answer that was read without Thrift's library; ``None``: it is done."""
+    error = exception_in(answer)
+    return None if error is None else meaning_of(error)
+
+
+def exception_in(answer: Answer) -> Exception | None:
+    """What Thrift's library would have raised for an answer that was read without it."""
+    error: Exception | None = None
     match answer.kind:
-        case Kind.DONE:
-            return None
         case Kind.IO_ERROR:
-            return meaning_of(GatewayIOError(message=answer.text))
+            error = GatewayIOError(message=answer.text)
         case Kind.ILLEGAL_ARGUMENT:
-            return meaning_of(IllegalArgument(message=answer.text))
+            error = IllegalArgument(message=answer.text)
         case Kind.NOT_SERVED:
-            return meaning_of(TApplicationException(message=answer.text.decode("utf-8", "replace")))
+            error = TApplicationException(message=answer.text.decode("utf-8", "replace"))
+    return error
 
 
 def not_connected(failures: Sequence[str]) -> NotSent:

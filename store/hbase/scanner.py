@@ -9,17 +9,22 @@ connection is in the pool, for all to use.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
+from store.columns import ScannedColumns
 from store.garbage import collector_paused
+from store.hbase.column_answers import ColumnAnswerReader
+from store.hbase.column_calls import next_rows
 from store.hbase.connection import GatewayConnection
 from store.hbase.failures import ScannerLost
 from store.hbase.gateway import Gateway
 from store.hbase.requests import cells_of
 from store.hbase.thrift_types import IllegalArgument, TScan
 from store.protocol import KeyRange, Row
+
+Batch = TypeVar("Batch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,71 @@ class ScanRequest:
     reverse: bool
 
 
+class Form(Protocol[Batch]):
+    """In which form a scan's rows are asked for and given."""
+
+    def fetch(self, connection: GatewayConnection, scanner: int, rows: int) -> Batch:
+        """The next rows of a scanner of the gateway, at most so many."""
+        ...
+
+    def rows(self, batch: Batch) -> int:
+        """How many rows these are."""
+        ...
+
+    def last_key(self, batch: Batch) -> bytes:
+        """The key of the last one."""
+        ...
+
+    def only(self, batch: Batch, is_wanted: Callable[[bytes], bool]) -> Batch:
+        """Those with a key that is wanted."""
+        ...
+
+
+class RowForm:
+    """Row by row, through Thrift's library; both ways."""
+
+    def fetch(self, connection: GatewayConnection, scanner: int, rows: int) -> list[tuple[bytes, Row]]:
+        """See ``Form``."""
+        with collector_paused():
+            results: list[Any] = connection.client.scannerGetList(scanner, rows)
+            return [(result.row, cells_of(result.columns)) for result in results]
+
+    def rows(self, batch: list[tuple[bytes, Row]]) -> int:
+        """See ``Form``."""
+        return len(batch)
+
+    def last_key(self, batch: list[tuple[bytes, Row]]) -> bytes:
+        """See ``Form``."""
+        return batch[-1][0]
+
+    def only(self, batch: list[tuple[bytes, Row]], is_wanted: Callable[[bytes], bool]) -> list[tuple[bytes, Row]]:
+        """See ``Form``."""
+        return [row for row in batch if is_wanted(row[0])]
+
+
+class ColumnForm:
+    """As columns, read by a kernel. Forward only."""
+
+    def __init__(self, columns: Sequence[bytes], *, framed: bool) -> None:
+        self._reader = ColumnAnswerReader(columns, framed=framed)
+
+    def fetch(self, connection: GatewayConnection, scanner: int, rows: int) -> ScannedColumns:
+        """See ``Form``."""
+        return next_rows(connection, scanner, rows, self._reader)
+
+    def rows(self, batch: ScannedColumns) -> int:
+        """See ``Form``."""
+        return batch.cells.rows
+
+    def last_key(self, batch: ScannedColumns) -> bytes:
+        """See ``Form``."""
+        return batch.cells.slice(batch.cells.rows - 1, batch.cells.rows).row_keys()[0]
+
+    def only(self, batch: ScannedColumns, is_wanted: Callable[[bytes], bool]) -> ScannedColumns:
+        """See ``Form``. Of a forward scan only the first row can be one that was given before."""
+        return batch if is_wanted(batch.cells.slice(0, 1).row_keys()[0]) else batch.without_first()
+
+
 @dataclass(frozen=True, slots=True)
 class _Open:
     """A scanner of the gateway, and the only connection over which its number means anything."""
@@ -42,49 +112,49 @@ class _Open:
     number: int
 
 
-class Scanner:
-    """One scan; ``rows`` may be called once."""
+class Scanner(Generic[Batch]):
+    """One scan; ``batches`` may be called once."""
 
-    def __init__(self, gateway: Gateway, request: ScanRequest) -> None:
+    def __init__(self, gateway: Gateway, request: ScanRequest, form: Form[Batch]) -> None:
         self._gateway = gateway
         self._request = request
+        self._form = form
         self._open: _Open | None = None
         self._last: bytes | None = None
         self._finished = False
 
-    def rows(self) -> Iterator[tuple[bytes, Row]]:
-        """Each row of the range, with its cells, in order."""
+    def batches(self) -> Iterator[Batch]:
+        """The rows of the range, in order; no batch is empty."""
         try:
             while not self._finished:
-                for result in self._next_batch():
-                    yield result.row, cells_of(result.columns)
+                batch = self._gateway.repeat(self._fetch, prefer=self._open.connection if self._open else None)
+                rows = self._form.rows(batch)
+                self._finished = rows < self._request.batch_rows
+                if not rows:
+                    return
+                last = self._form.last_key(batch)
+                wanted = self._form.only(batch, self._is_wanted)
+                self._last = last
+                self._finished = self._finished or self._is_past(last)
+                if self._form.rows(wanted):
+                    yield wanted
         finally:
             self._abandon()
 
-    def _next_batch(self) -> list[Any]:
-        results = self._gateway.repeat(self._fetch, prefer=self._open.connection if self._open else None)
-        self._finished = len(results) < self._request.batch_rows
-        wanted = [result for result in results if self._is_wanted(result.row)]
-        if results:
-            self._last = results[-1].row
-            self._finished = self._finished or self._is_past(self._last)
-        return wanted
-
-    def _fetch(self, connection: GatewayConnection) -> list[Any]:
+    def _fetch(self, connection: GatewayConnection) -> Batch:
         # A scanner whose request fails may have moved on: it must not be asked again.
         scanner, self._open = self._open, None
         if scanner is None or scanner.connection is not connection:
             scanner = _Open(connection, self._open_on(connection))
         try:
-            with collector_paused():
-                results: list[Any] = connection.client.scannerGetList(scanner.number, self._request.batch_rows)
-            if len(results) < self._request.batch_rows:
+            batch = self._form.fetch(connection, scanner.number, self._request.batch_rows)
+            if self._form.rows(batch) < self._request.batch_rows:
                 connection.client.scannerClose(scanner.number)
             else:
                 self._open = scanner
         except IllegalArgument as error:
             raise ScannerLost("the gateway has dropped the scanner") from error
-        return results
+        return batch
 
     def _open_on(self, connection: GatewayConnection) -> int:
         request, (start, stop) = self._request, self._request.key_range

@@ -1,0 +1,295 @@
+"""The gateway's answer to ``scannerGetList`` as columns: a kernel notes where each cell lies in the bytes as they came.
+
+Nothing is copied out of the answer, and no object is made for a row or a cell but for those in columns that the caller
+did not name. The bytes are read a row at a time, from the last whole row on each time more of them arrive: over a
+buffered transport nothing else tells where an answer ends.
+
+Invariants: a place that is noted lies within what has arrived; whatever is not what the gateway sends is refused at
+once, as by ``store.hbase.answers``, which also reads the exceptions.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from store.columns import ABSENT, Bytes, CellColumns, Places, ScannedColumns
+from store.hbase.answers import Answer, AnswerReader, NotAnAnswer
+from store.hbase.binary_protocol import (
+    FRAME_BYTES,
+    INT64,
+    LIST,
+    MAP,
+    REPLY,
+    SCANNER_GET_LIST,
+    STOP,
+    STRING,
+    STRUCT,
+    VERSION,
+)
+from store.protocol import Cell
+
+ANSWER_BYTES_MAX: Final = 2**31 - 1
+"""What Thrift itself can say of a length. How large an answer becomes is up to the rows that were asked for."""
+RECEIVE_BYTES_MIN: Final = 2**18
+_OTHERS_FIRST: Final = 64
+
+_HEAD: Final = struct.pack(
+    f">Ii{len(SCANNER_GET_LIST)}si", VERSION | REPLY, len(SCANNER_GET_LIST), SCANNER_GET_LIST, 0
+) + struct.pack(">bhb", LIST, 0, STRUCT)
+"""How an answer with rows begins, up to their number."""
+_COUNT_END: Final = len(_HEAD) + 4
+
+_DONE, _INCOMPLETE, _OTHERS_FULL, _MALFORMED = 0, 1, 2, 3
+_AT, _ROW, _OTHERS, _STATE_SIZE = 0, 1, 2, 3
+
+Receive = Callable[[memoryview], int]
+"""Fills some of a buffer with what arrives; how many bytes it was, 0 once the gateway has hung up."""
+
+
+class ColumnAnswerReader:
+    """Reads answers whose rows have the columns ``columns``, and perhaps others. One a scan."""
+
+    def __init__(self, columns: Sequence[bytes], *, framed: bool) -> None:
+        self._columns = tuple(columns)
+        self._framed = framed
+        self._order = np.array(sorted(range(len(columns)), key=columns.__getitem__), np.int64)
+        self._names = np.frombuffer(bytearray(b"".join(sorted(columns))), np.uint8)
+        self._name_ends = np.cumsum([0, *map(len, sorted(columns))], dtype=np.int64)
+        self._answer_bytes_last = 0
+
+    def read(self, receive: Receive) -> ScannedColumns | Answer:
+        """The rows of the next answer, or what it says instead.
+
+        Raises ``NotAnAnswer``, ``EOFError``, and what ``receive`` raises.
+        """
+        arriving = _Arriving(receive, self._answer_bytes_last)
+        start = FRAME_BYTES if self._framed else 0
+        arriving.wait_for(start + len(_HEAD) - 4)  # an exception may be shorter than the head of rows
+        if arriving.begins_with(start, _HEAD[:-4]):
+            arriving.wait_for(start + _COUNT_END)
+        if not arriving.begins_with(start, _HEAD):
+            return self._read_other(arriving)
+        rows = self._read_rows(arriving, start)
+        self._answer_bytes_last = arriving.size
+        return rows
+
+    def _read_rows(self, arriving: _Arriving, start: int) -> ScannedColumns:
+        (count,) = struct.unpack_from(">i", arriving.data.data, start + len(_HEAD))
+        if not 0 <= count <= ANSWER_BYTES_MAX // 8:
+            raise NotAnAnswer(f"a list of {count} rows")
+        found = _Found(count, len(self._columns))
+        found.state[_AT] = start + _COUNT_END
+        while (status := self._parse(arriving, found)) != _DONE:
+            if status == _MALFORMED:
+                raise NotAnAnswer("rows that are none")
+            if status == _OTHERS_FULL:
+                found.make_place_for_others()
+            else:
+                arriving.wait_for(arriving.size + 1)
+        end = int(found.state[_AT])
+        arriving.wait_for(end + 1)
+        if arriving.data[end] != STOP or arriving.size != end + 1:
+            raise NotAnAnswer(f"{arriving.size - end - 1} bytes follow the answer")
+        if self._framed and struct.unpack_from(">i", arriving.data.data, 0)[0] != end + 1 - FRAME_BYTES:
+            raise NotAnAnswer("a frame that is not as long as its answer")
+        return found.scanned(self._columns, arriving.data)
+
+    def _parse(self, arriving: _Arriving, found: _Found) -> int:
+        status: int = read_rows(
+            arriving.data, arriving.size, self._names, self._name_ends, self._order, found.state, found.key_starts,
+            found.key_lengths, found.value_starts, found.value_lengths, found.timestamps, found.others,
+        )  # fmt: skip
+        return status
+
+    def _read_other(self, arriving: _Arriving) -> Answer:
+        reader = AnswerReader(SCANNER_GET_LIST, 0, framed=self._framed)
+        seen = 0
+        while True:
+            answer = reader.feed(arriving.data[seen : arriving.size].tobytes())
+            if answer is not None:
+                return answer
+            seen = arriving.size
+            arriving.wait_for(seen + 1)
+
+
+class _Arriving:
+    """The bytes of one answer as they come."""
+
+    def __init__(self, receive: Receive, size_expected: int) -> None:
+        self._receive = receive
+        self.data: Bytes = np.empty(max(RECEIVE_BYTES_MIN, size_expected + size_expected // 8), np.uint8)
+        self.size = 0
+
+    def wait_for(self, size: int) -> None:
+        while self.size < size:
+            if self.size == len(self.data):
+                self._grow()
+            received = self._receive(self.data.data[self.size :])
+            if not received:
+                raise EOFError("the gateway hung up in the middle of an answer")
+            self.size += received
+
+    def begins_with(self, start: int, expected: bytes) -> bool:
+        return self.size >= start + len(expected) and self.data[start : start + len(expected)].tobytes() == expected
+
+    def _grow(self) -> None:
+        if len(self.data) >= ANSWER_BYTES_MAX:
+            raise NotAnAnswer(f"more than {ANSWER_BYTES_MAX:,} bytes")
+        larger = np.empty(min(2 * len(self.data), ANSWER_BYTES_MAX), np.uint8)
+        larger[: self.size] = self.data[: self.size]
+        self.data = larger
+
+
+class _Found:
+    """What the kernel has noted so far."""
+
+    def __init__(self, rows: int, columns: int) -> None:
+        self.state = np.zeros(_STATE_SIZE, np.int64)
+        self.key_starts = np.zeros(rows, np.int64)
+        self.key_lengths = np.zeros(rows, np.int64)
+        self.value_starts = np.zeros((columns, rows), np.int64)
+        self.value_lengths = np.full((columns, rows), ABSENT, np.int64)
+        self.timestamps = np.zeros((columns, rows), np.int64)
+        self.others = np.zeros((_OTHERS_FIRST, 6), np.int64)
+
+    def make_place_for_others(self) -> None:
+        self.others = np.concatenate([self.others, np.zeros_like(self.others)])
+
+    def scanned(self, columns: tuple[bytes, ...], data: Bytes) -> ScannedColumns:
+        cells = CellColumns(columns, data, self.key_starts, self.key_lengths, self.value_starts, self.value_lengths)
+        others: dict[int, dict[bytes, Cell]] = {}
+        for row, name_at, name_bytes, value_at, value_bytes, timestamp in self.others[: self.state[_OTHERS]].tolist():
+            name = data[name_at : name_at + name_bytes].tobytes()
+            value = data[value_at : value_at + value_bytes].tobytes()
+            others.setdefault(row, {})[name] = Cell(value, timestamp)
+        return ScannedColumns(cells, self.timestamps, others)
+
+
+@numba.njit(cache=True, nogil=True)
+def _number(data: Bytes, at: int, count: int) -> int:
+    """The ``count`` bytes from ``at``, as a signed number."""
+    number = np.int64(data[at])
+    if number >= 128:
+        number -= 256
+    for place in range(1, count):
+        number = (number << 8) | np.int64(data[at + place])
+    return int(number)
+
+
+@numba.njit(cache=True, nogil=True)
+def _column_of(data: Bytes, start: int, length: int, names: Bytes, name_ends: npt.NDArray[np.int64], guess: int) -> int:
+    """The place of a name among the sorted ones, or -1; ``guess`` is looked at first, as cells come sorted."""
+    count = name_ends.shape[0] - 1
+    for step in range(count):
+        place = (guess + step) % count
+        if name_ends[place + 1] - name_ends[place] != length:
+            continue
+        first, same = name_ends[place], 0
+        while same < length and data[start + same] == names[first + same]:
+            same += 1
+        if same == length:
+            return int(place)
+    return -1
+
+
+@numba.njit(cache=True, nogil=True)
+def _read_cell(data: Bytes, size: int, at: int, cell: Places) -> int:
+    """Name, value and timestamp of the cell at ``at`` into ``cell``; where it ends, or minus a status."""
+    if at + 4 > size:
+        return -_INCOMPLETE
+    cell[0], cell[1] = at + 4, _number(data, at, 4)
+    if cell[1] < 0:
+        return -_MALFORMED
+    at += 4 + cell[1]
+    if at + 7 > size:
+        return -_INCOMPLETE
+    if data[at] != STRING or _number(data, at + 1, 2) != 1:
+        return -_MALFORMED
+    cell[2], cell[3] = at + 7, _number(data, at + 3, 4)
+    if cell[3] < 0:
+        return -_MALFORMED
+    at += 7 + cell[3]
+    if at + 12 > size:
+        return -_INCOMPLETE
+    if data[at] != INT64 or _number(data, at + 1, 2) != 2 or data[at + 11] != STOP:
+        return -_MALFORMED
+    cell[4] = _number(data, at + 3, 8)
+    return int(at + 12)
+
+
+@numba.njit(cache=True, nogil=True)
+def _read_row_start(data: Bytes, size: int, at: int, row_start: Places) -> int:
+    """A row's key, and how many cells follow, into ``row_start``; where they begin, or minus a status."""
+    if at + 7 > size:
+        return -_INCOMPLETE
+    if data[at] != STRING or _number(data, at + 1, 2) != 1:
+        return -_MALFORMED
+    row_start[0], row_start[1] = at + 7, _number(data, at + 3, 4)
+    if row_start[1] < 0:
+        return -_MALFORMED
+    at += 7 + row_start[1]
+    if at + 9 > size:
+        return -_INCOMPLETE
+    if data[at] != MAP or _number(data, at + 1, 2) != 2 or data[at + 3] != STRING or data[at + 4] != STRUCT:
+        return -_MALFORMED
+    row_start[2] = _number(data, at + 5, 4)
+    return int(at + 9) if row_start[2] >= 0 else -_MALFORMED
+
+
+@numba.njit(
+    "int64(uint8[::1], int64, uint8[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], "
+    "int64[:, ::1], int64[:, ::1], int64[:, ::1])",
+    cache=True,
+    nogil=True,
+)
+def read_rows(
+    data: Bytes,
+    size: int,
+    names: Bytes,
+    name_ends: Places,
+    order: Places,
+    state: Places,
+    key_starts: Places,
+    key_lengths: Places,
+    value_starts: Places,
+    value_lengths: Places,
+    timestamps: Places,
+    others: Places,
+) -> int:
+    """Note the places of rows from ``state`` on, up to the last whole one; a status."""
+    row_start, cell = np.zeros(3, np.int64), np.zeros(5, np.int64)
+    while state[_ROW] < key_starts.shape[0]:
+        row, found = state[_ROW], state[_OTHERS]
+        at = _read_row_start(data, size, state[_AT], row_start)
+        if at < 0:
+            return int(-at)
+        value_lengths[:, row] = ABSENT
+        guess = 0
+        for _ in range(row_start[2]):
+            at = _read_cell(data, size, at, cell)
+            if at < 0:
+                return int(-at)
+            place = _column_of(data, cell[0], cell[1], names, name_ends, guess)
+            if place >= 0:
+                guess, column = place + 1, order[place]
+                value_starts[column, row], value_lengths[column, row] = cell[2], cell[3]
+                timestamps[column, row] = cell[4]
+                continue
+            if found == others.shape[0]:
+                return _OTHERS_FULL
+            others[found, 0] = row
+            others[found, 1:] = cell
+            found += 1
+        if at + 1 > size:
+            return _INCOMPLETE
+        if data[at] != STOP:
+            return _MALFORMED
+        key_starts[row], key_lengths[row] = row_start[0], row_start[1]
+        state[_AT], state[_ROW], state[_OTHERS] = at + 1, row + 1, found
+    return _DONE
