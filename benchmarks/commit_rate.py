@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import partial
 
 import click
+import numpy as np
 
 from benchmarks.rounds import Case, alternate, calls_per_second
 from client import ClientSettings, TransactionManager
@@ -29,7 +30,7 @@ THREADS = (1, 4, 16)
 def begin_and_commit(manager: TransactionManager) -> None:
     """One transaction with a write set of two cells that no other has; nothing is written to a table."""
     begun = manager.oracle.begin()
-    cells = (2 * begun.first_start_timestamp, 2 * begun.first_start_timestamp + 1)
+    cells = np.uint64(2 * begun.first_start_timestamp) + np.arange(2, dtype=np.uint64)
     decision = manager.oracle.commit(
         begun.first_start_timestamp, begun.snapshot, cells, lambda: None, Deadline(manager.settings.deadline_ms)
     )

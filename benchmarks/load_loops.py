@@ -129,7 +129,7 @@ def transactions_of_thread(client: OracleClient, cells: int, tally: Tally, deadl
     while (began := now()) < tally.ends_at:
         begun = client.begin()
         begun_at = now()
-        keys = [draw(CELL_BITS) for _ in range(cells)]
+        keys = np.array([draw(CELL_BITS) for _ in range(cells)], np.uint64)
         deadline = Deadline(deadline_ms)
         decision = client.commit(begun.first_start_timestamp, begun.snapshot, keys, None, deadline)
         tally.add(began, begun_at, now(), decision.commit_timestamp > 0, 1)

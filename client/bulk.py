@@ -8,14 +8,15 @@ values: harmless, which is what makes task retries and speculation safe.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 
-from client.cells import is_shadow, validate_row
+from client.catalog_entry import ConflictLevel
+from client.cells import is_shadow
 from client.errors import InvalidRequest, TransactionAborted
 from client.handles import TransactionHandle
 from client.manifest import Manifest
 from commit_table import Aborted, CommitTable, Committed
-from store import CellStore, RowPut
+from store import CellStore, InvalidCell
+from store.columns import CellColumns, check_columns
 
 _log = logging.getLogger(__name__)
 
@@ -30,6 +31,7 @@ class AttemptWriter:
         manifest: Manifest,
         handle: TransactionHandle,
         table: str,
+        level: ConflictLevel,
         job: str,
         *,
         partition: int,
@@ -41,6 +43,7 @@ class AttemptWriter:
         self._handle = handle
         self._start_timestamp = handle.start_timestamp
         self._table = table
+        self._level: ConflictLevel = level
         self._job = job
         self._attempt = (partition, attempt)
         self._sequence = 0
@@ -63,23 +66,25 @@ class AttemptWriter:
         """Learn that the transaction expired: its commit will say so, or the next write."""
         _log.warning("the oracle gave transaction %d up while it was written into", self._start_timestamp)
 
-    def write(self, puts: Sequence[RowPut]) -> None:
-        """Record and write some rows.
+    def write(self, cells: CellColumns) -> None:
+        """Record and write some rows, each of which has at least one cell.
 
         Raises ``InvalidRequest`` (nothing written), ``TransactionAborted``, ``StoreUnavailable``. A transaction that
         has ended takes nothing more: what came late would show in snapshots that were read before.
         """
-        for row, columns in puts:
-            validate_row(row)
-            if not columns or any(is_shadow(column) for column in columns):
-                raise InvalidRequest(f"row {row!r}: at least one column is needed, and no shadow cell")
-        if not puts:
+        if any(is_shadow(column) for column in cells.columns):
+            raise InvalidRequest("shadow cells are not a writer's to write")
+        try:
+            check_columns(self._table, cells, self._start_timestamp)
+        except InvalidCell as error:
+            raise InvalidRequest(str(error)) from error
+        if not cells.rows:
             return
         require_open(self._commit_table, self._start_timestamp)
         self._sequence = self._manifest.record(
-            self._start_timestamp, self._job, self._attempt, self._sequence, self._table, puts
+            self._start_timestamp, self._job, self._attempt, self._sequence, self._table, self._level, cells
         )
-        self._store.put(self._table, puts, self._start_timestamp)
+        self._store.put_columns(self._table, cells, self._start_timestamp)
 
 
 def require_open(commit_table: CommitTable, start_timestamp: int) -> None:

@@ -17,11 +17,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
+from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import xxhash
 
 from client.errors import InvalidRequest
 from store import ROW_KEY_BYTES_MAX, InvalidCell, RowPut
+from store.columns import ABSENT, CellColumns
 from store.validation import check_puts
 
 RESERVED_PREFIX = b"\x00"
@@ -35,6 +39,9 @@ ABORTED_SHADOW = 0
 
 COLUMNS_REMEMBERED_MAX = 2**16
 """Columns whose parts are kept taken apart: a scan asks for those of each cell, and a table has few different ones."""
+
+ConflictKeys: TypeAlias = npt.NDArray[np.uint64]
+"""Ids of cells or rows, as the oracle compares them."""
 
 _TIMESTAMP = struct.Struct(">q")
 _LENGTH = struct.Struct(">I")
@@ -115,6 +122,21 @@ def write_set(table: str, rows: Mapping[bytes, Iterable[bytes]], *, by_row: bool
     if by_row:
         return {row_id(table, row) for row in rows}
     return {cell_id(table, row, column) for row, columns in rows.items() for column in columns}
+
+
+def write_set_of_columns(table: str, cells: CellColumns, *, by_row: bool) -> ConflictKeys:
+    """The same of rows that come as columns, each key once for each of them."""
+    rows = cells.row_keys()
+    if by_row:
+        return np.fromiter((row_id(table, row) for row in rows), np.uint64, len(rows))
+    present = cells.value_lengths != ABSENT
+    ids = (
+        xxhash.xxh3_64_intdigest(parts + column)
+        for parts, there in zip((_hashed_parts(table, row) for row in rows), present.T.tolist(), strict=True)
+        for column, is_there in zip(cells.columns, there, strict=True)
+        if is_there
+    )
+    return np.fromiter(ids, np.uint64, int(present.sum()))
 
 
 def validate_row(row: bytes) -> None:

@@ -13,11 +13,14 @@ where its deadline comes first in ``OutcomeUnknown``.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
+
+import numpy as np
 
 from client.catalog import Catalog
-from client.cells import family_of, write_set
+from client.cells import ABORTED_SHADOW, ConflictKeys, cell_id, family_of, row_id, write_set
 from client.deadline import Deadline
 from client.errors import (
     ABORTED_BY_ANOTHER,
@@ -36,10 +39,11 @@ from client.errors import (
 from client.guards import Guards
 from client.handles import TransactionHandle
 from client.hooks import CommitStep, TransactionHooks, notify
-from client.manifest import Job, Manifest, all_rows
+from client.manifest import Job, Manifest, Piece, joined
 from client.oracle import OracleClient
 from client.resolver import OutcomeCache, Resolver, Site
 from client.revalidation import Revalidator, WrittenRows
+from client.shadow_pass import write_bulk_shadows
 from client.tickets import Decision, ReplyLost
 from client.visibility import NOT_COMMITTED
 from client.write_buffer import WriteBuffer
@@ -77,27 +81,44 @@ class Services:
     cache: OutcomeCache
     hooks: TransactionHooks
     deadline_ms: int
+    shadow_writers_max: int
+    defer_shadow_cells: bool
 
 
-@dataclass(frozen=True, slots=True)
 class _Written:
-    """What a commit is judged by: what is ``compared`` with the writes of others, and all ``tables`` written."""
+    """What a commit is judged by: the writes that are compared with those of others, and all ``tables`` written."""
 
-    compared: Sequence[WrittenRows]
-    tables: frozenset[str]
+    def __init__(self, services: Services, start_timestamp: int, buffer: WriteBuffer, jobs: Mapping[str, Job]) -> None:
+        self._services = services
+        self._start_timestamp = start_timestamp
+        self._buffer = buffer
+        self._jobs = jobs
+        written = {table for job in jobs.values() for tables in job.keys.values() for table in tables}
+        self.tables = frozenset([*dict(buffer.rows()), *written])
 
-    @classmethod
-    def of(cls, buffer: WriteBuffer, bulk: WrittenRows) -> _Written:
-        """Bulk writes are compared whole; of the buffer what was written conflict-free is not."""
-        return cls((buffer.compared_rows(), bulk), frozenset([*dict(buffer.rows()), *bulk]))
+    def __iter__(self) -> Iterator[WrittenRows]:
+        """What is compared, part by part: of the buffer what was not written conflict-free, of bulk writes all."""
+        yield self._buffer.compared_rows()
+        if self._jobs:
+            for piece in self._services.manifest.pieces(self._start_timestamp):
+                yield {piece.table: dict.fromkeys(piece.rows(), piece.columns)}
 
-    def keys(self, guards: Guards) -> set[int]:
-        """The conflict keys of what is compared, by each table's conflict level."""
-        keys: set[int] = set()
-        for rows_by_table in self.compared:
-            for table, rows in rows_by_table.items():
-                keys |= write_set(table, rows, by_row=guards.entry(table).conflict_level == "row")
-        return keys
+    def keys(self, guards: Guards) -> ConflictKeys:
+        """The conflict keys of what is compared, by each table's conflict level, each once.
+
+        Raises ``TransactionAborted`` where a table got another conflict level since it was written.
+        """
+        attempts = [tables for job in self._jobs.values() for tables in job.keys.values()]
+        pieces = [keys for tables in attempts for keys in chain.from_iterable(tables.values())]
+        for table, rows in self._buffer.compared_rows().items():
+            ids = write_set(table, rows, by_row=guards.entry(table).conflict_level == "row")
+            pieces.append(np.fromiter(ids, np.uint64, len(ids)))
+        for job in self._jobs.values():
+            for table, levels in job.levels.items():
+                if levels != {guards.entry(table).conflict_level}:
+                    reason = f"table {table!r} was made anew while it was written"
+                    raise TransactionAborted(self._start_timestamp, reason)
+        return joined(pieces)
 
 
 def commit(
@@ -108,11 +129,10 @@ def commit(
     Raises ``TransactionAborted`` (its cells have been marked), ``OutcomeUnknown`` at the deadline.
     """
     start_timestamp = handle.start_timestamp
-    bulk = all_rows(jobs)
-    written = _Written.of(buffer, bulk)
+    written = _Written(services, start_timestamp, buffer, jobs)
     deadline = Deadline(services.deadline_ms)
     try:
-        _check_jobs(start_timestamp, jobs)
+        _check_jobs(services.manifest, start_timestamp, jobs)
         keys = written.keys(services.guards)
         _write(services, buffer, start_timestamp)
         deadline = Deadline(services.deadline_ms)  # the store has limits of its own, and a large write takes its time
@@ -122,58 +142,69 @@ def commit(
         # Fenced for good *before* the record of its bulk writes goes: a process that starts over must not find nothing.
         commit_timestamp = _finish_through_oracle(services, start_timestamp, deadline) if shared else 0
         if not commit_timestamp:
-            mark_aborted(services, start_timestamp, buffer, bulk, shared=shared)
+            mark_aborted(services, start_timestamp, buffer, shared=shared)
             raise _as_abort(services, handle, written, error) from error
     services.cache.remember(start_timestamp, commit_timestamp)
     notify(services.hooks.commit_step, CommitStep.ANSWERED, start_timestamp)
-    finish(services, start_timestamp, commit_timestamp, buffer, bulk, shared=shared)
+    finish(services, start_timestamp, commit_timestamp, buffer, shared=shared)
     notify(services.hooks.commit_step, CommitStep.SHADOWED, start_timestamp)
     return Committed(commit_timestamp)
 
 
 def finish(
-    services: Services,
-    start_timestamp: int,
-    commit_timestamp: int,
-    buffer: WriteBuffer,
-    bulk: WrittenRows,
-    *,
-    shared: bool,
+    services: Services, start_timestamp: int, commit_timestamp: int, buffer: WriteBuffer, *, shared: bool
 ) -> None:
     """Write the shadow cells of a committed transaction. What fails here is left to readers, who heal it."""
     try:
-        services.resolver.write_shadows(_sites(buffer, bulk), start_timestamp, commit_timestamp)
-        if shared:
-            services.manifest.forget(start_timestamp)
+        services.resolver.write_shadows(_sites(buffer), start_timestamp, commit_timestamp)
+        if shared and not services.defer_shadow_cells:
+            finish_bulk_write(services, start_timestamp, commit_timestamp)
     except StoreError as error:
         _log.warning("shadow cells of transaction %d are left to readers: %s", start_timestamp, error)
 
 
-def mark_aborted(
-    services: Services, start_timestamp: int, buffer: WriteBuffer, bulk: WrittenRows, *, shared: bool
-) -> None:
+def finish_bulk_write(services: Services, start_timestamp: int, outcome: int) -> None:
+    """Write the shadow cells of a transaction's bulk writes, and drop their record. Raises ``StoreError``."""
+    writers_max = services.shadow_writers_max
+    write_bulk_shadows(services.store, services.manifest, start_timestamp, outcome, writers_max=writers_max)
+
+
+def mark_aborted(services: Services, start_timestamp: int, buffer: WriteBuffer, *, shared: bool) -> None:
     """Mark the cells of a transaction that can never commit. What fails here costs readers a look-up, no more."""
     services.cache.remember(start_timestamp, NOT_COMMITTED)
     try:
-        services.resolver.write_shadows(_sites(buffer, bulk), start_timestamp, NOT_COMMITTED)
+        services.resolver.write_shadows(_sites(buffer), start_timestamp, NOT_COMMITTED)
         if shared:
-            services.manifest.forget(start_timestamp)
+            finish_bulk_write(services, start_timestamp, ABORTED_SHADOW)
     except StoreError as error:
         _log.info("cells of the aborted transaction %d are left unmarked: %s", start_timestamp, error)
 
 
-def _check_jobs(start_timestamp: int, jobs: Mapping[str, Job]) -> None:
+def _check_jobs(manifest: Manifest, start_timestamp: int, jobs: Mapping[str, Job]) -> None:
     for name, job in jobs.items():
         if job.winners is None:
             raise TransactionAborted(start_timestamp, f"its bulk write {name} failed or has not ended")
         unrepeated = job.unrepeated()
         if unrepeated:
-            shown = ", ".join(f"{table} {row!r}" for table, row in unrepeated[:UNREPEATED_SHOWN_MAX])
+            count = sum(map(len, unrepeated.values()))
+            found = islice(_rows_of(manifest.pieces(start_timestamp), name, unrepeated), UNREPEATED_SHOWN_MAX)
+            shown = ", ".join(f"{table} {row!r}" for table, row in found)
             raise TransactionAborted(
                 start_timestamp,
-                f"in its bulk write {name} a task was repeated with other rows than before ({len(unrepeated):,} rows, "
+                f"in its bulk write {name} a task was repeated with other rows than before ({count:,} rows or cells, "
                 f"such as {shown}): its input is not deterministic; persist or checkpoint it before writing",
             )
+
+
+def _rows_of(pieces: Iterable[Piece], job: str, wanted: Mapping[str, ConflictKeys]) -> Iterator[tuple[str, bytes]]:
+    """The table and key of each row of a job that has one of these conflict keys."""
+    sought = {table: set(keys.tolist()) for table, keys in wanted.items()}
+    for piece in pieces:
+        if piece.job == job and piece.table in sought:
+            for row in piece.rows():
+                keys = {row_id(piece.table, row), *(cell_id(piece.table, row, column) for column in piece.columns)}
+                if keys & sought[piece.table]:
+                    yield piece.table, row
 
 
 def _write(services: Services, buffer: WriteBuffer, start_timestamp: int) -> None:
@@ -182,7 +213,7 @@ def _write(services: Services, buffer: WriteBuffer, start_timestamp: int) -> Non
 
 
 def _decide(
-    services: Services, handle: TransactionHandle, keys: set[int], written: _Written, deadline: Deadline
+    services: Services, handle: TransactionHandle, keys: ConflictKeys, written: _Written, deadline: Deadline
 ) -> int:
     """The commit timestamp; raises ``TransactionAborted`` or ``OutcomeUnknown``, and ``NoPrimary`` or ``StoreError``
     where it surely did not commit.
@@ -200,7 +231,7 @@ def _decide(
                 raise error(start_timestamp, reason)
             _log.info("transaction %d: the oracle does not remember its snapshot; revalidating it", start_timestamp)
             uncertain = decision.after_loss
-            revalidated = services.revalidator.revalidate(handle, written.compared, written.tables, deadline)
+            revalidated = services.revalidator.revalidate(handle, written, written.tables, deadline)
             if isinstance(revalidated, Committed):
                 return revalidated.commit_timestamp
             uncertain, validated = False, revalidated  # it is fenced: whatever was lost did not commit it
@@ -218,7 +249,7 @@ def _decide(
 def _ask(
     services: Services,
     handle: TransactionHandle,
-    keys: set[int],
+    keys: ConflictKeys,
     guards: Sequence[int],
     validated: int,
     deadline: Deadline,
@@ -263,9 +294,8 @@ def _as_abort(
     return aborted
 
 
-def _sites(buffer: WriteBuffer, bulk: WrittenRows) -> Iterator[Site]:
-    for rows_by_table in (dict(buffer.rows()), bulk):
-        for table, rows in rows_by_table.items():
-            for row, columns in rows.items():
-                for family in {family_of(column) for column in columns}:
-                    yield Site(table, row, family)
+def _sites(buffer: WriteBuffer) -> Iterator[Site]:
+    for table, rows in buffer.rows():
+        for row, columns in rows.items():
+            for family in {family_of(column) for column in columns}:
+                yield Site(table, row, family)

@@ -14,7 +14,7 @@ import tenacity
 from client.bulk import AttemptWriter, require_open
 from client.catalog import Catalog
 from client.catalog_entry import CatalogEntry, ConflictLevel, family_names
-from client.commit import Services
+from client.commit import Services, finish_bulk_write
 from client.errors import InvalidRequest, TransactionAborted
 from client.fences import place_fence
 from client.guards import Guards
@@ -85,6 +85,8 @@ class TransactionManager:
             cache=cache,
             hooks=hooks or TransactionHooks(),
             deadline_ms=settings.deadline_ms,
+            shadow_writers_max=settings.shadow_writers_max,
+            defer_shadow_cells=settings.defer_shadow_cells,
         )
 
     @classmethod
@@ -244,9 +246,17 @@ class TransactionManager:
     ) -> AttemptWriter:
         """Where one attempt of one task of a bulk write puts its rows; see ``client.bulk``."""
         self._check_ours(handle)
-        self.catalog.entry(table)
+        level = self.catalog.entry(table).conflict_level
         writer = AttemptWriter(
-            self.store, self.commit_table, self.manifest, handle, table, job, partition=partition, attempt=attempt
+            self.store,
+            self.commit_table,
+            self.manifest,
+            handle,
+            table,
+            level,
+            job,
+            partition=partition,
+            attempt=attempt,
         )
         self.heartbeats.watch(writer)
         return writer
@@ -266,6 +276,20 @@ class TransactionManager:
         """Say that a bulk write ended well; ``winners``: the (partition, attempt) pairs whose rows count."""
         require_open(self.commit_table, handle.start_timestamp)
         self.manifest.seal(handle.start_timestamp, job, winners)
+
+    def finish_bulk_writes(self) -> int:
+        """Write the shadow cells that ended bulk writes still lack; how many transactions these were.
+
+        Those that ``defer_shadow_cells`` left behind, and those of processes that died after their commit. Raises
+        ``StoreUnavailable``; what was done by then is done.
+        """
+        finished = 0
+        for start_timestamp in self.manifest.transactions():
+            outcome = self.commit_table.outcome(start_timestamp)
+            if isinstance(outcome, Committed):
+                finish_bulk_write(self._services, start_timestamp, outcome.commit_timestamp)
+                finished += 1
+        return finished
 
     def _check_ours(self, handle: TransactionHandle | SnapshotHandle) -> None:
         theirs, ours = handle.settings, self.settings

@@ -1,14 +1,19 @@
 """What bulk writers wrote into a transaction, on record before it is written.
 
 Spark tasks write cells from processes that nobody waits for and that may die at any moment; a failed attempt is named
-by no commit message. So an attempt first records the row keys it is about to write, in a table of its own, and then
-writes. From the record any process can tell the transaction's write set, finish its shadow cells, or mark the cells of
-an aborted one; and a commit can see that a job of it never ended.
+by no commit message. So an attempt first records the rows it is about to write, in a table of its own, and then writes.
+From the record any process can tell the transaction's write set, finish its shadow cells, or mark the cells of an
+aborted one; and a commit can see that a job of it never ended.
+
+The row keys and the conflict keys of what was written lie in columns of their own. A commit reads the conflict keys
+alone, 8 bytes each, and holds nothing else of a write, however large; the row keys are read piece by piece by those who
+go over the cells.
 
 =======  ==================================================================================================
 row key  start timestamp, job (its name, a zero byte), partition, attempt, sequence, table; or that it is *open*, or
          its *seal*; or, with no job, who *ends* the transaction
-``m:``   ``table``, ``columns`` (JSON list, hexadecimal), ``rows`` (each with its length before it, 2 bytes)
+``m:``   ``table``, ``level`` (``row`` or ``cell``), ``keys`` (conflict keys, 8 bytes each, little-endian), ``columns``
+         (JSON list, hexadecimal), ``rows`` (one after the other), ``lengths`` (of the rows, 2 bytes each, big-endian)
 seal     ``winners``: JSON list of the (partition, attempt) pairs whose rows count
 =======  ==================================================================================================
 """
@@ -18,25 +23,34 @@ from __future__ import annotations
 import json
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from client.catalog import OwnTable
+from client.catalog_entry import ConflictLevel
+from client.cells import ConflictKeys, write_set_of_columns
 from client.errors import InvalidRequest
 from commit_table import system_table
 from store import Applied, CellStore, Family, KeyRange, Row, RowPut, StoreUnavailable, Unknown
+from store.columns import Bytes, CellColumns, Places, taken
 
-ENTRY_ROW_BYTES_MAX = 2**20
-"""Row keys in one manifest cell: well below the largest cell that HBase takes."""
+ENTRY_BYTES_MAX = 2**20
+"""Row keys and conflict keys in one manifest row: well below the largest cell that HBase takes."""
 
 START = struct.Struct(">q")
 """How every row key begins: the transaction's start timestamp."""
 _ATTEMPT = struct.Struct(">IQI")
-_LENGTH = struct.Struct(">H")
 _OPEN, _SEAL, _ENTRY = b"\x00", b"\x01", b"\x02"  # a scan that meets the seal comes to every entry after it
 END, _CLAIM = b"\x00", b"m:claimant"
 """What follows in the row key of the cell that says who ends the transaction."""
 CLAIM_ATTEMPTS_MAX = 10
+_LENGTH_BYTES, _KEY_BYTES = 2, 8
+_SUMMARY = (b"m:open", b"m:winners", b"m:table", b"m:level", b"m:keys")
+_SCAN_BATCH_ROWS = 100
+_PIECES_AT_ONCE = 8
+"""Rows of the manifest in one answer, of up to ``ENTRY_BYTES_MAX`` each."""
 
 Attempt = tuple[int, int]
 """(partition, attempt) of a task."""
@@ -44,24 +58,43 @@ Attempt = tuple[int, int]
 
 @dataclass(slots=True)
 class Job:
-    """One bulk write: what each attempt recorded, and which attempts count (``None``: it never ended well)."""
+    """One bulk write: which attempts count (``None``: it never ended well), and the conflict keys of each, by table."""
 
     winners: frozenset[Attempt] | None = None
-    written: dict[Attempt, dict[str, dict[bytes, set[bytes]]]] = field(default_factory=dict)
-    """Attempt → table → row → columns."""
+    keys: dict[Attempt, dict[str, list[ConflictKeys]]] = field(default_factory=dict)
+    levels: dict[str, set[ConflictLevel]] = field(default_factory=dict)
+    """Table → by which conflict level its keys were made."""
 
-    def unrepeated(self) -> list[tuple[str, bytes]]:
-        """Rows that attempts wrote which do not count, and no counting attempt wrote: they must not become visible."""
-        counting = {
-            (table, row)
-            for attempt in self.winners or ()
-            for table, rows in self.written.get(attempt, {}).items()
-            for row in rows
-        }
-        return sorted(
-            {(table, row) for tables in self.written.values() for table, rows in tables.items() for row in rows}
-            - counting
-        )
+    def unrepeated(self) -> dict[str, ConflictKeys]:
+        """Table → what attempts wrote which do not count, and no counting attempt wrote: it must not become visible."""
+        counting, others = self._of(counting=True), self._of(counting=False)
+        missing = {table: np.setdiff1d(joined(keys), joined(counting.get(table, []))) for table, keys in others.items()}
+        return {table: keys for table, keys in missing.items() if len(keys)}
+
+    def _of(self, *, counting: bool) -> dict[str, list[ConflictKeys]]:
+        found: dict[str, list[ConflictKeys]] = {}
+        for attempt, tables in self.keys.items():
+            if (attempt in (self.winners or ())) == counting:
+                for table, keys in tables.items():
+                    found.setdefault(table, []).extend(keys)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some rows that one attempt of a job recorded, and the ``columns`` that it wrote in any of them."""
+
+    job: str
+    attempt: Attempt
+    table: str
+    columns: frozenset[bytes]
+    data: Bytes
+    starts: Places
+    lengths: Places
+
+    def rows(self) -> list[bytes]:
+        """The row keys."""
+        return taken(self.data, self.starts, self.lengths)
 
 
 class Manifest:
@@ -72,12 +105,19 @@ class Manifest:
         self._own = OwnTable(store, system_table(root, "manifest"), Family("m", versions_max=1))
 
     def record(
-        self, start_timestamp: int, job: str, attempt: Attempt, sequence: int, table: str, puts: Sequence[RowPut]
+        self,
+        start_timestamp: int,
+        job: str,
+        attempt: Attempt,
+        sequence: int,
+        table: str,
+        level: ConflictLevel,
+        cells: CellColumns,
     ) -> int:
         """Record what is about to be written; returns the next free sequence number of the attempt."""
-        columns = sorted(set().union(*(put.columns for put in puts)))
+        columns = json.dumps([column.hex() for column in sorted(cells.columns)]).encode()
         entries = []
-        for rows in _chunks([put.row for put in puts]):
+        for piece in _pieces(cells):
             key = (
                 START.pack(start_timestamp)
                 + _job_key(job)
@@ -85,12 +125,16 @@ class Manifest:
                 + _ATTEMPT.pack(*attempt, sequence)
                 + table.encode()
             )
-            cells = {
+            keys = write_set_of_columns(table, piece, by_row=level == "row")
+            written = {
                 b"m:table": table.encode(),
-                b"m:columns": json.dumps([column.hex() for column in columns]).encode(),
-                b"m:rows": b"".join(_LENGTH.pack(len(row)) + row for row in rows),
+                b"m:level": level.encode(),
+                b"m:keys": keys.astype("<u8").tobytes(),
+                b"m:columns": columns,
+                b"m:rows": b"".join(piece.row_keys()),
+                b"m:lengths": piece.key_lengths.astype(">u2").tobytes(),
             }
-            entries.append(RowPut(key, cells))
+            entries.append(RowPut(key, written))
             sequence += 1
         self._store.put(self._own.name(), entries, start_timestamp)
         return sequence
@@ -121,36 +165,83 @@ class Manifest:
         raise StoreUnavailable(f"it cannot be found out who ends transaction {start_timestamp}")
 
     def jobs(self, start_timestamp: int) -> dict[str, Job]:
-        """Everything on record for a transaction, by job."""
+        """Every job on record for a transaction, with its conflict keys, 8 bytes for each row or cell written."""
         jobs: defaultdict[str, Job] = defaultdict(Job)
-        for key, cells in self._scan(start_timestamp):
-            if key[START.size :] == END:
-                continue
-            name, _, rest = key[START.size :].partition(b"\0")
-            job = jobs[name.decode()]
-            if rest[:1] == _SEAL:
+        for key, cells in self._scan(start_timestamp, _SUMMARY):
+            job = jobs[_job_of(key)]
+            kind, entry = _entry_of(key)
+            if kind == _SEAL:
                 winners = json.loads(cells[b"m:winners"].value)
                 job.winners = frozenset((partition, attempt) for partition, attempt in winners)
-            elif rest[:1] == _ENTRY:
-                partition, attempt, _ = _ATTEMPT.unpack_from(rest, 1)
-                _add(job.written.setdefault((partition, attempt), {}), cells)
+            elif kind == _ENTRY:
+                partition, attempt, _ = _ATTEMPT.unpack_from(entry)
+                table, level = cells[b"m:table"].value.decode(), cells[b"m:level"].value.decode()
+                keys = np.frombuffer(cells[b"m:keys"].value, "<u8").astype(np.uint64)
+                job.keys.setdefault((partition, attempt), {}).setdefault(table, []).append(keys)
+                job.levels.setdefault(table, set()).add("row" if level == "row" else "cell")
         return dict(jobs)
 
     def job_ends(self, start_timestamp: int) -> dict[str, bool]:
-        """Every job on record for a transaction, and whether it is sealed; no row key is read."""
+        """Every job on record for a transaction, and whether it is sealed; no key is read."""
         ends: dict[str, bool] = {}
-        for key, _ in self._scan(start_timestamp, [b"m:open", b"m:winners", b"m:table"]):
-            name, _, rest = key[START.size :].partition(b"\0")
-            ends[name.decode()] = ends.get(name.decode(), False) or rest[:1] == _SEAL
+        for key, _ in self._scan(start_timestamp, (b"m:open", b"m:winners", b"m:table")):
+            ends[_job_of(key)] = ends.get(_job_of(key), False) or _entry_of(key)[0] == _SEAL
         return ends
+
+    def pieces(self, start_timestamp: int) -> Iterator[Piece]:
+        """Everything that any attempt of any job recorded for a transaction, a piece of it in memory at a time."""
+        for key, cells in self._scan(
+            start_timestamp, (b"m:table", b"m:columns", b"m:rows", b"m:lengths"), batch_rows=_PIECES_AT_ONCE
+        ):
+            partition, attempt, _ = _ATTEMPT.unpack_from(_entry_of(key)[1])
+            lengths = np.frombuffer(cells[b"m:lengths"].value, ">u2").astype(np.int64)
+            yield Piece(
+                _job_of(key),
+                (partition, attempt),
+                cells[b"m:table"].value.decode(),
+                frozenset(bytes.fromhex(column) for column in json.loads(cells[b"m:columns"].value)),
+                np.frombuffer(bytearray(cells[b"m:rows"].value), np.uint8),
+                np.cumsum(lengths) - lengths,
+                lengths,
+            )
+
+    def transactions(self) -> Iterator[int]:
+        """Every transaction of which a bulk write is on record."""
+        last = None
+        columns = (b"m:open", b"m:winners", b"m:table")
+        for key, _ in self._store.scan(self._own.name(), KeyRange(b"", b""), columns, batch_rows=_SCAN_BATCH_ROWS):
+            (start_timestamp,) = START.unpack_from(key)
+            if start_timestamp != last:
+                last = start_timestamp
+                yield start_timestamp
 
     def forget(self, start_timestamp: int) -> None:
         """Drop the record of a transaction whose shadow cells all stand."""
-        self._store.delete(self._own.name(), [key for key, _ in self._scan(start_timestamp)], start_timestamp)
+        columns = (b"m:open", b"m:winners", b"m:table", _CLAIM)
+        keys = [key for key, _ in self._scan(start_timestamp, columns, claims=True)]
+        self._store.delete(self._own.name(), keys, start_timestamp)
 
-    def _scan(self, start_timestamp: int, columns: Sequence[bytes] = (b"m",)) -> Iterator[tuple[bytes, Row]]:
+    def _scan(
+        self,
+        start_timestamp: int,
+        columns: Sequence[bytes],
+        *,
+        claims: bool = False,
+        batch_rows: int = _SCAN_BATCH_ROWS,
+    ) -> Iterator[tuple[bytes, Row]]:
         key_range = KeyRange(START.pack(start_timestamp), START.pack(start_timestamp + 1))
-        return self._store.scan(self._own.name(), key_range, columns, batch_rows=100)
+        for key, cells in self._store.scan(self._own.name(), key_range, columns, batch_rows=batch_rows):
+            if claims or key[START.size :] != END:
+                yield key, cells
+
+
+def joined(keys: Sequence[ConflictKeys]) -> ConflictKeys:
+    """Conflict keys of several pieces, each once."""
+    everything = np.concatenate(keys) if keys else np.empty(0, np.uint64)
+    everything.sort()
+    is_first = np.ones(len(everything), np.bool_)
+    np.not_equal(everything[1:], everything[:-1], out=is_first[1:])  # a tenth of what np.unique takes
+    return everything[is_first]
 
 
 def _job_key(job: str) -> bytes:
@@ -159,38 +250,22 @@ def _job_key(job: str) -> bytes:
     return job.encode() + b"\0"
 
 
-def _chunks(rows: Iterable[bytes]) -> Iterator[list[bytes]]:
-    chunk: list[bytes] = []
-    size = 0
-    for row in rows:
-        if chunk and size + len(row) > ENTRY_ROW_BYTES_MAX:
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(row)
-        size += len(row) + _LENGTH.size
-    if chunk:
-        yield chunk
+def _job_of(key: bytes) -> str:
+    return key[START.size :].partition(b"\0")[0].decode()
 
 
-def _add(tables: dict[str, dict[bytes, set[bytes]]], cells: Row) -> None:
-    columns = {bytes.fromhex(column) for column in json.loads(cells[b"m:columns"].value)}
-    rows = tables.setdefault(cells[b"m:table"].value.decode(), {})
-    packed = cells[b"m:rows"].value
-    position = 0
-    while position < len(packed):
-        (length,) = _LENGTH.unpack_from(packed, position)
-        position += _LENGTH.size + length
-        row = packed[position - length : position]
-        rows[row] = rows[row] | columns if row in rows else columns
+def _entry_of(key: bytes) -> tuple[bytes, bytes]:
+    """What a manifest row is, and what follows in its key."""
+    rest = key[START.size :].partition(b"\0")[2]
+    return rest[:1], rest[1:]
 
 
-def all_rows(jobs: Mapping[str, Job]) -> dict[str, dict[bytes, set[bytes]]]:
-    """Table → row → columns that any attempt of any job wrote."""
-    merged: dict[str, dict[bytes, set[bytes]]] = {}
-    for job in jobs.values():
-        for tables in job.written.values():
-            for table, rows in tables.items():
-                known = merged.setdefault(table, {})
-                for row, columns in rows.items():
-                    known[row] = known[row] | columns if row in known else columns
-    return merged
+def _pieces(cells: CellColumns) -> Iterator[CellColumns]:
+    """Rows in pieces of bounded size: their keys, and as many conflict keys as they could have."""
+    sizes = cells.key_lengths + _LENGTH_BYTES + _KEY_BYTES * len(cells.columns)
+    ends = np.cumsum(sizes)
+    first, before = 0, 0
+    while first < cells.rows:
+        last = max(first + 1, int(np.searchsorted(ends, before + ENTRY_BYTES_MAX, side="right")))
+        yield cells.slice(first, last)
+        first, before = last, int(ends[last - 1])

@@ -13,13 +13,14 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import numpy as np
 import uvloop
 
 from client.async_oracle import COMMIT_CELLS_MAX, AsyncOracleClient, heartbeat_request
+from client.cells import ConflictKeys
 from client.deadline import Deadline
 from client.errors import NoPrimary
 from client.primary import Directory
@@ -61,7 +62,7 @@ class OracleClient:
         self,
         start_timestamp: int,
         snapshot: int,
-        cells: Iterable[int],
+        cells: ConflictKeys,
         on_sent: Callable[[], None] | None,
         deadline: Deadline,
         *,
@@ -74,10 +75,11 @@ class OracleClient:
         is called, in the calling thread, whenever the request is out. Raises ``NoPrimary`` (nothing was done),
         ``ReplyLost`` (the time is up and it may have committed), ``InvalidRequest``.
         """
-        keys = [*cells, *guards]
-        if len(keys) > COMMIT_CELLS_MAX:
-            return self._commit_large(start_timestamp, snapshot, keys, len(guards), on_sent, deadline, validated)
+        if len(cells) + len(guards) > COMMIT_CELLS_MAX:
+            everything = np.concatenate([cells, np.array(guards, np.uint64)])
+            return self._commit_large(start_timestamp, snapshot, everything, len(guards), on_sent, deadline, validated)
 
+        keys = [*cells.tolist(), *guards]
         arguments = (start_timestamp, snapshot, validated, keys, len(guards))
 
         def ticket(waiter: _Waiter, now_s: float, until_s: float) -> CommitTicket:
@@ -90,14 +92,14 @@ class OracleClient:
         self,
         start_timestamp: int,
         snapshot: int,
-        keys: list[int],
+        cells: ConflictKeys,
         guards: int,
         on_sent: Callable[[], None] | None,
         deadline: Deadline,
         validated: int,
     ) -> Decision:
         waiter, thread, left_seconds = _Waiter(), self._running(), deadline.remaining_seconds()
-        cells, limit_ms = np.array(keys, np.uint64), int(1000 * left_seconds)
+        limit_ms = int(1000 * left_seconds)
         note_sent = None if on_sent is None else waiter.note_sent
 
         def begin(client: AsyncOracleClient) -> Coroutine[Any, Any, Decision]:

@@ -14,13 +14,33 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
+import numpy as np
+
 from client.catalog_entry import CatalogEntry
-from client.cells import TOMBSTONE, decode_value, family_of, is_reserved, is_shadow
+from client.cells import (
+    TOMBSTONE,
+    decode_value,
+    family_of,
+    is_reserved,
+    is_shadow,
+    row_marker_column,
+    shadow_column,
+)
+from client.column_visibility import (
+    EMPTY,
+    HIDDEN,
+    VISIBLE,
+    is_visible,
+    settle_columns,
+    shadowed,
+    writers_of,
+)
 from client.errors import InvalidRequest
 from client.resolver import Resolver, Site
-from client.visibility import Settled, View, settle, with_bookkeeping
+from client.visibility import NOT_COMMITTED, OPEN, Settled, View, settle, with_bookkeeping
 from commit_table.timestamps import wall_time_of
 from store import CellStore, InvalidCell, KeyRange, Row, StoreUnavailable, TableMissing
+from store.columns import ABSENT, CellColumns, ScannedColumns
 
 SCAN_BATCH_ROWS = 500
 INVISIBLE_VERSIONS_MAX = 10_000
@@ -86,6 +106,38 @@ class SnapshotReader:
             batch = list(islice(rows, SCAN_BATCH_ROWS))
         self._require_not_vacuumed(table)
 
+    def scan_columns(
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes] | None,
+        known: Sequence[bytes],
+        batch_rows: int = SCAN_BATCH_ROWS,
+    ) -> Iterator[CellColumns]:
+        """``scan``, with the values of the columns ``known`` as columns, of up to ``batch_rows`` rows at a time.
+
+        Rows of which nothing is visible are left out, those of which only other columns are visible are not. Heals
+        nothing: who reads so much at once has better to do, and a vacuum does.
+        """
+        families = list(dict.fromkeys(map(family_of, known)))
+        looked_at = (*known, *map(row_marker_column, families))
+        asked = (*looked_at, *map(shadow_column, families))
+
+        def begin(chosen: list[bytes]) -> tuple[ScannedColumns | None, Iterator[ScannedColumns]]:
+            batches = self._store.scan_columns(
+                table, key_range, chosen, asked, before=self._view.before, batch_rows=batch_rows
+            )
+            return next(batches, None), batches
+
+        batch, batches = self._ask(table, columns, begin)
+        while batch is not None:
+            settled = self._visible_columns(table, batch, len(known), len(looked_at))
+            self._require_not_vacuumed(table)
+            if settled.rows:
+                yield settled
+            batch = next(batches, None)
+        self._require_not_vacuumed(table)
+
     def newest_commit(self, table: str, rows: Sequence[bytes], columns: Sequence[bytes] | None) -> int:
         """The largest commit timestamp of a version that is visible in these rows; 0 for none.
 
@@ -140,6 +192,49 @@ class SnapshotReader:
                 f"table {table!r} was vacuumed below {mark} ({wall_time_of(mark):%Y-%m-%d %H:%M:%S} UTC), so it cannot "
                 f"be read as of {self._view.snapshot} any more: take a later one, and vacuum with a longer --retain"
             )
+
+    def _visible_columns(self, table: str, batch: ScannedColumns, shown: int, looked_at: int) -> CellColumns:
+        """What the view sees of a batch; its first ``shown`` columns are asked for, ``looked_at`` tell of rows."""
+        visible = self._who_is_visible(table, batch, looked_at)
+        settled = settle_columns(batch, looked_at, shown, visible)
+        unclear = [int(row) for row in np.flatnonzero(settled.states == HIDDEN)]
+        unclear += [row for row in batch.others if settled.states[row] == EMPTY]
+        keep = settled.states == VISIBLE
+        if not unclear:
+            return settled.values.only(keep)
+        rows = [batch.row(row) for row in unclear]
+        found = dict(self._visible(table, rows))
+        keep[unclear] = [key in found for key, _ in rows]
+        return settled.values.with_rows(unclear, [found.get(key, {}) for key, _ in rows]).only(keep)
+
+    def _who_is_visible(self, table: str, batch: ScannedColumns, looked_at: int) -> dict[int, bool]:
+        """Of each writer in a batch whether the view sees what it wrote."""
+        writers = writers_of(batch, looked_at)
+        outcomes = {writer: self._outcome_at_hand(writer) for writer in writers}
+        still_open = [writer for writer, outcome in outcomes.items() if outcome == OPEN]
+        if still_open:
+            for writer, outcome in shadowed(batch, looked_at, still_open).items():
+                outcomes[writer] = outcome
+                self._resolver.remember(writer, outcome)
+            sites = {
+                writer: self._site(table, batch, looked_at, writer) for writer in still_open if outcomes[writer] == OPEN
+            }
+            if sites:
+                outcomes.update(self._resolver.resolve(self._view, sites))
+        return {writer: is_visible(writer, outcome, self._view) for writer, outcome in outcomes.items()}
+
+    def _outcome_at_hand(self, writer: int) -> int:
+        """A writer's outcome as far as it is known without asking, or needs not be."""
+        if not 0 < writer <= self._view.snapshot or writer == self._view.own:
+            return NOT_COMMITTED  # a cell at 0 is no transaction's
+        return self._assumed[writer] if writer in self._assumed else self._resolver.remembered(writer)
+
+    def _site(self, table: str, batch: ScannedColumns, looked_at: int, writer: int) -> Site:
+        """One place that a writer wrote to."""
+        cells = batch.cells
+        wrote = (batch.timestamps[:looked_at] == writer) & (cells.value_lengths[:looked_at] != ABSENT)
+        column, row = (int(place[0]) for place in np.nonzero(wrote))
+        return Site(table, cells.slice(row, row + 1).row_keys()[0], family_of(cells.columns[column]))
 
     def _settled(self, table: str, rows: Rows) -> Iterator[list[tuple[bytes, Row, Settled]]]:
         """Look at the newest candidates, then below each that is hidden, until every column is settled."""
@@ -199,6 +294,15 @@ class SnapshotReader:
                 missing[writer_and_commit].append((row, family))
         if missing:
             self._resolver.heal(table, missing)
+
+
+def in_columns(
+    rows: Iterable[tuple[bytes, Mapping[bytes, bytes]]], known: tuple[bytes, ...], batch_rows: int
+) -> Iterator[CellColumns]:
+    """Visible rows, in blocks of ``batch_rows``."""
+    remaining = iter(rows)
+    while batch := list(islice(remaining, batch_rows)):
+        yield CellColumns.of_values(known, [row for row, _ in batch], [values for _, values in batch])
 
 
 def without_reserved(values: Mapping[bytes, bytes]) -> dict[bytes, bytes]:

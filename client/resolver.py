@@ -73,6 +73,10 @@ class Resolver:
         """A final outcome that is known without asking, or ``OPEN``."""
         return self._cache.get(writer)
 
+    def remember(self, writer: int, outcome: int) -> None:
+        """Keep a final outcome that a shadow cell told."""
+        self._cache.remember(writer, outcome)
+
     def resolve(self, view: View, sites: Mapping[int, Site]) -> dict[int, int]:
         """Writer → commit timestamp, or ``NOT_COMMITTED`` if it did not commit at or below the view's snapshot.
 

@@ -53,13 +53,13 @@ class Revalidator:
         self._oracle = oracle
 
     def revalidate(
-        self, handle: TransactionHandle, compared: Sequence[WrittenRows], tables: Collection[str], deadline: Deadline
+        self, handle: TransactionHandle, compared: Iterable[WrittenRows], tables: Collection[str], deadline: Deadline
     ) -> Committed | int:
         """The commit, where the transaction turns out to have committed, or a snapshot up to which nothing conflicts.
 
-        ``compared``: the rows and columns in which it conflicts with others; ``tables``: all that it wrote. Reading the
-        data does not count against ``deadline``. Raises ``TableFenced``, ``Conflict``, ``TransactionAborted`` (somebody
-        aborted it), ``NoPrimary``, ``StoreUnavailable``.
+        ``compared``: the rows and columns in which it conflicts with others, part by part; ``tables``: all that it
+        wrote. Reading the data does not count against ``deadline``. Raises ``TableFenced``, ``Conflict``,
+        ``TransactionAborted`` (somebody aborted it), ``NoPrimary``, ``StoreUnavailable``.
         """
         start_timestamp = handle.start_timestamp
         begun = self._oracle.begin(deadline)

@@ -18,6 +18,7 @@ _LIMITS = {
     "heartbeat_interval_ms": (10, 86_400_000),
     "oracle_requests_max": (1, 10_000_000),
     "store_connections_max": (1, 10_000),
+    "shadow_writers_max": (1, 64),
 }
 
 
@@ -34,7 +35,9 @@ class ClientSettings:
     commit timestamps are remembered, about 150 bytes each. ``heartbeat_interval_ms``: how often the oracle is told
     which transactions are still in use; well below its ``transaction_life_ms``. ``oracle_requests_max``: requests of
     this process that may wait to be sent to the oracle, over all its threads and tasks. ``heal``: whether readers write
-    missing shadow cells.
+    missing shadow cells. ``shadow_writers_max``: threads that write the shadow cells of one bulk write.
+    ``defer_shadow_cells``: whether a commit leaves those of its bulk writes to ``manager.finish_bulk_writes`` or a
+    vacuum; readers are right meanwhile, by the commit table.
 
     Raises ``InvalidRequest`` for settings that cannot work.
     """
@@ -50,6 +53,8 @@ class ClientSettings:
     oracle_requests_max: int = 100_000
     store_connections_max: int = 16
     heal: bool = True
+    shadow_writers_max: int = 4
+    defer_shadow_cells: bool = False
     oracle: str = ""
 
     def __post_init__(self) -> None:
@@ -68,8 +73,9 @@ class ClientSettings:
             value = getattr(self, name)
             if type(value) is not int or not least <= value <= most:
                 raise InvalidRequest(f"{name} is a whole number from {least:,} to {most:,}, not {value!r}")
-        if not isinstance(self.heal, bool):
-            raise InvalidRequest(f"heal is true or false, not {self.heal!r}")
+        for name in ("heal", "defer_shadow_cells"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidRequest(f"{name} is true or false, not {getattr(self, name)!r}")
 
     def to_json(self) -> str:
         """The settings as text; ``from_json`` reads it back."""

@@ -13,7 +13,7 @@ from collections.abc import Collection
 
 from client.commit import Services, mark_aborted
 from client.errors import InvalidRequest, TransactionAborted
-from client.manifest import Manifest, all_rows
+from client.manifest import Manifest
 from client.write_buffer import WriteBuffer
 from commit_table import Aborted, Committed
 
@@ -30,8 +30,7 @@ def claim_end(services: Services, start_timestamp: int) -> Committed | None:
     if isinstance(outcome, Committed):
         return outcome
     if isinstance(outcome, Aborted):
-        bulk = all_rows(services.manifest.jobs(start_timestamp))
-        mark_aborted(services, start_timestamp, WriteBuffer(0), bulk, shared=True)
+        mark_aborted(services, start_timestamp, WriteBuffer(0), shared=True)
         reason = "another process that shares it rolled it back, as a failed Spark write does"
         raise TransactionAborted(start_timestamp, reason)
     if not is_mine:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 
-from client.cells import validate_choice, validate_row
+from client.cells import validate_choice, validate_column, validate_row
 from client.errors import InvalidRequest
 from client.handles import SnapshotHandle
 from client.ranges import key_range
-from client.reading import SnapshotReader, without_reserved
+from client.reading import SCAN_BATCH_ROWS, SnapshotReader, without_reserved
+from store.columns import CellColumns
 
 _log = logging.getLogger(__name__)
 
@@ -82,6 +83,35 @@ class Snapshot:
         check_choice(columns)
         for row, values in self._reader.scan(table, chosen, columns):
             yield row, without_reserved(values)
+
+    def scan_columns(
+        self,
+        table: str,
+        known: Sequence[bytes],
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        prefix: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+        batch_rows: int = SCAN_BATCH_ROWS,
+    ) -> Iterator[CellColumns]:
+        """``scan`` for many rows: batches of up to ``batch_rows``, with the values of the columns ``known`` as columns.
+
+        ``columns`` decide, as in ``scan``, which rows there are; of a row that has none of ``known`` the key comes.
+        Several times as fast as ``scan``, since no object is made of a cell (``store.columns``).
+        """
+        chosen = key_range(start, stop, prefix)
+        check_columns_to_scan(known, columns)
+        yield from self._reader.scan_columns(table, chosen, columns, known, batch_rows)
+
+
+def check_columns_to_scan(known: Sequence[bytes], columns: Sequence[bytes] | None) -> None:
+    """Raise ``InvalidRequest`` for columns that a scan cannot show, or a choice that cannot be read."""
+    check_choice(columns)
+    if not known:
+        raise InvalidRequest("known names nothing: name at least one column")
+    for column in known:
+        validate_column(column)
 
 
 def check_read(row: bytes, columns: Sequence[bytes] | None) -> None:

@@ -17,17 +17,18 @@ from client.commit import Services
 from client.errors import InvalidRequest, PythiaError, TransactionAborted
 from client.handles import TransactionHandle
 from client.hooks import notify
-from client.manifest import Job, all_rows
+from client.manifest import Job
 from client.ranges import key_range
-from client.reading import SnapshotReader, without_reserved
+from client.reading import SCAN_BATCH_ROWS, SnapshotReader, in_columns, without_reserved
 from client.savepoints import OwnWrites, Savepoint, Savepoints
 from client.sharing import claim_end, require_no_bulk_writes, require_undoable, sealed_jobs
-from client.snapshot import check_choice, check_read
+from client.snapshot import check_choice, check_columns_to_scan, check_read
 from client.standing import Standing
 from client.status import TransactionStatus
 from client.write_buffer import Mark, WriteBuffer, tombstones
 from commit_table import Aborted, Committed
 from store import StoreError
+from store.columns import CellColumns
 
 _log = logging.getLogger(__name__)
 
@@ -147,6 +148,27 @@ class Transaction:
         stored = reader.scan(table, chosen, columns)
         return self._shown(written.overlay_scan(table, chosen, stored, columns, as_of))
 
+    def scan_columns(
+        self,
+        table: str,
+        known: Sequence[bytes],
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        prefix: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+        batch_rows: int = SCAN_BATCH_ROWS,
+    ) -> Iterator[CellColumns]:
+        """``scan`` for many rows, as columns, with all own writes. See ``Snapshot.scan_columns``."""
+        self._standing.require_active()
+        chosen = key_range(start, stop, prefix)
+        check_columns_to_scan(known, columns)
+        reader, written, as_of = self._sight("all")
+        if not written:
+            return self._held(reader.scan_columns(table, chosen, columns, known, batch_rows))
+        rows = written.overlay_scan(table, chosen, reader.scan(table, chosen, columns), columns, as_of)
+        return self._held(in_columns(rows, tuple(known), batch_rows))
+
     def put(self, table: str, row: bytes, values: Mapping[bytes, bytes], *, conflict_free: bool = False) -> None:
         """Write columns ``b"family:qualifier"`` → value of one row. Nothing is visible to others before the commit.
 
@@ -259,16 +281,15 @@ class Transaction:
         written = self._buffer if self._standing.status is TransactionStatus.UNKNOWN else WriteBuffer(0)
         if self._shared or written:
             outcome = self._services.oracle.abort(self.start_timestamp)
-        bulk = all_rows(self._jobs())
         if isinstance(outcome, Committed):
             self._standing.status = TransactionStatus.COMMITTED
             committing.finish(
-                self._services, self.start_timestamp, outcome.commit_timestamp, written, bulk, shared=self._shared
+                self._services, self.start_timestamp, outcome.commit_timestamp, written, shared=self._shared
             )
             self._has_committed(outcome)
             return outcome
         self._standing.status = TransactionStatus.ABORTED
-        committing.mark_aborted(self._services, self.start_timestamp, written, bulk, shared=self._shared)
+        committing.mark_aborted(self._services, self.start_timestamp, written, shared=self._shared)
         self._has_aborted()
         return outcome
 
@@ -295,6 +316,10 @@ class Transaction:
         """A method, so that a scan holds its transaction: one that nobody holds is given up by the oracle."""
         for row, values in rows:
             yield row, without_reserved(values)
+
+    def _held(self, batches: Iterable[CellColumns]) -> Iterator[CellColumns]:
+        """As ``_shown``."""
+        yield from batches
 
     def _commit(self) -> Committed:
         if self._shared:

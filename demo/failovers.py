@@ -178,8 +178,8 @@ class Failovers:
         """How many rows the jobs that have not ended have on record; 0 where there is no other job to wait for."""
         written = self._written.is_set()
         jobs = self._manager.manifest.jobs(start_timestamp).values()
-        unfinished = [tables for job in jobs if job.winners is None for tables in job.written.values()]
-        rows = sum(len(rows) for tables in unfinished for rows in tables.values())
+        unfinished = [tables for job in jobs if job.winners is None for tables in job.keys.values()]
+        rows = sum(len(keys) for tables in unfinished for pieces in tables.values() for keys in pieces)
         return rows if rows or written else None
 
     def _recover(self, killing: Future[Struck]) -> Kill:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final, Protocol
 
 import pandas as pd
@@ -19,6 +18,7 @@ from client.spark.codecs import RowDecoder, RowEncoder
 from client.spark.reader import arrow_schema
 from demo.flights import KEY
 from demo.summaries import MEASURES, Measures, Summary, Totals
+from store.columns import CellColumns
 
 FLIGHTS: Final = "flights"
 REFERENCE_KEYS: Final = {
@@ -45,9 +45,15 @@ _TYPES: Final = {
 class Readable(Protocol):
     """A snapshot or a transaction."""
 
-    def scan(
-        self, table: str, *, prefix: bytes = b"", columns: Sequence[bytes] | None = None
-    ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+    def scan_columns(
+        self,
+        table: str,
+        known: Sequence[bytes],
+        *,
+        prefix: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+        batch_rows: int = ...,
+    ) -> Iterator[CellColumns]:
         """See ``client.Snapshot``."""
         ...
 
@@ -100,11 +106,9 @@ def scan_frame(view: Readable, mapping: TableMapping, names: Sequence[str], *, p
     """These columns of every row that a snapshot or transaction sees, or of those whose row keys have a prefix."""
     schema = arrow_schema(mapping.to_struct(names))
     decoder = RowDecoder(mapping, schema)
-    cells = [column.cell for column in mapping.choose(names) if isinstance(column, ValueColumn)]
-    rows = view.scan(mapping.table, prefix=prefix, columns=cells)
-    batches = []
-    while batch := list(islice(rows, DECODED_ROWS)):
-        batches.append(decoder.decode(batch))
+    chosen = mapping.cells_of(names) or None
+    found = view.scan_columns(mapping.table, mapping.cells, prefix=prefix, columns=chosen, batch_rows=DECODED_ROWS)
+    batches = [decoder.decode(batch) for batch in found]
     frame: pd.DataFrame = pa.Table.from_batches(batches, schema).to_pandas()
     return frame
 
@@ -139,6 +143,6 @@ def put_frame(transaction: Writable, mapping: TableMapping, frame: pd.DataFrame)
 
 def _encoded(mapping: TableMapping, frame: pd.DataFrame) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
     for batch in arrow_table(mapping, frame).to_batches():
-        for row, stored in RowEncoder(mapping).encode(batch):
+        for row, stored in RowEncoder(mapping).encode(batch).puts():
             decoded = {column: decode_value(value) for column, value in stored.items() if not is_reserved(column)}
             yield row, {column: value for column, value in decoded.items() if value is not None}

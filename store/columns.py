@@ -105,6 +105,28 @@ class CellColumns:
             self.value_lengths[:, start:stop],
         )
 
+    def only(self, keep: npt.NDArray[np.bool_]) -> CellColumns:
+        """The rows where ``keep`` is true; their bytes are not copied."""
+        if keep.all():
+            return self
+        return CellColumns(
+            self.columns,
+            self.data,
+            self.key_starts[keep],
+            self.key_lengths[keep],
+            self.value_starts[:, keep],
+            self.value_lengths[:, keep],
+        )
+
+    def with_rows(self, rows: Sequence[int], values: Sequence[Mapping[bytes, bytes]]) -> CellColumns:
+        """The same, but for the rows with these indexes, which have these values and no others."""
+        data = BlockBuilder()
+        data.add_block(self.data)
+        starts, lengths = self.value_starts.copy(), self.value_lengths.copy()
+        for index, column in enumerate(self.columns):
+            starts[index, rows], lengths[index, rows] = data.add([each.get(column) for each in values])
+        return CellColumns(self.columns, data.block(), self.key_starts, self.key_lengths, starts, lengths)
+
 
 @dataclass(frozen=True, slots=True)
 class ScannedColumns:

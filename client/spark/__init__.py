@@ -1,7 +1,7 @@
 """The Spark data source ``pythia``: DataFrames in and out of transactions and snapshots."""
 
-from client.spark.codecs import row_key
 from client.spark.errors import InvalidData, InvalidMapping, InvalidOption
+from client.spark.key_codec import row_key
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.progress import Progress
 from client.spark.source import PythiaDataSource, register

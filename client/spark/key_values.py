@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from typing import Any, Final
 
-from client.spark.codecs import key_part
 from client.spark.errors import InvalidData, InvalidOption
+from client.spark.key_codec import key_part
 from client.spark.mapping import KeyColumn, TableMapping
 
 _FROM_TEXT: Final[Mapping[str, Callable[[str], Any]]] = {

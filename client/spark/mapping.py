@@ -3,7 +3,8 @@
 The mapping is kept as JSON in the catalog entry of its table, so that a job names the table and nothing else, and two
 jobs cannot disagree about where a column lies. A mapping that exists is valid: everything is checked when it is made.
 
-A DataFrame column is either part of the row key or has exactly one cell, ``family:qualifier``, of its own.
+A DataFrame column is either part of the row key or has exactly one cell, ``family:qualifier``, of its own; but in a
+*packed* table, where all that are not part of the row key share one cell (``client.spark.packing``).
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from store import InvalidCell
 from store.validation import check_family_name, check_table
 
 FORMAT_VERSION: Final = 1
+PACKED_FORMAT_VERSION: Final = 2
+"""Of the mappings of packed tables, so that a Pythia that knows none does not take one for another table."""
+
+PACKED_QUALIFIER: Final = "packed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +81,15 @@ class TableMapping:
 
     ``columns`` in the order in which a DataFrame shows them; ``row_key``: the names of all key columns, in the order in
     which they make up the row key (rows are sorted by it); ``conflict_level``: whether two transactions conflict when
-    they write one row or one cell. Raises ``InvalidMapping``.
+    they write one row or one cell; ``packed``: whether all value columns of a row lie in one cell: several times as
+    fast, with row-level conflicts and writes of all columns only. Raises ``InvalidMapping``.
     """
 
     table: str
     row_key: tuple[str, ...]
     columns: tuple[KeyColumn | ValueColumn, ...]
     conflict_level: ConflictLevel = "row"
+    packed: bool = False
 
     def __post_init__(self) -> None:
         try:
@@ -94,6 +101,8 @@ class TableMapping:
         self._check_names()
         self._check_row_key()
         self._check_cells()
+        if self.packed:
+            self._check_packed()
 
     def _check_names(self) -> None:
         seen: dict[str, str] = {}
@@ -125,6 +134,27 @@ class TableMapping:
                 cell = column.cell.decode()
                 raise InvalidMapping(f"columns {other!r} and {column.name!r} of {self.table!r} share the cell {cell!r}")
 
+    def _check_packed(self) -> None:
+        if self.conflict_level != "row":
+            raise InvalidMapping(f"table {self.table!r} is packed: its conflict level is 'row', as a row is one cell")
+        if len(self.families) > 1:
+            families = ", ".join(self.families)
+            raise InvalidMapping(f"table {self.table!r} is packed: its columns have one family, not {families}")
+
+    @property
+    def cells(self) -> tuple[bytes, ...]:
+        """Every cell that a row of the table may have, the row marker aside."""
+        if self.packed:
+            return (f"{self.families[0]}:{PACKED_QUALIFIER}".encode(),)
+        return tuple(column.cell for column in self.value_columns)
+
+    def cells_of(self, names: Sequence[str]) -> tuple[bytes, ...]:
+        """The cells in which the value columns among ``names`` lie. Raises ``InvalidMapping`` for a name it lacks."""
+        chosen = [column for column in self.choose(names) if isinstance(column, ValueColumn)]
+        if self.packed:
+            return self.cells if chosen else ()
+        return tuple(column.cell for column in chosen)
+
     @property
     def key_columns(self) -> tuple[KeyColumn, ...]:
         """In the order of the row key."""
@@ -151,6 +181,7 @@ class TableMapping:
         family: str = "f",
         families: Mapping[str, str] | None = None,
         conflict_level: ConflictLevel = "row",
+        packed: bool = False,
     ) -> TableMapping:
         """The mapping of a DataFrame's schema: each column that is not in ``row_key`` gets the cell ``family:name``.
 
@@ -165,7 +196,7 @@ class TableMapping:
             if name in chosen:
                 raise InvalidMapping(f"column {name!r} is part of the row key and has no family")
         columns = tuple(_column(field, row_key, chosen.get(field.name, family)) for field in schema.fields)
-        return cls(table, tuple(row_key), columns, conflict_level)
+        return cls(table, tuple(row_key), columns, conflict_level, packed)
 
     def to_struct(self, names: Sequence[str] | None = None) -> StructType:
         """The DataFrame's schema, or of ``names`` only (in the mapping's order; Spark's rule: case does not matter)."""
@@ -190,9 +221,11 @@ class TableMapping:
     def check_writable(self, schema: StructType) -> None:
         """Raise ``InvalidMapping`` that names every column in which a DataFrame to be written does not fit.
 
-        It needs the row key, and value columns: some of them, of which alone something is written then.
+        It needs the row key, and value columns: some of them, of which alone something is written then; all of them in
+        a packed table.
         """
-        problems = self._differences(schema) + self._missing(schema, self.key_columns)
+        needed = self.columns if self.packed else self.key_columns
+        problems = self._differences(schema) + self._missing(schema, needed)
         if not problems and len(schema.fields) == len(self.row_key):
             problems = ["it has no column but the row key: select at least one more, or delete with operation=delete"]
         self._refuse(problems, "the DataFrame does not fit")
@@ -240,7 +273,7 @@ class TableMapping:
         """For the catalog; read back by ``from_json``."""
         return json.dumps(
             {
-                "format": FORMAT_VERSION,
+                "format": PACKED_FORMAT_VERSION if self.packed else FORMAT_VERSION,
                 "table": self.table,
                 "conflict_level": self.conflict_level,
                 "row_key": list(self.row_key),
@@ -254,10 +287,12 @@ class TableMapping:
         try:
             fields = json.loads(text)
             version = fields["format"]
-            if version != FORMAT_VERSION:
-                raise InvalidMapping(f"this Pythia reads table mappings of format {FORMAT_VERSION}, not {version!r}")
+            if version not in (FORMAT_VERSION, PACKED_FORMAT_VERSION):
+                known = f"{FORMAT_VERSION} and {PACKED_FORMAT_VERSION}"
+                raise InvalidMapping(f"this Pythia reads table mappings of the formats {known}, not {version!r}")
             columns = tuple(_column_from_dict(column) for column in fields["columns"])
-            return cls(fields["table"], tuple(fields["row_key"]), columns, fields["conflict_level"])
+            packed = version == PACKED_FORMAT_VERSION
+            return cls(fields["table"], tuple(fields["row_key"]), columns, fields["conflict_level"], packed)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             if isinstance(error, InvalidMapping):
                 raise

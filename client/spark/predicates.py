@@ -33,8 +33,8 @@ from pyspark.sql.datasource import (
 )
 
 from client.ranges import end_of_prefix
-from client.spark.codecs import is_whole_key_part, key_part, key_part_prefix
 from client.spark.errors import InvalidData
+from client.spark.key_codec import is_whole_key_part, key_part, key_part_prefix
 from client.spark.mapping import KeyColumn, TableMapping
 from store import KeyRange
 

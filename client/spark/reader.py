@@ -19,20 +19,16 @@ from pyspark.sql.types import StructType
 from client.handles import SnapshotHandle, TransactionHandle
 from client.manager import TransactionManager
 from client.snapshot import Snapshot
-from client.spark.codecs import RowDecoder, ScannedRow
+from client.spark.codecs import RowDecoder
 from client.spark.column_types import arrow_type, normalise
 from client.spark.connections import manager_for
-from client.spark.mapping import TableMapping, ValueColumn
+from client.spark.mapping import TableMapping
 from client.spark.options import SourceOptions
 from client.spark.predicates import demands_a_value, plan
 from client.spark.splitting import dealt, overlaps, pieces_for_each_region, split
 from client.transaction import Transaction
 from store import KeyRange
-from store.garbage import collector_paused
-
-BATCH_BYTES_MAX: Final = 16 * 2**20
-"""A record batch is closed once its keys and values reach this size, however few its rows are."""
-
+from store.columns import CellColumns
 
 View = TransactionHandle | SnapshotHandle
 """What is read at: a snapshot, or an open transaction with what was written into it."""
@@ -69,10 +65,9 @@ class PythiaReader(DataSourceReader):
         """The partition's rows in key order, in batches of bounded size."""
         task: ReadTask = partition.value
         manager = manager_for(self._options.settings)
-        rows = scan(manager, self._mapping, task, self._cells)
         decoder = RowDecoder(self._mapping, self._schema)
-        for batch in batches(rows, self._options.batch_rows, BATCH_BYTES_MAX):
-            yield decoder.decode(batch)
+        for cells in scan(manager, self._mapping, task, self._cells, self._options.batch_rows):
+            yield decoder.decode(cells)
 
 
 class FilteringReader(PythiaReader):
@@ -149,12 +144,14 @@ def _pieces(manager: TransactionManager, mapping: TableMapping, key_range: KeyRa
 
 
 def scan(
-    manager: TransactionManager, mapping: TableMapping, task: ReadTask, columns: Sequence[bytes]
-) -> Iterator[ScannedRow]:
+    manager: TransactionManager, mapping: TableMapping, task: ReadTask, columns: Sequence[bytes], batch_rows: int
+) -> Iterator[CellColumns]:
     """The rows of a task as its snapshot or transaction sees them; ``columns`` are families and cells."""
     view = resumed(manager, task.view)
     for start, stop in task.key_ranges:
-        yield from view.scan(mapping.table, start=start, stop=stop, columns=columns)
+        yield from view.scan_columns(
+            mapping.table, mapping.cells, start=start, stop=stop, columns=columns, batch_rows=batch_rows
+        )
 
 
 def resumed(manager: TransactionManager, view: View) -> Transaction | Snapshot:
@@ -169,27 +166,5 @@ def families_of(mapping: TableMapping) -> list[bytes]:
 
 def cells_of(mapping: TableMapping, names: Sequence[str]) -> list[bytes]:
     """The cells of the value columns among ``names``; whole families where these are all of them."""
-    cells = [column.cell for column in mapping.choose(names) if isinstance(column, ValueColumn)]
-    return cells if 0 < len(cells) < len(mapping.value_columns) else families_of(mapping)
-
-
-def batches(rows: Iterable[ScannedRow], rows_max: int, bytes_max: int) -> Iterator[list[ScannedRow]]:
-    """Rows in lists that end at ``rows_max`` rows or once they hold ``bytes_max`` bytes, whichever comes first."""
-    remaining = iter(rows)
-    while True:
-        with collector_paused():
-            batch = _take(remaining, rows_max, bytes_max)
-        if not batch:
-            return
-        yield batch
-
-
-def _take(rows: Iterator[ScannedRow], rows_max: int, bytes_max: int) -> list[ScannedRow]:
-    batch: list[ScannedRow] = []
-    size = 0
-    for row in rows:
-        batch.append(row)
-        size += len(row[0]) + sum(map(len, row[1].values()))
-        if len(batch) == rows_max or size >= bytes_max:
-            break
-    return batch
+    cells = mapping.cells_of(names)
+    return list(cells) if 0 < len(cells) < len(mapping.cells) else families_of(mapping)

@@ -18,11 +18,20 @@ import pyarrow as pa
 
 from client.bulk import AttemptWriter
 from client.cells import TOMBSTONE, is_shadow, row_marker_column
-from client.manifest import Attempt, Job
-from client.spark.codecs import RowEncoder, ScannedRow, row_keys
+from client.manifest import Attempt, Piece
+from client.spark.codecs import RowEncoder
 from client.spark.errors import InvalidData
+from client.spark.key_codec import row_keys
 from client.spark.mapping import TableMapping
 from store import CellStore, RowPut
+from store.columns import CellColumns, taken
+from store.garbage import collector_paused
+
+BATCH_BYTES_MAX: Final = 16 * 2**20
+"""Rows seen are gone through in lists that end at this size of keys and values, however few they are."""
+
+ScannedRow = tuple[bytes, Mapping[bytes, bytes]]
+"""A row key, and the row's visible values by column."""
 
 SWEEP: Final[Attempt] = (2**32 - 1, 0)
 """The attempt by which an overwrite deletes; no task of Spark's is the partition of that number."""
@@ -30,7 +39,7 @@ SWEEP: Final[Attempt] = (2**32 - 1, 0)
 
 def tombstones(mapping: TableMapping, others: Iterable[bytes] = ()) -> dict[bytes, bytes]:
     """What deletes a row: its mapped columns, the marker that it exists, and ``others``."""
-    columns = [*(column.cell for column in mapping.value_columns), row_marker_column(mapping.families[0].encode())]
+    columns = [*mapping.cells, row_marker_column(mapping.families[0].encode())]
     return dict.fromkeys([*columns, *others], TOMBSTONE)
 
 
@@ -43,14 +52,16 @@ class RowRemover:
         self._families = [family.encode() for family in mapping.families]
         self._before = start_timestamp + 1
 
-    def encode(self, batch: pa.RecordBatch) -> list[RowPut]:
+    def encode(self, batch: pa.RecordBatch) -> CellColumns:
         """Each row once. Raises ``InvalidData`` for a null in a key column, ``StoreUnavailable``."""
-        keys = list(dict.fromkeys(row_keys(self._mapping, batch)))
+        keys = list(dict.fromkeys(taken(*row_keys(self._mapping, batch))))
         stored = self._store.get_many(self._mapping.table, keys, self._families, before=self._before) if keys else {}
-        return [
-            RowPut(key, tombstones(self._mapping, (each for each in stored.get(key, ()) if not is_shadow(each))))
-            for key in keys
-        ]
+        return CellColumns.of_puts(
+            [
+                RowPut(key, tombstones(self._mapping, (each for each in stored.get(key, ()) if not is_shadow(each))))
+                for key in keys
+            ]
+        )
 
 
 class PrefixedEncoder:
@@ -61,16 +72,16 @@ class PrefixedEncoder:
         self._prefix = prefix
         self._text = text
 
-    def encode(self, batch: pa.RecordBatch) -> list[RowPut]:
+    def encode(self, batch: pa.RecordBatch) -> CellColumns:
         """As ``RowEncoder.encode``. Raises ``InvalidData`` for a row outside, too."""
-        puts = self._encoder.encode(batch)
-        for put in puts:
-            if not put.row.startswith(self._prefix):
+        cells = self._encoder.encode(batch)
+        for row in cells.row_keys():
+            if not row.startswith(self._prefix):
                 raise InvalidData(
-                    f"the row with the key {put.row!r} lies outside of what overwrite_prefix={self._text} replaces: "
+                    f"the row with the key {row!r} lies outside of what overwrite_prefix={self._text} replaces: "
                     "filter the DataFrame, or leave the option out to replace the whole table"
                 )
-        return puts
+        return cells
 
 
 def delete_the_rest(
@@ -80,13 +91,13 @@ def delete_the_rest(
     deleted = 0
     for batch in batches:
         puts = list(_deletes(mapping, batch, kept))
-        writer.write(puts)
+        writer.write(CellColumns.of_puts(puts))
         deleted += len(puts)
     return deleted
 
 
 def _deletes(mapping: TableMapping, rows: Iterable[ScannedRow], kept: Collection[bytes]) -> Iterator[RowPut]:
-    mapped = {column.cell for column in mapping.value_columns}
+    mapped = set(mapping.cells)
     for row, values in rows:
         if row not in kept:
             yield RowPut(row, tombstones(mapping, values))
@@ -94,7 +105,34 @@ def _deletes(mapping: TableMapping, rows: Iterable[ScannedRow], kept: Collection
             yield RowPut(row, dict.fromkeys(values.keys() - mapped, TOMBSTONE))
 
 
-def rows_written(jobs: Mapping[str, Job], job: str, winners: Iterable[Attempt], table: str) -> set[bytes]:
+def rows_written(pieces: Iterable[Piece], job: str, winners: Iterable[Attempt], table: str) -> set[bytes]:
     """The row keys that the attempts that count of one job wrote into a table."""
-    written = jobs[job].written if job in jobs else {}
-    return {row for attempt in winners for row in written.get(attempt, {}).get(table, {})}
+    counting = set(winners)
+    return {
+        row
+        for piece in pieces
+        if piece.job == job and piece.table == table and piece.attempt in counting
+        for row in piece.rows()
+    }
+
+
+def batches(rows: Iterable[ScannedRow], rows_max: int, bytes_max: int) -> Iterator[list[ScannedRow]]:
+    """Rows in lists that end at ``rows_max`` rows or once they hold ``bytes_max`` bytes, whichever comes first."""
+    remaining = iter(rows)
+    while True:
+        with collector_paused():
+            batch = _take(remaining, rows_max, bytes_max)
+        if not batch:
+            return
+        yield batch
+
+
+def _take(rows: Iterator[ScannedRow], rows_max: int, bytes_max: int) -> list[ScannedRow]:
+    batch: list[ScannedRow] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += len(row[0]) + sum(map(len, row[1].values()))
+        if len(batch) == rows_max or size >= bytes_max:
+            break
+    return batch

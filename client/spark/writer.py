@@ -34,12 +34,19 @@ from client.spark.connections import manager_for
 from client.spark.key_values import key_prefix
 from client.spark.mapping import TableMapping
 from client.spark.options import SourceOptions
-from client.spark.reader import BATCH_BYTES_MAX, batches, families_of
-from client.spark.removal import SWEEP, PrefixedEncoder, RowRemover, delete_the_rest, rows_written
+from client.spark.reader import families_of
+from client.spark.removal import (
+    BATCH_BYTES_MAX,
+    SWEEP,
+    PrefixedEncoder,
+    RowRemover,
+    batches,
+    delete_the_rest,
+    rows_written,
+)
 from client.transaction import Transaction
 from commit_table import Committed
-from store import RowPut
-from store.garbage import collector_paused
+from store.columns import CellColumns
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +63,7 @@ class WrittenRows(WriterCommitMessage):
 class BatchEncoder(Protocol):
     """Makes of a batch's rows what is stored."""
 
-    def encode(self, batch: pa.RecordBatch) -> list[RowPut]:
+    def encode(self, batch: pa.RecordBatch) -> CellColumns:
         """Raises ``InvalidData`` for rows that cannot be stored."""
         ...
 
@@ -146,7 +153,7 @@ class PythiaWriter(DataSourceArrowWriter):
     def _delete_the_rest(self, manager: TransactionManager, winners: Sequence[Attempt]) -> None:
         """Delete every row that the transaction sees and the job did not write."""
         table, families = self._mapping.table, families_of(self._mapping)
-        kept = rows_written(manager.manifest.jobs(self._handle.start_timestamp), self._job, winners, table)
+        kept = rows_written(manager.manifest.pieces(self._handle.start_timestamp), self._job, winners, table)
         seen = manager.resume(self._handle).scan(table, prefix=self._prefix, columns=families)
         found = batches(seen, self._options.batch_rows, BATCH_BYTES_MAX)
         deleted = delete_the_rest(self._attempt_writer(*SWEEP), self._mapping, found, kept)
@@ -160,8 +167,7 @@ def write_batches(
     rows = 0
     for batch in record_batches:
         for start in range(0, batch.num_rows, batch_rows):
-            with collector_paused():
-                attempt_writer.write(encoder.encode(batch.slice(start, batch_rows)))
+            attempt_writer.write(encoder.encode(batch.slice(start, batch_rows)))
         rows += batch.num_rows
     return rows
 

@@ -240,7 +240,7 @@ def _sampled_keys(mapping: TableMapping, file: DataFile) -> list[bytes]:
     supply = Supply(file.pieces(), PIECE_ROWS)
     while not supply.ended():
         for piece in supply.take(PIECE_ROWS):
-            sample.add([put.row for put in encoder.encode(cast(mapping, piece))])
+            sample.add(encoder.encode(cast(mapping, piece)).row_keys())
     return sample.keys
 
 

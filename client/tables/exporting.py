@@ -21,7 +21,7 @@ import pyarrow.parquet
 from client.snapshot import Snapshot
 from client.spark.codecs import RowDecoder
 from client.spark.mapping import TableMapping
-from client.spark.reader import BATCH_BYTES_MAX, arrow_schema, batches
+from client.spark.reader import arrow_schema
 from client.tables.errors import UnreadableFile
 from client.tables.files import FileFormat
 
@@ -49,8 +49,9 @@ def export(
     families = [family.encode() for family in mapping.families]
     decoder, rows = RowDecoder(mapping, schema), 0
     with _renamed_at_the_end(path) as unfinished, _writer(unfinished, schema, file_format) as writer:
-        for scanned in batches(snapshot.scan(mapping.table, columns=families), BATCH_ROWS, BATCH_BYTES_MAX):
-            batch = decoder.decode(scanned)
+        found = snapshot.scan_columns(mapping.table, mapping.cells, columns=families, batch_rows=BATCH_ROWS)
+        for cells in found:
+            batch = decoder.decode(cells)
             writer.write_batch(_as_text(batch) if file_format == "csv" else batch)
             rows += batch.num_rows
             tell(rows)

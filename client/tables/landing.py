@@ -26,8 +26,8 @@ from client.tables.casting import cast, check_fits
 from client.tables.files import DataFile, digest
 from client.tables.record import ImportRecord
 from client.tables.supply import Piece, Supply
-from store import RowPut, StoreError
-from store.garbage import collector_paused
+from store import StoreError
+from store.columns import CellColumns
 
 ROWS_PER_TRANSACTION_MAX: Final = 1_000_000
 """A commit holds its write set in memory: measured, 700 bytes a row of 8 bytes of row key."""
@@ -106,7 +106,7 @@ class _Import:
             recorder = self._manager.attempt_writer(
                 handle, self._record.table, job, partition=_RECORD_ATTEMPT[0], attempt=_RECORD_ATTEMPT[1]
             )
-            recorder.write([self._record.put(landed + rows)])
+            recorder.write(CellColumns.of_puts([self._record.put(landed + rows)]))
             self._manager.seal_job(handle, job, [_ROWS_ATTEMPT, _RECORD_ATTEMPT])
         except BaseException:
             with contextlib.suppress(PythiaError, StoreError):  # else it expires; the first error is the one to show
@@ -124,30 +124,29 @@ class _Import:
         rows = 0
         keys: set[bytes] = set()
         for piece in pieces:
-            with collector_paused():
-                puts = self._encoded(piece)
-                self._require_new(keys, puts, piece)
-                writer.write(puts)
-            rows += len(puts)
+            cells = self._encoded(piece)
+            self._require_new(keys, cells.row_keys(), piece)
+            writer.write(cells)
+            rows += cells.rows
             self._tell(landed + rows, False)
         return rows
 
-    def _encoded(self, piece: Piece) -> list[RowPut]:
+    def _encoded(self, piece: Piece) -> CellColumns:
         batch = cast(self._mapping, piece)
         try:
             return self._encoder.encode(batch)
         except InvalidData as error:
             raise InvalidData(f"{piece.where}: {error}") from error
 
-    def _require_new(self, keys: set[bytes], puts: Sequence[RowPut], piece: Piece) -> None:
+    def _require_new(self, keys: set[bytes], rows: Sequence[bytes], piece: Piece) -> None:
         """Raise ``InvalidData`` for a row key that an earlier piece of the transaction has."""
-        for index, put in enumerate(puts):
-            if put.row in keys:
+        for index, row in enumerate(rows):
+            if row in keys:
                 raise InvalidData(
                     f"{piece.file}, row {piece.first_row + index:,}: an earlier row of the transaction has the same "
                     f"row key ({', '.join(self._mapping.row_key)}), and which of them would win is not defined"
                 )
-            keys.add(put.row)
+            keys.add(row)
 
 
 def _too_many(what: str) -> InvalidData:

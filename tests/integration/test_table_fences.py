@@ -13,6 +13,7 @@ import pytest
 from client import ClientSettings, Snapshot, TableFenced, Transaction, TransactionManager
 from commit_table import system_table
 from store import RowPut
+from store.columns import CellColumns
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Installation
@@ -37,7 +38,9 @@ def writers(manager: TransactionManager, table: str) -> list[Transaction]:
     free.put(table, b"free", {A: b"1"}, conflict_free=True)
     handle = bulk.handle()
     job = manager.open_job(handle)
-    manager.attempt_writer(handle, table, job, partition=0, attempt=0).write([RowPut(b"bulk", {A: b"1"})])
+    manager.attempt_writer(handle, table, job, partition=0, attempt=0).write(
+        CellColumns.of_puts([RowPut(b"bulk", {A: b"1"})])
+    )
     manager.seal_job(handle, job, [(0, 0)])
     return [plain, free, bulk]
 

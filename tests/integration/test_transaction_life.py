@@ -18,6 +18,7 @@ from client import (
 )
 from client.reading import SCAN_BATCH_ROWS
 from store import RowPut
+from store.columns import CellColumns
 
 pytestmark = pytest.mark.integration
 
@@ -66,7 +67,7 @@ def test_a_savepoint_and_the_bulk_writes_around_it(manager: TransactionManager, 
     for number in range(2):
         jobs.append(manager.open_job(handle))
         writer = manager.attempt_writer(handle, table, jobs[-1], partition=0, attempt=0)
-        writer.write([RowPut(prefix + b"bulk%d" % number, {A: b"bulk"})])
+        writer.write(CellColumns.of_puts([RowPut(prefix + b"bulk%d" % number, {A: b"bulk"})]))
         manager.seal_job(handle, jobs[-1], [(0, 0)])
         if number == 0:
             savepoint = transaction.savepoint()
@@ -113,7 +114,7 @@ def test_bulk_writes_after_a_checkpoint_are_not_before_it(
         handle = transaction.handle()
         job = manager.open_job(handle)
         writer = manager.attempt_writer(handle, table, job, partition=0, attempt=0)
-        writer.write([RowPut(prefix + b"r", {A: b"bulk"})])
+        writer.write(CellColumns.of_puts([RowPut(prefix + b"r", {A: b"bulk"})]))
         manager.seal_job(handle, job, [(0, 0)])
         stored, own, bulk = {A: b"stored"}, {A: b"own"}, {A: b"bulk"}
         expected: dict[OwnWrites, list[dict[bytes, bytes]]] = {

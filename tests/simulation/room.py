@@ -117,6 +117,7 @@ class Room:
             outcome_cache_entries_max=scenario.outcome_cache_entries_max,
             heartbeat_interval_ms=scenario.heartbeat_interval_ms,
             heal=scenario.heal,
+            shadow_writers_max=1,
         )
 
     def primary(self) -> OracleHost:

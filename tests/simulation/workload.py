@@ -20,6 +20,7 @@ from client import (
     TransactionStatus,
 )
 from store import RowPut, StoreError
+from store.columns import CellColumns
 from tests.simulation.journal import Journal, Told
 from tests.simulation.kernel import Kernel
 from tests.simulation.recorded import (
@@ -218,7 +219,7 @@ class ClientThread:
         try:
             for partition, table in enumerate(TABLES):
                 writer = self._manager.attempt_writer(handle, table, offer.job, partition=partition, attempt=1)
-                writer.write(self._bulk(offer, table))
+                writer.write(CellColumns.of_puts(self._bulk(offer, table)))
             self._manager.seal_job(handle, offer.job, [(partition, 1) for partition in range(len(TABLES))])
             self._journal.tell(f"{shown(handle.start_timestamp)}: its bulk write has ended")
             if self._random.random() < 0.2:

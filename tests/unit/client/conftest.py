@@ -17,6 +17,7 @@ from lease import EpochRecord, ZnodePaths
 from lease.memory import MemoryCoordinator, MemoryTree
 from store import RowPut
 from store.bulk import BlockingPutter
+from store.columns import CellColumns
 from store.faults import FaultyCellStore
 from tests.small_limits import small_limits
 from tso.process import OracleProcess
@@ -167,7 +168,7 @@ def written_in_bulk(manager: TransactionManager) -> Transaction:
     handle = transaction.handle()
     job = manager.open_job(handle)
     writer = manager.attempt_writer(handle, "t", job, partition=0, attempt=0)
-    writer.write([RowPut(b"r", {A: encode_value(b"late")})])
+    writer.write(CellColumns.of_puts([RowPut(b"r", {A: encode_value(b"late")})]))
     manager.seal_job(handle, job, [(0, 0)])
     return transaction
 

@@ -18,9 +18,10 @@ from client import (
     TransactionHooks,
     TransactionManager,
 )
-from client.cells import ABORTED_SHADOW, decode_shadow, row_marker_column
-from client.manifest import ENTRY_ROW_BYTES_MAX, Manifest
+from client.cells import ABORTED_SHADOW, cell_id, decode_shadow, row_marker_column
+from client.manifest import ENTRY_BYTES_MAX, Manifest, joined
 from store import MemoryCellStore, RowPut, StoreUnavailable
+from store.columns import CellColumns
 from store.faults import Fault
 from tests.unit.client.conftest import SETTINGS, Installation
 
@@ -34,7 +35,9 @@ def puts(*rows: bytes, value: bytes = b"1") -> list[RowPut]:
 def write(
     manager: TransactionManager, handle: TransactionHandle, job: str, *rows: bytes, partition: int = 0, attempt: int = 0
 ) -> None:
-    manager.attempt_writer(handle, "t", job, partition=partition, attempt=attempt).write(puts(*rows))
+    manager.attempt_writer(handle, "t", job, partition=partition, attempt=attempt).write(
+        CellColumns.of_puts(puts(*rows))
+    )
 
 
 def rows_seen(manager: TransactionManager) -> list[bytes]:
@@ -117,9 +120,9 @@ def test_rows_are_on_record_before_any_of_them_is_written(
     writer = manager.attempt_writer(handle, "t", "job", partition=0, attempt=0)
     installation.store.plan("put", Fault.DONE)
     with pytest.raises(StoreUnavailable):
-        writer.write(puts(b"a"))
+        writer.write(CellColumns.of_puts(puts(b"a")))
     assert manager.store.versions("t", b"a", A, limit=1) == []
-    assert manager.manifest.jobs(handle.start_timestamp)["job"].written == {(0, 0): {"t": {b"a": {A}}}}
+    assert manager.manifest.jobs(handle.start_timestamp)["job"].keys[0, 0]["t"] == [[cell_id("t", b"a", A)]]
 
 
 def test_another_process_may_end_the_transaction(installation: Installation, manager: TransactionManager) -> None:
@@ -268,7 +271,7 @@ def test_rows_of_an_older_transaction_stay_visible_under_an_aborted_one(manager:
 def test_a_marked_row_without_values_exists(manager: TransactionManager) -> None:
     transaction = manager.transaction()
     writer = manager.attempt_writer(transaction.handle(), "t", "job", partition=0, attempt=0)
-    writer.write([RowPut(b"a", {row_marker_column(b"f"): b"\x01"})])
+    writer.write(CellColumns.of_puts([RowPut(b"a", {row_marker_column(b"f"): b"\x01"})]))
     manager.manifest.seal(transaction.start_timestamp, "job", [(0, 0)])
     transaction.commit()
     assert list(manager.snapshot().scan("t", columns=[A])) == [(b"a", {})]
@@ -285,7 +288,7 @@ def test_rows_that_cannot_be_written_are_refused_before_anything_is(manager: Tra
     transaction = manager.transaction()
     writer = manager.attempt_writer(transaction.handle(), "t", "job", partition=0, attempt=0)
     with pytest.raises(InvalidRequest):
-        writer.write([*puts(b"good"), wrong])
+        writer.write(CellColumns.of_puts([*puts(b"good"), wrong]))
     assert manager.manifest.jobs(transaction.start_timestamp) == {}
     with pytest.raises(InvalidRequest, match="no table"):
         manager.attempt_writer(transaction.handle(), "nowhere", "job", partition=0, attempt=0)
@@ -294,17 +297,22 @@ def test_rows_that_cannot_be_written_are_refused_before_anything_is(manager: Tra
 def test_the_record_holds_many_long_row_keys_and_tells_transactions_apart() -> None:
     manifest = Manifest(MemoryCellStore(), "/pythia")
     rows = [b"%06d" % number + bytes(10_000) for number in range(300)]
-    assert sum(map(len, rows)) > 2 * ENTRY_ROW_BYTES_MAX
-    sequence = manifest.record(100, "job", (3, 2**40), 0, "t", puts(*rows))
+    assert sum(map(len, rows)) > 2 * ENTRY_BYTES_MAX
+    cells = CellColumns.of_puts(puts(*rows))
+    sequence = manifest.record(100, "job", (3, 2**40), 0, "t", "cell", cells)
     assert sequence > 2
-    manifest.record(100, "job", (3, 2**40), sequence, "t", [RowPut(rows[0], {b"g:b": b"1"})])
-    manifest.record(101, "job", (0, 0), 0, "t", puts(b"other"))
+    also = CellColumns.of_puts([RowPut(rows[0], {b"g:b": b"1"})])
+    manifest.record(100, "job", (3, 2**40), sequence, "t", "cell", also)
+    manifest.record(101, "job", (0, 0), 0, "t", "cell", CellColumns.of_puts(puts(b"other")))
     job = manifest.jobs(100)["job"]
     assert job.winners is None
-    written = job.written[(3, 2**40)]["t"]
-    assert sorted(written) == rows
-    assert written[rows[0]] == {A, b"g:b"}
-    assert written[rows[1]] == {A}
+    expected = {cell_id("t", rows[0], b"g:b"), *(cell_id("t", row, A) for row in rows)}
+    assert set(joined(job.keys[3, 2**40]["t"]).tolist()) == expected
+    pieces = list(manifest.pieces(100))
+    assert [row for piece in pieces for row in piece.rows()] == [*rows, rows[0]]
+    assert {piece.columns for piece in pieces} == {frozenset({A}), frozenset({b"g:b"})}
+    assert {(piece.job, piece.attempt, piece.table) for piece in pieces} == {("job", (3, 2**40), "t")}
+    assert list(manifest.transactions()) == [100, 101]
     manifest.forget(100)
     assert manifest.jobs(100) == {}
     assert list(manifest.jobs(101)) == ["job"]
@@ -331,8 +339,8 @@ def test_one_attempt_may_write_into_two_tables(manager: TransactionManager) -> N
     job = manager.open_job(handle)
     for table in ("t", "u"):
         writer = manager.attempt_writer(handle, table, job, partition=0, attempt=0)
-        writer.write([RowPut(b"a", {A: b"1"})])
+        writer.write(CellColumns.of_puts([RowPut(b"a", {A: b"1"})]))
     manager.seal_job(handle, job, [(0, 0)])
-    recorded = manager.manifest.jobs(handle.start_timestamp)[job].written[0, 0]
-    assert {table: set(rows) for table, rows in recorded.items()} == {"t": {b"a"}, "u": {b"a"}}
+    recorded = manager.manifest.pieces(handle.start_timestamp)
+    assert {(piece.table, *piece.rows()) for piece in recorded} == {("t", b"a"), ("u", b"a")}
     transaction.commit()

@@ -8,6 +8,7 @@ import pytest
 
 from client import InvalidRequest, OwnWrites, Transaction, TransactionManager
 from store import RowPut
+from store.columns import CellColumns
 
 A, B = b"f:a", b"f:b"
 LEVELS: tuple[OwnWrites, ...] = ("none", "before_checkpoint", "all")
@@ -157,7 +158,7 @@ def test_what_bulk_writers_write_after_a_checkpoint_is_not_before_it(manager: Tr
         scan = transaction.scan("t", own_writes="before_checkpoint")
         job = manager.open_job(handle)
         writer = manager.attempt_writer(handle, "t", job, partition=0, attempt=0)
-        writer.write([RowPut(b"a", {A: b"bulk"}), RowPut(b"r", {B: b"bulk"})])
+        writer.write(CellColumns.of_puts([RowPut(b"a", {A: b"bulk"}), RowPut(b"r", {B: b"bulk"})]))
         manager.seal_job(handle, job, [(0, 0)])
         assert dict(scan) == {b"r": {A: b"own"}}
         assert transaction.get("t", b"a", own_writes="before_checkpoint") == {}

@@ -24,6 +24,7 @@ from client.cells import encode_value
 from commit_table import CommitTable
 from commit_table.timestamps import compose, milliseconds_of
 from store import RowPut
+from store.columns import CellColumns
 from store.faults import Fault
 from tests.recording import record
 from tests.small_limits import small_limits
@@ -239,7 +240,7 @@ def test_a_bulk_write_survives_a_failover_and_finds_its_conflicts(installation: 
         handle = transaction.handle()
         name = manager.open_job(handle)
         writer = manager.attempt_writer(handle, "t", name, partition=0, attempt=0)
-        writer.write([RowPut(row, {A: encode_value(b"bulk")}) for row in rows])
+        writer.write(CellColumns.of_puts([RowPut(row, {A: encode_value(b"bulk")}) for row in rows]))
         manager.seal_job(handle, name, [(0, 0)])
         return transaction
 

@@ -21,7 +21,6 @@ from client import (
     TransactionManager,
     TransactionStatus,
 )
-from store.faults import Fault
 from tests.unit.client.conftest import Installation
 
 A = b"f:a"
@@ -190,11 +189,12 @@ def test_an_error_after_the_begin_is_shown_though_the_rollback_fails(
     class Share(TransactionHooks):
         def after_begin(self, transaction: Transaction) -> None:
             transaction.handle()
-            installation.store.plan("scan", Fault.LOST)
+            manager.oracle.close()
             raise ZeroDivisionError
 
+    manager = installation.manager(hooks=Share())
     with pytest.raises(ZeroDivisionError):
-        installation.manager(hooks=Share()).transaction()
+        manager.transaction()
     assert "could not be rolled back now" in caplog.text
 
 

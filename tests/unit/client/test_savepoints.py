@@ -20,6 +20,7 @@ from client import (
 )
 from client.savepoints import SAVEPOINTS_OPEN_MAX
 from store import RowPut
+from store.columns import CellColumns
 from store.faults import Fault
 from tests.unit.client.conftest import SETTINGS, Installation
 
@@ -226,7 +227,9 @@ def test_a_failed_block_keeps_its_error_when_the_transaction_has_expired(manager
 def write_in_bulk(manager: TransactionManager, transaction: Transaction, row: bytes, *, seal: bool = True) -> None:
     handle = transaction.handle()
     job = manager.open_job(handle)
-    manager.attempt_writer(handle, "t", job, partition=0, attempt=0).write([RowPut(row, {A: b"bulk"})])
+    manager.attempt_writer(handle, "t", job, partition=0, attempt=0).write(
+        CellColumns.of_puts([RowPut(row, {A: b"bulk"})])
+    )
     if seal:
         manager.seal_job(handle, job, [(0, 0)])
 
@@ -255,7 +258,9 @@ def test_a_bulk_write_that_had_not_ended_at_a_savepoint_cannot_be_gone_back_on(
     if begun == "after":
         job = manager.open_job(handle)
     transaction.put("t", b"r", {A: b"own"})
-    manager.attempt_writer(handle, "t", job, partition=0, attempt=0).write([RowPut(b"bulk", {A: b"bulk"})])
+    manager.attempt_writer(handle, "t", job, partition=0, attempt=0).write(
+        CellColumns.of_puts([RowPut(b"bulk", {A: b"bulk"})])
+    )
     manager.seal_job(handle, job, [(0, 0)])
     with pytest.raises(InvalidRequest, match=f"bulk writes had not ended when it was made .{job}."):
         transaction.rollback_to(savepoint)
@@ -284,7 +289,9 @@ def test_a_writer_that_was_never_announced_counts_as_a_bulk_write(manager: Trans
     transaction = manager.transaction()
     handle = transaction.handle()
     savepoint = transaction.savepoint()
-    manager.attempt_writer(handle, "t", "job", partition=0, attempt=0).write([RowPut(b"bulk", {A: b"bulk"})])
+    manager.attempt_writer(handle, "t", "job", partition=0, attempt=0).write(
+        CellColumns.of_puts([RowPut(b"bulk", {A: b"bulk"})])
+    )
     with pytest.raises(InvalidRequest, match="had not ended"):
         transaction.rollback_to(savepoint)
 

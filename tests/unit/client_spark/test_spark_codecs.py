@@ -14,11 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client import cells
-from client.spark.codecs import RowDecoder, RowEncoder, row_key
+from client.spark.codecs import RowDecoder, RowEncoder
 from client.spark.column_types import arrow_type
 from client.spark.errors import InvalidData
+from client.spark.key_codec import row_key
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from store import ROW_KEY_BYTES_MAX, RowPut
+from store.columns import CellColumns
 
 UTC = dt.UTC
 MICROSECONDS_MAX = 2**63 - 1
@@ -72,17 +74,25 @@ def schema_of(mapping: TableMapping) -> pa.Schema:
     return pa.schema([(column.name, arrow_type(column.type)) for column in mapping.columns])
 
 
-def as_scanned(puts: Sequence[RowPut]) -> list[tuple[bytes, dict[bytes, bytes]]]:
+def encoded(mapping: TableMapping, batch: pa.RecordBatch, names: Sequence[str] | None = None) -> list[RowPut]:
+    return list(RowEncoder(mapping, names).encode(batch).puts())
+
+
+def as_scanned(mapping: TableMapping, puts: Sequence[RowPut]) -> CellColumns:
     """What a scan gives of rows that were put: reserved columns and tombstones are not shown."""
     rows = []
-    for row, columns in puts:
+    for _, columns in puts:
         decoded = {name: cells.decode_value(value) for name, value in columns.items() if not cells.is_reserved(name)}
-        rows.append((row, {name: value for name, value in decoded.items() if value is not None}))
-    return rows
+        rows.append({name: value for name, value in decoded.items() if value is not None})
+    return CellColumns.of_values(mapping.cells, [put.row for put in puts], rows)
+
+
+def visible(mapping: TableMapping, *rows: tuple[bytes, dict[bytes, bytes]]) -> CellColumns:
+    return CellColumns.of_values(mapping.cells, [key for key, _ in rows], [values for _, values in rows])
 
 
 def round_trip(mapping: TableMapping, batch: pa.RecordBatch) -> pa.RecordBatch:
-    return RowDecoder(mapping, batch.schema).decode(as_scanned(RowEncoder(mapping).encode(batch)))
+    return RowDecoder(mapping, batch.schema).decode(as_scanned(mapping, encoded(mapping, batch)))
 
 
 def bits(array: pa.Array) -> list[Any]:
@@ -142,7 +152,7 @@ def test_composite_row_keys_come_back(data: st.DataObject, key_types: list[str])
     rows = data.draw(st.lists(st.tuples(*(KEY_VALUES[name] for name in key_types)), max_size=10))
     keys = [row_key(mapping, *row) for row in rows]
     decoder = RowDecoder(mapping, pa.schema(list(schema_of(mapping))[: len(key_types)]))
-    after = decoder.decode([(key, {}) for key in keys])
+    after = decoder.decode(visible(mapping, *((key, {}) for key in keys)))
     for index, name in enumerate(key_types):
         assert after.column(index).equals(pa.array([row[index] for row in rows], arrow_type(name)))
 
@@ -160,7 +170,7 @@ def test_timestamps_are_the_same_moment_in_every_zone() -> None:
     assert row_key(mapping, moment) == row_key(mapping, new_york)
     zoned = pa.array([moment], pa.timestamp("us", tz="America/New_York"))
     batch = pa.record_batch([zoned, pa.array([1], pa.int32())], ["k0", "v0"])
-    assert RowEncoder(mapping).encode(batch)[0].row == row_key(mapping, moment)
+    assert encoded(mapping, batch)[0].row == row_key(mapping, moment)
 
 
 def test_values_are_what_hbase_itself_would_write() -> None:
@@ -176,7 +186,7 @@ def test_values_are_what_hbase_itself_would_write() -> None:
         ],
         schema=schema_of(mapping),
     )
-    (put,) = RowEncoder(mapping).encode(batch)
+    (put,) = encoded(mapping, batch)
     assert put.row == b"\x80\x00\x00\x01"
     assert put.columns == {
         b"f:v0": b"\xff\xff\xff\xfe",
@@ -199,7 +209,7 @@ def test_a_null_is_a_tombstone_and_a_row_of_nulls_has_a_marker() -> None:
         ],
         schema=schema_of(mapping),
     )
-    one, nothing, empty = RowEncoder(mapping).encode(batch)
+    one, nothing, empty = encoded(mapping, batch)
     assert one.columns == {b"f:v0": cells.TOMBSTONE, b"f:v1": b"\xc1\xc1"}
     assert nothing.columns == {
         b"f:v0": cells.TOMBSTONE,
@@ -217,14 +227,14 @@ def test_slices_and_other_orders_of_columns_are_the_same_rows() -> None:
     ]
     fields = {column.name: arrow_type(column.type) for column in mapping.columns}
     batch = pa.RecordBatch.from_pylist(rows, pa.schema([(name, fields[name.lower()]) for name in rows[0]]))
-    assert RowEncoder(mapping).encode(batch)[3:7] == RowEncoder(mapping).encode(batch.slice(3, 4))
+    assert encoded(mapping, batch)[3:7] == encoded(mapping, batch.slice(3, 4))
     assert round_trip(mapping, batch.slice(3, 4)).to_pylist() == rows[3:7]
 
 
 def test_some_of_the_value_columns_leave_the_others_alone() -> None:
     mapping = mapping_of("int", values=("int", "int"))
     batch = pa.record_batch([pa.array([1, None], pa.int32()), pa.array([7, 8], pa.int32())], ["V1", "k0"])
-    first, second = RowEncoder(mapping, batch.schema.names).encode(batch)
+    first, second = encoded(mapping, batch, batch.schema.names)
     assert first.columns == {b"f:v1": bytes([0, 0, 0, 1])}
     assert second.columns == {b"f:v1": cells.TOMBSTONE, cells.row_marker_column(b"f"): cells.ROW_MARKER_VALUE}
 
@@ -233,7 +243,7 @@ def test_some_of_the_value_columns_leave_the_others_alone() -> None:
 def test_large_arrow_types_are_taken(type_name: str) -> None:
     mapping = mapping_of(type_name, values=(type_name,))
     large = pa.array(["a"], pa.large_string()) if type_name == "string" else pa.array([b"a"], pa.large_binary())
-    (put,) = RowEncoder(mapping).encode(pa.record_batch([large, large], ["k0", "v0"]))
+    (put,) = encoded(mapping, pa.record_batch([large, large], ["k0", "v0"]))
     assert put == RowPut(b"a\x00\x00", {b"f:v0": b"a"})
 
 
@@ -276,20 +286,22 @@ def test_bytes_of_another_writer_are_refused_with_the_row_and_column(type_name: 
     decoder = RowDecoder(mapping, schema_of(mapping))
     rows = [(row_key(mapping, 1), dict[bytes, bytes]()), (row_key(mapping, 2), {b"f:v0": stored})]
     with pytest.raises(InvalidData, match=r"'v0' of row b'\\x80\\x00\\x00\\x02'"):
-        decoder.decode(rows)
+        decoder.decode(visible(mapping, *rows))
 
 
 @pytest.mark.parametrize("key", [b"\x00", b"abc\x00\x00\x80\x00\x00\x01more", b"abc\x00", b"abc\x00\x00\x80"])
 def test_row_keys_of_another_writer_are_refused(key: bytes) -> None:
     mapping = mapping_of("string", "int")
     with pytest.raises(InvalidData, match="row key"):
-        RowDecoder(mapping, schema_of(mapping)).decode([(key, {})])
+        RowDecoder(mapping, schema_of(mapping)).decode(visible(mapping, (key, {})))
 
 
 def test_a_choice_of_columns_is_decoded_alone() -> None:
     mapping = mapping_of("int", values=("int", "string"))
     rows = [(b"not read", {b"f:v1": b"x", b"f:v0": b"not read either"})]
-    assert RowDecoder(mapping, pa.schema([("v1", pa.string())])).decode(rows).to_pylist() == [{"v1": "x"}]
+    assert RowDecoder(mapping, pa.schema([("v1", pa.string())])).decode(visible(mapping, *rows)).to_pylist() == [
+        {"v1": "x"}
+    ]
 
 
 @pytest.mark.parametrize("values", [(), (1, 2), ("one",), (2**40,)])

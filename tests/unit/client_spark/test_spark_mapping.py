@@ -159,8 +159,8 @@ def test_what_is_no_mapping_is_refused(text: str) -> None:
 
 
 def test_a_mapping_of_a_newer_format_is_refused_by_its_number() -> None:
-    newer = json.dumps({**json.loads(MAPPING.to_json()), "format": 2})
-    with pytest.raises(InvalidMapping, match="format 1, not 2"):
+    newer = json.dumps({**json.loads(MAPPING.to_json()), "format": 3})
+    with pytest.raises(InvalidMapping, match="formats 1 and 2, not 3"):
         TableMapping.from_json(newer)
 
 

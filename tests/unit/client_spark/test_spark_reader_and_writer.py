@@ -30,7 +30,8 @@ from client.spark import codecs, connections, reader, removal, writer
 from client.spark.errors import InvalidMapping, InvalidOption
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.options import SourceOptions
-from store import KeyRange, RowPut
+from store import KeyRange
+from store.columns import CellColumns
 from store.garbage import collector_paused
 
 SETTINGS = ClientSettings("127.0.0.1:1", "127.0.0.1:2")
@@ -202,8 +203,8 @@ def test_batches_are_written_in_bounded_pieces() -> None:
     pieces: list[int] = []
 
     class FakeAttemptWriter:
-        def write(self, puts: Sequence[RowPut]) -> None:
-            pieces.append(len(puts))
+        def write(self, cells: CellColumns) -> None:
+            pieces.append(cells.rows)
 
     attempt_writer = cast(AttemptWriter, FakeAttemptWriter())
     batches = [a_batch(range(5)), a_batch(range(0)), a_batch(range(2))]
@@ -215,14 +216,14 @@ def a_batch(keys: range) -> pa.RecordBatch:
     return pa.record_batch([pa.array(keys, pa.int32()), pa.array(["x"] * len(keys), pa.string())], ["k", "v"])
 
 
-def rows(*sizes: int) -> Iterator[codecs.ScannedRow]:
+def rows(*sizes: int) -> Iterator[removal.ScannedRow]:
     for index, size in enumerate(sizes):
         yield bytes([index]), {b"f:v": b"x" * size}
 
 
-def test_read_batches_end_at_their_number_of_rows_or_bytes() -> None:
+def test_lists_of_rows_end_at_their_number_of_rows_or_bytes() -> None:
     def sizes(rows_max: int, bytes_max: int, *row_sizes: int) -> list[int]:
-        return [len(batch) for batch in reader.batches(rows(*row_sizes), rows_max, bytes_max)]
+        return [len(batch) for batch in removal.batches(rows(*row_sizes), rows_max, bytes_max)]
 
     assert sizes(2, 1000, 1, 1, 1, 1, 1) == [2, 2, 1]
     assert sizes(2, 1000, 1, 1) == [2]
@@ -332,7 +333,9 @@ def test_single_cells_are_read_only_where_no_row_of_nulls_can_pass(
 ) -> None:
     asked: list[Sequence[bytes]] = []
 
-    def scan(manager: object, mapping: object, task: object, columns: Sequence[bytes]) -> Iterator[codecs.ScannedRow]:
+    def scan(
+        manager: object, mapping: object, task: object, columns: Sequence[bytes], batch_rows: int
+    ) -> Iterator[CellColumns]:
         asked.append(columns)
         yield from ()
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
 from typing import cast
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from client.bulk import AttemptWriter
 from client.cells import TOMBSTONE, row_marker_column, shadow_column
-from client.manifest import Job
-from client.spark.codecs import RowEncoder, row_key
+from client.manifest import Attempt, Piece
+from client.spark.codecs import RowEncoder
 from client.spark.errors import InvalidData, InvalidOption
+from client.spark.key_codec import row_key
 from client.spark.key_values import key_prefix
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.removal import SWEEP, PrefixedEncoder, RowRemover, delete_the_rest, rows_written, tombstones
 from store import Family, MemoryCellStore, RowPut
+from store.columns import CellColumns
 
 MAPPING = TableMapping("t", ("k",), (KeyColumn("k", "int"), ValueColumn("v", "int"), ValueColumn("w", "int", "g")))
 MARKER = row_marker_column(b"f")
@@ -38,8 +40,8 @@ def store() -> MemoryCellStore:
 def test_a_delete_takes_mapped_columns_and_whatever_else_is_there(store: MemoryCellStore) -> None:
     store.put("t", [RowPut(row_key(MAPPING, 2), {b"g:other": b"x", shadow_column(b"g"): bytes(8)})], 30)
     store.put("t", [RowPut(row_key(MAPPING, 2), {b"g:newer": b"x"})], 31)
-    puts = RowRemover(store, MAPPING, 30).encode(keys(1, 2, 1))
-    assert puts == [
+    puts = RowRemover(store, MAPPING, 30).encode(keys(1, 2, 1)).puts()
+    assert list(puts) == [
         RowPut(row_key(MAPPING, 1), MAPPED),
         RowPut(row_key(MAPPING, 2), {**MAPPED, b"g:other": TOMBSTONE}),
     ]
@@ -48,13 +50,13 @@ def test_a_delete_takes_mapped_columns_and_whatever_else_is_there(store: MemoryC
 def test_a_repeated_delete_deletes_the_same(store: MemoryCellStore) -> None:
     store.put("t", [RowPut(row_key(MAPPING, 2), {b"g:other": b"x"})], 20)
     remover = RowRemover(store, MAPPING, 30)
-    first = remover.encode(keys(1, 2))
+    first = list(remover.encode(keys(1, 2)).puts())
     store.put("t", first, 30)
-    assert remover.encode(keys(1, 2)) == first
+    assert list(remover.encode(keys(1, 2)).puts()) == first
 
 
 def test_a_delete_without_rows_asks_nothing_and_one_without_a_key_is_refused(store: MemoryCellStore) -> None:
-    assert RowRemover(store, MAPPING, 30).encode(keys()) == []
+    assert RowRemover(store, MAPPING, 30).encode(keys()).rows == 0
     with pytest.raises(InvalidData, match="'k' is null"):
         RowRemover(store, MAPPING, 30).encode(keys(1, None))
 
@@ -63,8 +65,8 @@ class Recorded:
     def __init__(self) -> None:
         self.puts: list[RowPut] = []
 
-    def write(self, puts: Sequence[RowPut]) -> None:
-        self.puts += puts
+    def write(self, cells: CellColumns) -> None:
+        self.puts += cells.puts()
 
 
 def test_an_overwrite_deletes_what_it_did_not_write() -> None:
@@ -82,19 +84,27 @@ def test_an_overwrite_deletes_what_it_did_not_write() -> None:
     assert tombstones(MAPPING) == MAPPED
 
 
+def piece(job: str, attempt: Attempt, table: str, row: bytes) -> Piece:
+    data = np.frombuffer(bytearray(row), np.uint8)
+    return Piece(job, attempt, table, frozenset({b"f:v"}), data, np.zeros(1, np.int64), np.array([len(row)]))
+
+
 def test_only_rows_of_attempts_that_count_are_kept() -> None:
-    columns = {b"f:v"}
-    mine = Job(None, {(0, 1): {"t": {b"a": columns}, "u": {b"x": columns}}, (0, 2): {"t": {b"b": columns}}})
-    other = Job(frozenset({(0, 1)}), {(0, 1): {"t": {b"c": columns}}})
-    assert rows_written({"mine": mine, "other": other}, "mine", [(0, 1), (1, 5)], "t") == {b"a"}
-    assert rows_written({}, "mine", [], "t") == set()
-    assert SWEEP not in mine.written
+    pieces = [
+        piece("mine", (0, 1), "t", b"a"),
+        piece("mine", (0, 1), "u", b"x"),
+        piece("mine", (0, 2), "t", b"b"),
+        piece("other", (0, 1), "t", b"c"),
+    ]
+    assert rows_written(pieces, "mine", [(0, 1), (1, 5)], "t") == {b"a"}
+    assert rows_written([], "mine", [], "t") == set()
+    assert SWEEP not in {each.attempt for each in pieces}
 
 
 def test_rows_outside_of_what_is_replaced_are_refused() -> None:
     encoder = PrefixedEncoder(RowEncoder(MAPPING, ["k", "v"]), row_key(MAPPING, 7), "[7]")
     batch = pa.record_batch([pa.array([7, 8], pa.int32()), pa.array([1, 1], pa.int32())], ["k", "v"])
-    assert [put.row for put in encoder.encode(batch.slice(0, 1))] == [row_key(MAPPING, 7)]
+    assert encoder.encode(batch.slice(0, 1)).row_keys() == [row_key(MAPPING, 7)]
     with pytest.raises(InvalidData, match=r"lies outside of what overwrite_prefix=\[7\] replaces"):
         encoder.encode(batch)
 

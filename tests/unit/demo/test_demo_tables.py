@@ -19,6 +19,7 @@ from demo.tables import (
     read_summary,
     scan_frame,
 )
+from store.columns import CellColumns
 
 
 class Rows:
@@ -30,12 +31,17 @@ class Rows:
     def put(self, table: str, row: bytes, values: Mapping[bytes, bytes]) -> None:
         self.rows[row] = dict(values)
 
-    def scan(
-        self, table: str, *, prefix: bytes = b"", columns: Sequence[bytes] | None = None
-    ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
-        for row, values in sorted(self.rows.items()):
-            if row.startswith(prefix):
-                yield row, {column: value for column, value in values.items() if columns is None or column in columns}
+    def scan_columns(
+        self,
+        table: str,
+        known: Sequence[bytes],
+        *,
+        prefix: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+        batch_rows: int = 500,
+    ) -> Iterator[CellColumns]:
+        rows = [row for row in sorted(self.rows) if row.startswith(prefix)]
+        yield CellColumns.of_values(tuple(known), rows, [self.rows[row] for row in rows])
 
 
 @pytest.fixture
