@@ -10,6 +10,7 @@ from benchmarks.growth_command import growth
 from benchmarks.large_command import large
 from benchmarks.latency_command import latency
 from benchmarks.peer_command import peer
+from benchmarks.spark_command import spark
 
 
 @click.group()
@@ -17,5 +18,5 @@ def bench() -> None:
     """Claims of speed, each as a ratio beside something else in the same run."""
 
 
-for command in (availability, begins, growth, large, latency, peer):
+for command in (availability, begins, growth, large, latency, peer, spark):
     bench.add_command(command)

@@ -43,14 +43,17 @@ class RowEncoder:
         Raises ``InvalidData`` for a null in a key column, a row key that is too long, a row key that occurs twice
         (which of the two rows would win is not defined), and a value that its column's type cannot hold.
         """
-        keys = row_keys(self._mapping, batch)
+        keys, values = self.values(batch)
         self._require_different(keys, batch)
+        if self._mapping.packed:
+            return in_cells(self._mapping.cells, keys, [pack(self._columns, values)])
+        return self._with_tombstones(keys, values)
+
+    def values(self, batch: pa.RecordBatch) -> tuple[ByteColumn, list[ByteColumn]]:
+        """The row keys of a batch, and the bytes of its value columns, none where a null is. Raises as ``encode``."""
         columns = by_name(batch)
         values = [to_bytes(column.type, as_type(column.name, column.type, columns)) for column in self._columns]
-        if self._mapping.packed:
-            data, starts, lengths = stacked([pack(self._columns, values), keys], len(keys.starts))
-            return CellColumns(self._mapping.cells, data, starts[-1], lengths[-1], starts[:-1], lengths[:-1])
-        return self._with_tombstones(keys, values)
+        return row_keys(self._mapping, batch), values
 
     def _with_tombstones(self, keys: ByteColumn, values: Sequence[ByteColumn]) -> CellColumns:
         rows = len(keys.starts)
@@ -125,6 +128,12 @@ class RowDecoder:
         except ValueError as error:
             raise InvalidData(f"table {self._mapping.table!r}: {error}") from error
         return [found[self._mapping.value_columns.index(column)] for column in self._values]
+
+
+def in_cells(columns: tuple[bytes, ...], keys: ByteColumn, values: Sequence[ByteColumn]) -> CellColumns:
+    """Rows with these keys, and these values in ``columns``."""
+    data, starts, lengths = stacked([*values, keys], len(keys.starts))
+    return CellColumns(columns, data, starts[-1], lengths[-1], starts[:-1], lengths[:-1])
 
 
 def _first_repeated(keys: Sequence[bytes]) -> bytes:

@@ -8,7 +8,7 @@ connection has three places, of which the first one that names it wins: the opti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -21,9 +21,10 @@ from commit_table.timestamps import milliseconds_of
 CONNECTION_OPTIONS: Final = ("zookeeper", "thrift", "root")
 _JOB_OPTIONS: Final = (
     "table", "transaction", "snapshot", "as_of", "columns", "min_partitions", "batch_rows", "push_filters",
-    "operation", "overwrite_prefix",
+    "operation", "overwrite_prefix", "shadow_cells",
 )  # fmt: skip
 OPERATIONS: Final = ("upsert", "delete")
+SHADOW_CELLS: Final = ("written", "deferred")
 _VIEWS: Final = ("transaction", "snapshot", "as_of")
 KNOWN_OPTIONS: Final = (*_JOB_OPTIONS, *CONNECTION_OPTIONS)
 _SPARKS_OPTIONS: Final = ("checkpointlocation", "queryname")
@@ -48,6 +49,7 @@ class SourceOptions:
     ``push_filters``: whether a read narrows itself by filters; not by default, since Spark 4.3.0 uses what was planned
     for one filter for other uses of the same DataFrame, too. ``operation``: what a write does with its rows.
     ``overwrite_prefix``: the part of the table that an overwrite replaces, as text for ``client.spark.key_values``.
+    Whether the shadow cells of a write are written before it returns, or deferred, is in its ``settings``.
     """
 
     settings: ClientSettings
@@ -93,7 +95,7 @@ def parse(options: Mapping[str, str], connection: Mapping[str, str]) -> SourceOp
         min_partitions=_whole_number(given, "min_partitions", MIN_PARTITIONS, _MIN_PARTITIONS_MAX),
         batch_rows=_whole_number(given, "batch_rows", BATCH_ROWS, _BATCH_ROWS_MAX),
         push_filters=_truth(given, "push_filters"),
-        operation=_operation(given.get("operation", "upsert")),
+        operation=_one_of(given, "operation", OPERATIONS),
         overwrite_prefix=given.get("overwrite_prefix"),
     )
 
@@ -116,12 +118,18 @@ def _settings(given: Mapping[str, str], connection: Mapping[str, str]) -> Client
                 f"the address of {name} is missing: give the option {name!r} as 'host:port', set "
                 f"spark.pythia.{name} before client.spark.register(spark), or set PYTHIA_{name.upper()}"
             )
-    settings = ClientSettings(values["zookeeper"], values["thrift"])
+    deferred = _one_of(given, "shadow_cells", SHADOW_CELLS) == "deferred"
+    settings = ClientSettings(values["zookeeper"], values["thrift"], defer_shadow_cells=deferred)
     return replace(settings, root=values["root"]) if values["root"] else settings
 
 
 def _settings_of(handle: TransactionHandle | SnapshotHandle, given: Mapping[str, str]) -> ClientSettings:
     """The installation in which the handle's timestamps mean something; the job may repeat it, not change it."""
+    if "shadow_cells" in given:
+        raise InvalidOption(
+            "the option 'shadow_cells' is for a write with a transaction of its own: for the given one its commit "
+            "decides, by defer_shadow_cells of its ClientSettings"
+        )
     for name in CONNECTION_OPTIONS:
         if given.get(name, getattr(handle.settings, name)) != getattr(handle.settings, name):
             raise InvalidOption(
@@ -163,11 +171,12 @@ def _truth(given: Mapping[str, str], name: str) -> bool:
     return text == "true"
 
 
-def _operation(text: str) -> str:
-    operation = text.strip().lower()
-    if operation not in OPERATIONS:
-        raise InvalidOption(f"the option 'operation' is {' or '.join(map(repr, OPERATIONS))}, not {text!r}")
-    return operation
+def _one_of(given: Mapping[str, str], name: str, choices: Sequence[str]) -> str:
+    """The value of an option, by default the first of its choices."""
+    chosen = given.get(name, choices[0]).strip().lower()
+    if chosen not in choices:
+        raise InvalidOption(f"the option {name!r} is {' or '.join(map(repr, choices))}, not {given[name]!r}")
+    return chosen
 
 
 def _whole_number(given: Mapping[str, str], name: str, default: int, most: int) -> int:

@@ -98,7 +98,7 @@ class ColumnAnswerReader:
             raise NotAnAnswer(f"{arriving.size - end - 1} bytes follow the answer")
         if self._framed and struct.unpack_from(">i", arriving.data.data, 0)[0] != end + 1 - FRAME_BYTES:
             raise NotAnAnswer("a frame that is not as long as its answer")
-        return found.scanned(self._columns, arriving.data)
+        return found.scanned(self._columns, arriving.data[: arriving.size])
 
     def _parse(self, arriving: _Arriving, found: _Found) -> int:
         status: int = read_rows(

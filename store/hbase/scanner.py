@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from store.columns import ScannedColumns
 from store.garbage import collector_paused
@@ -23,6 +23,11 @@ from store.hbase.gateway import Gateway
 from store.hbase.requests import cells_of
 from store.hbase.thrift_types import IllegalArgument, TScan
 from store.protocol import KeyRange, Row
+
+ANSWER_BYTES_WANTED: Final = 4 * 2**20
+"""Of rows that come as columns: so large that a question costs little beside it, so small that a few fit anywhere."""
+_ROWS_FIRST: Final = 100
+"""Asked for before anything is known of their size."""
 
 Batch = TypeVar("Batch")
 
@@ -44,6 +49,10 @@ class Form(Protocol[Batch]):
 
     def fetch(self, connection: GatewayConnection, scanner: int, rows: int) -> Batch:
         """The next rows of a scanner of the gateway, at most so many."""
+        ...
+
+    def rows_to_ask(self, rows_max: int) -> int:
+        """For how many rows to ask next, of at most so many."""
         ...
 
     def rows(self, batch: Batch) -> int:
@@ -68,6 +77,10 @@ class RowForm:
             results: list[Any] = connection.client.scannerGetList(scanner, rows)
             return [(result.row, cells_of(result.columns)) for result in results]
 
+    def rows_to_ask(self, rows_max: int) -> int:
+        """See ``Form``."""
+        return rows_max
+
     def rows(self, batch: list[tuple[bytes, Row]]) -> int:
         """See ``Form``."""
         return len(batch)
@@ -82,14 +95,22 @@ class RowForm:
 
 
 class ColumnForm:
-    """As columns, read by a kernel. Forward only."""
+    """As columns, read by a kernel. Forward only. Asks for as many rows as make an answer of a good size."""
 
     def __init__(self, columns: Sequence[bytes], *, framed: bool) -> None:
         self._reader = ColumnAnswerReader(columns, framed=framed)
+        self._row_bytes = 0
 
     def fetch(self, connection: GatewayConnection, scanner: int, rows: int) -> ScannedColumns:
         """See ``Form``."""
-        return next_rows(connection, scanner, rows, self._reader)
+        batch = next_rows(connection, scanner, rows, self._reader)
+        self._row_bytes = len(batch.cells.data) // max(1, batch.cells.rows)
+        return batch
+
+    def rows_to_ask(self, rows_max: int) -> int:
+        """See ``Form``."""
+        wanted = ANSWER_BYTES_WANTED // self._row_bytes if self._row_bytes else _ROWS_FIRST
+        return max(1, min(wanted, rows_max))
 
     def rows(self, batch: ScannedColumns) -> int:
         """See ``Form``."""
@@ -129,7 +150,7 @@ class Scanner(Generic[Batch]):
             while not self._finished:
                 batch = self._gateway.repeat(self._fetch, prefer=self._open.connection if self._open else None)
                 rows = self._form.rows(batch)
-                self._finished = rows < self._request.batch_rows
+                self._finished = self._open is None
                 if not rows:
                     return
                 last = self._form.last_key(batch)
@@ -146,9 +167,10 @@ class Scanner(Generic[Batch]):
         scanner, self._open = self._open, None
         if scanner is None or scanner.connection is not connection:
             scanner = _Open(connection, self._open_on(connection))
+        asked = self._form.rows_to_ask(self._request.batch_rows)
         try:
-            batch = self._form.fetch(connection, scanner.number, self._request.batch_rows)
-            if self._form.rows(batch) < self._request.batch_rows:
+            batch = self._form.fetch(connection, scanner.number, asked)
+            if self._form.rows(batch) < asked:
                 connection.client.scannerClose(scanner.number)
             else:
                 self._open = scanner

@@ -1,0 +1,138 @@
+"""Spark jobs that write a DataFrame into a new table and read it back: ours, plain ones, and one row by row.
+
+Each side makes its tables, tells how many seconds a job took, and drops what it made. Written with a session that has
+both data sources registered.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from benchmarks.row_by_row import key_ranges, read_rows, write_rows
+from client import ClientSettings, TransactionManager
+from client.spark import TableMapping, create_table
+from store import Family
+
+PARTITIONS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The seconds of one write and one read."""
+
+    write: float
+    read: float
+
+
+class Side(Protocol):
+    """One way to write and read a DataFrame."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in results."""
+        ...
+
+    def run(self, frame: DataFrame) -> Taken:
+        """Write it into a new table, and read all of that."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """A transaction. ``shadow_cells``: ``"written"`` before the write returns, or ``"deferred"``."""
+
+    name: str
+    spark: SparkSession
+    manager: TransactionManager
+    mapping: TableMapping
+    shadow_cells: str
+
+    def run(self, frame: DataFrame) -> Taken:
+        """See ``Side``."""
+        mapping = renamed(self.mapping)
+        create_table(self.manager, mapping)
+        settings = self.manager.settings
+        options = {"table": mapping.table, "zookeeper": settings.zookeeper, "root": settings.root}
+        options["thrift"] = settings.thrift
+        writer = frame.write.format("pythia").mode("append").options(**options, shadow_cells=self.shadow_cells)
+        write = _seconds(writer.save)
+        read = _seconds(partial(_read_all, self.spark.read.format("pythia").options(**options).load()))
+        self.manager.finish_bulk_writes()
+        self.manager.drop_table(mapping.table)
+        return Taken(write, read)
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """The same cells without a transaction (``benchmarks.plain_source``)."""
+
+    name: str
+    spark: SparkSession
+    manager: TransactionManager
+    mapping: TableMapping
+
+    def run(self, frame: DataFrame) -> Taken:
+        """See ``Side``."""
+        mapping = renamed(self.mapping)
+        self.manager.store.create_table(mapping.table, [Family(name) for name in mapping.families])
+        options = {"settings": self.manager.settings.to_json(), "mapping": mapping.to_json()}
+        write = _seconds(frame.write.format("plain").mode("append").options(**options).save)
+        read = _seconds(partial(_read_all, self.spark.read.format("plain").options(**options).load()))
+        self.manager.store.drop_table(mapping.table)
+        return Taken(write, read)
+
+
+@dataclass(frozen=True, slots=True)
+class RowByRow:
+    """HappyBase in the tasks (``benchmarks.row_by_row``)."""
+
+    name: str
+    spark: SparkSession
+    settings: ClientSettings
+    manager: TransactionManager
+    mapping: TableMapping
+
+    def run(self, frame: DataFrame) -> Taken:
+        """See ``Side``."""
+        table, thrift, key = renamed(self.mapping).table, self.settings.thrift, self.mapping.row_key
+        self.manager.store.create_table(table, [Family("f")])
+        write = _seconds(lambda: frame.foreachPartition(lambda rows: write_rows(thrift, table, key, rows)))
+        ranges = key_ranges(thrift, table, PARTITIONS)
+        parts = self.spark.sparkContext.parallelize(ranges, PARTITIONS)
+        read = _seconds(parts.flatMap(lambda part: read_rows(thrift, table, part)).count)
+        self.manager.store.drop_table(table)
+        return Taken(write, read)
+
+
+def renamed(mapping: TableMapping) -> TableMapping:
+    """The same for a table of a name that nobody has used."""
+    table = f"{mapping.table}_{uuid.uuid4().hex[:8]}"
+    return TableMapping(table, mapping.row_key, mapping.columns, mapping.conflict_level, mapping.packed)
+
+
+def narrow_rows(spark: SparkSession, rows: int) -> DataFrame:
+    """A generated DataFrame: a key, two numbers and a short text."""
+    return spark.range(rows, numPartitions=PARTITIONS).select(
+        sql.col("id"),
+        (sql.col("id") % 1_000).cast("int").alias("part"),
+        (sql.col("id") * 0.25).alias("amount"),
+        sql.concat(sql.lit("name "), sql.col("id") % 100_000).alias("name"),
+    )
+
+
+def _read_all(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def _seconds(job: Callable[[], object]) -> float:
+    started = time.monotonic()
+    job()
+    return time.monotonic() - started
