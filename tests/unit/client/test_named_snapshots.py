@@ -146,6 +146,9 @@ def test_writes_that_arrive_late_neither_bring_a_name_back_nor_take_another_away
     installation.store.deliver_late()
     assert manager.snapshots() == [again]
     manager.drop_snapshot("a")
+    installation.store.plan("compare_and_set", Fault.LATE, None, Fault.LATE)
+    manager.create_snapshot("a")
+    manager.drop_snapshot("a")
     installation.store.deliver_late()
     assert manager.snapshots() == []
 
