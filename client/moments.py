@@ -36,7 +36,7 @@ def parse_moment(text: str) -> Moment:
     text = text.strip()
     if _NAME.fullmatch(text):
         return text
-    if text.isascii() and text.isdigit():
+    if re.fullmatch(r"[0-9]{1,19}", text):
         return _timestamp(int(text))
     try:
         moment = datetime.fromisoformat(text)

@@ -41,7 +41,7 @@ SNAPSHOT_RULES = [
         "client/vacuum/run.py",
         "        named = _named(manager)\n        limits = held_back(limits,",
         "        named = _named(manager)\n        limits = held_back(wanted,",
-        _AND_VACUUM + "test_a_dropped_name_and_a_new_one_amid_the_vacuum",
+        _AND_VACUUM + "test_a_dropped_name_and_later_a_new_one_amid_the_vacuum",
     ),
     Mutation(
         "a vacuum announces more than a standing name lets it drop",

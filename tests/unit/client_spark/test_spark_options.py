@@ -70,6 +70,7 @@ def test_a_handle_brings_its_connection() -> None:
         ({"table": "t", "as_of": "2013-07-04"}, "a time with its zone such as"),
         ({"table": "t", "as_of": "yesterday at noon"}, "the option 'as_of': a moment is a timestamp of Pythia's, the"),
         ({"table": "t", "as_of": "²"}, "a time with its zone such as"),
+        ({"table": "t", "as_of": "9" * 5_000}, "a time with its zone such as"),
         ({"table": "t", "as_of": "1372939200000"}, "seconds or milliseconds since then are no timestamps"),
         ({"table": "t", "transaction": TRANSACTION.to_json(), "root": "/there"}, "leave the option out"),
         ({"table": "t", "columns": "a,,b"}, "a list of column names"),

@@ -7,6 +7,7 @@ store are all that keeps the two apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import combinations_with_replacement
 from types import SimpleNamespace
 from typing import cast
@@ -197,19 +198,16 @@ def test_a_creation_amid_the_vacuum() -> None:
 
 
 @pytest.mark.usefixtures("few_calls")
-def test_a_dropped_name_and_a_new_one_amid_the_vacuum() -> None:
+def test_a_dropped_name_and_later_a_new_one_amid_the_vacuum() -> None:
     """What is found out first must not be forgotten: the announcement reaches no further than the older name."""
-    for call in range(1, calls_of(Installation.vacuum, {"older": compose(3)}) + 1):
-        installation, named = Installation(), list[bool]()
-        installation.create("older", compose(3))
-
-        def change(installation: Installation = installation, named: list[bool] = named) -> None:
-            installation.process().drop_snapshot("older")
-            named.append(_got_its_name(installation))
-
-        installation.at(call, change)
-        installation.vacuum()
-        check(installation, has_name=named == [True])
+    calls = calls_of(Installation.vacuum, {"older": compose(3)})
+    for first in range(1, calls + 1):
+        for later in range(calls - first + 1):
+            installation, named = Installation(), list[bool]()
+            installation.create("older", compose(3))
+            installation.at(first, partial(_exchange, installation, later, named))
+            installation.vacuum()
+            check(installation, has_name=named == [True])
 
 
 @pytest.mark.parametrize("first", range(VACUUM_CALLS + 2))
@@ -255,6 +253,15 @@ def test_a_dry_run_tells_who_holds_it_back_and_announces_nothing() -> None:
     report = run_vacuum(installation.process(), retain_ms=0, outcomes_retain_ms=0, dry_run=True)
     assert (report.horizon, report.held_back_by) == (PAST, {"past": PAST})
     assert installation.process().catalog.vacuumed_below_anywhere() == 0
+
+
+def _exchange(installation: Installation, later: int, named: list[bool]) -> None:
+    """Drop the older name now, and create another one so many calls later."""
+    installation.process().drop_snapshot("older")
+    if later:
+        installation.at(later, lambda: named.append(_got_its_name(installation)))
+    else:
+        named.append(_got_its_name(installation))
 
 
 def _got_its_name(installation: Installation) -> bool:
