@@ -30,6 +30,7 @@ from client.manager import TransactionManager
 from client.savepoints import OwnWrites, Savepoint
 from client.settings import ClientSettings
 from client.snapshot import Snapshot
+from client.snapshot_record import NamedSnapshot
 from client.status import TransactionStatus
 from client.tickets import Begun, Decision, Decisions, ReplyLost
 from client.transaction import Transaction
@@ -48,6 +49,7 @@ __all__ = [
     "Decision",
     "Decisions",
     "InvalidRequest",
+    "NamedSnapshot",
     "NoPrimary",
     "Outcome",
     "OutcomeUnknown",

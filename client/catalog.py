@@ -54,7 +54,7 @@ class Catalog:
         self.own_table = system_table(root, "catalog")
         """The table that all this lies in."""
         self._own = OwnTable(store, self.own_table, Family("t", versions_max=1), Family(FENCE_FAMILY))
-        self._own_tables = {system_table(root, purpose) for purpose in ("catalog", "commits", "manifest")}
+        self._own_tables = {system_table(root, purpose) for purpose in ("catalog", "commits", "manifest", "snapshots")}
         self._entries: dict[str, _Remembered] = {}
 
     def create_table(self, table: str, entry: CatalogEntry) -> None:
@@ -106,6 +106,18 @@ class Catalog:
         """Have snapshots below this timestamp refused. Everybody knows after ``ENTRY_AGE_SECONDS_MAX``."""
         put = RowPut(table.encode(), {_VACUUMED_BELOW: b"%d" % below})
         self._store.put(self._own.name(), [put], below)
+
+    def announce_vacuum(self, below: int) -> None:
+        """Say that a vacuum goes up to here at most, before it reads which snapshots have a name.
+
+        Readers do not look at this: it is the mark of the catalog's own table. See ``client.named_snapshots``.
+        """
+        self.mark_vacuumed(self.own_table, below)
+
+    def vacuumed_below_anywhere(self) -> int:
+        """The largest mark that there is now, of a table or announced; 0 where nothing was ever vacuumed."""
+        rows = self._store.scan(self._own.name(), _ALL_ROWS, [_VACUUMED_BELOW])
+        return max((int(cells[_VACUUMED_BELOW].value) for _, cells in rows), default=0)
 
     def _known(self, table: str) -> _Remembered:
         known = self._entries.get(table)

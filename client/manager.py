@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from types import TracebackType
 from typing import TypeVar
 
@@ -22,6 +21,8 @@ from client.handles import SnapshotHandle, TransactionHandle
 from client.heartbeat import Heartbeats
 from client.hooks import TransactionHooks
 from client.manifest import Attempt, Manifest
+from client.moments import Moment, validate_name
+from client.named_snapshots import NamedSnapshots
 from client.oracle import OracleClient
 from client.past import Past, moment_of
 from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
@@ -30,6 +31,7 @@ from client.resolver import OutcomeCache, Resolver
 from client.revalidation import Revalidator
 from client.settings import ClientSettings
 from client.snapshot import Snapshot
+from client.snapshot_record import NamedSnapshot
 from client.transaction import Transaction
 from client.visibility import View
 from client.write_buffer import WriteBuffer
@@ -69,6 +71,7 @@ class TransactionManager:
         self.oracle = OracleClient(directory, settings)
         self.heartbeats = Heartbeats(self.oracle, settings.heartbeat_interval_ms)
         self._past = Past(directory, self.oracle, settings.deadline_ms)
+        self._named = NamedSnapshots(store, self.catalog, settings.root)
         self._close = close
         cache = OutcomeCache(settings.outcome_cache_entries_max)
         resolver = Resolver(store, self.commit_table, cache, heal=settings.heal)
@@ -192,18 +195,40 @@ class TransactionManager:
         self.heartbeats.watch(transaction)
         return transaction
 
-    def snapshot(self, at: int | datetime | None = None) -> Snapshot:
-        """Everything committed by now, or by then: ``at`` is a timestamp, or a time with its zone.
+    def snapshot(self, at: Moment | None = None) -> Snapshot:
+        """Everything committed by now, or by then: ``at`` is a timestamp, a time with its zone, or a snapshot's name.
 
-        A past one needs no oracle, but ZooKeeper; up to where the past is settled it works with every oracle down.
-        Raises ``NoPrimary``, and ``InvalidRequest`` for a time that has not come.
+        A past one needs no oracle, but ZooKeeper; up to where the past is settled it works with every oracle down. One
+        with a name (``create_snapshot``) needs HBase alone. Raises ``NoPrimary``, and ``InvalidRequest`` for a time
+        that has not come, or a name that there is not.
         """
-        if at is not None:
-            settled = self._past.settled(moment_of(at))
-            return self.resume_snapshot(SnapshotHandle(moment_of(at), settled.epoch, self.settings))
-        begun = self.oracle.begin()
-        handle = SnapshotHandle(begun.snapshot, begun.epoch, self.settings, begun.first_start_timestamp)
-        return self.resume_snapshot(handle)
+        return self.resume_snapshot(self._handle_at(at))
+
+    def create_snapshot(self, name: str, at: Moment | None = None) -> NamedSnapshot:
+        """Give what is committed by now, or was by then, a name: it can be read until ``drop_snapshot``.
+
+        No vacuum drops what it shows, whatever is running now; ``drop_table`` does. Any process of the installation
+        reads it, by ``snapshot(at=name)``. ``name``: a letter, then letters, digits, dots, underscores and hyphens.
+
+        Raises ``InvalidRequest`` where the name is taken or the moment was vacuumed; of several that create a name at a
+        time one succeeds at most. ``NoPrimary``, ``StoreUnavailable``: repeat it; the name may stand unfinished until
+        then, cannot be read, and holds back the vacuum.
+        """
+        validate_name(name)
+        handle = self._handle_at(at)
+        return self._named.create(name, handle.timestamp, handle.epoch)
+
+    def snapshots(self) -> list[NamedSnapshot]:
+        """The snapshots that have a name, by name; also those whose creation was not finished. Needs no oracle."""
+        return self._named.all()
+
+    def drop_snapshot(self, name: str) -> None:
+        """Give a snapshot's name up, so that it holds back no vacuum any more. Needs no oracle.
+
+        What it shows may be read on, by who holds it, until it is vacuumed. Raises ``InvalidRequest`` where there is
+        none of that name, ``StoreUnavailable``.
+        """
+        self._named.drop(name)
 
     def resume_snapshot(self, handle: SnapshotHandle) -> Snapshot:
         """A snapshot that another process took. Needs no oracle."""
@@ -290,6 +315,16 @@ class TransactionManager:
                 finish_bulk_write(self._services, start_timestamp, outcome.commit_timestamp)
                 finished += 1
         return finished
+
+    def _handle_at(self, at: Moment | None) -> SnapshotHandle:
+        if at is None:
+            begun = self.oracle.begin()
+            return SnapshotHandle(begun.snapshot, begun.epoch, self.settings, begun.first_start_timestamp)
+        if isinstance(at, str):
+            named = self._named.find(at)
+            return SnapshotHandle(named.timestamp, named.epoch, self.settings)
+        moment = moment_of(at)
+        return SnapshotHandle(moment, self._past.settled(moment).epoch, self.settings)
 
     def _check_ours(self, handle: TransactionHandle | SnapshotHandle) -> None:
         theirs, ours = handle.settings, self.settings

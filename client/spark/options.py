@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Final
 
+from client.errors import InvalidRequest
 from client.handles import SnapshotHandle, TransactionHandle
+from client.moments import Moment, parse_moment
 from client.settings import ClientSettings
 from client.spark.errors import InvalidOption
-from commit_table.timestamps import milliseconds_of
 
 CONNECTION_OPTIONS: Final = ("zookeeper", "thrift", "root")
 _JOB_OPTIONS: Final = (
@@ -34,8 +34,6 @@ MIN_PARTITIONS: Final = 4
 BATCH_ROWS: Final = 2_000
 _MIN_PARTITIONS_MAX: Final = 10_000
 _BATCH_ROWS_MAX: Final = 100_000
-_FIRST_MOMENT_MS: Final = 31_536_000_000
-"""The start of 1971. Milliseconds of today, taken for a timestamp, are two hours of 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ class SourceOptions:
     """What a job asked for. ``transaction``, ``snapshot`` and ``as_of`` exclude one another; with none of them, the job
     has a transaction or snapshot of its own.
 
-    ``as_of``: the moment to read at, a timestamp or a time with its zone.
+    ``as_of``: the moment to read at: a timestamp, a time with its zone, or the name of a snapshot.
     ``columns``: the columns to read, ``None`` for all. ``min_partitions``: into how many parts a read is split at
     least, if the keys allow it. ``batch_rows``: rows that are encoded or decoded, and held in memory, at a time.
     ``push_filters``: whether a read narrows itself by filters; not by default, since Spark 4.3.0 uses what was planned
@@ -56,7 +54,7 @@ class SourceOptions:
     table: str
     transaction: TransactionHandle | None = None
     snapshot: SnapshotHandle | None = None
-    as_of: int | datetime | None = None
+    as_of: Moment | None = None
     columns: tuple[str, ...] | None = None
     min_partitions: int = MIN_PARTITIONS
     batch_rows: int = BATCH_ROWS
@@ -139,22 +137,11 @@ def _settings_of(handle: TransactionHandle | SnapshotHandle, given: Mapping[str,
     return handle.settings
 
 
-def _moment(text: str) -> int | datetime:
+def _moment(text: str) -> Moment:
     try:
-        moment = int(text) if text.strip().isdecimal() else datetime.fromisoformat(text.strip())
-    except ValueError:
-        moment = None
-    if moment is None or (isinstance(moment, datetime) and moment.utcoffset() is None):
-        raise InvalidOption(
-            "the option 'as_of' is a timestamp of Pythia's, or a time with its zone such as 2013-07-04T12:00:00Z or "
-            f"2013-07-04 12:00:00.250-04:00, not {text!r}"
-        )
-    if isinstance(moment, int) and milliseconds_of(moment) < _FIRST_MOMENT_MS:
-        raise InvalidOption(
-            f"the option 'as_of' names the timestamp {moment}, which is of the year 1970: seconds or milliseconds "
-            "since then are no timestamps of Pythia's; give a time with its zone such as 2013-07-04T12:00:00Z"
-        )
-    return moment
+        return parse_moment(text)
+    except InvalidRequest as error:
+        raise InvalidOption(f"the option 'as_of': {error}") from error
 
 
 def _columns(text: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from client.catalog_entry import ConflictLevel
 from client.errors import OutcomeUnknown, TransactionAborted
+from client.moments import parse_moment
 from client.spark.codecs import RowEncoder
 from client.spark.mapping import TableMapping
 from client.spark.tables import create_table, table_mapping
@@ -32,7 +33,6 @@ from client.tables.options import (
     format_option,
     json_option,
     managed,
-    moment,
     names_of,
     reading_files,
 )
@@ -207,7 +207,9 @@ def import_(
 @click.argument("file", type=FILE)
 @connecting
 @format_option
-@click.option("--as-of", metavar="MOMENT", help="A timestamp, or a time with its zone; by default now.")
+@click.option(
+    "--as-of", metavar="MOMENT", help="A timestamp, a time with its zone, or the name of a snapshot; by default now."
+)
 @click.option("--columns", metavar="NAME[,…]", help="Only these; by default all.")
 @json_option
 def export_(
@@ -224,7 +226,7 @@ def export_(
     """Write the rows of table NAME, as of one moment, to FILE (CSV or Parquet), which must not exist yet."""
     with managed(zookeeper, thrift, root) as manager, shown("exported") as tell:
         mapping = table_mapping(manager, name)
-        snapshot = manager.snapshot(None if as_of is None else moment(as_of))
+        snapshot = manager.snapshot(None if as_of is None else parse_moment(as_of))
         chosen = None if columns is None else names_of(columns)
         written_as = format_of(file, file_format)
         rows = export(snapshot, mapping, chosen, file, written_as, lambda rows: tell(rows, False))

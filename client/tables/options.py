@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -79,18 +78,6 @@ def names_of(text: str) -> tuple[str, ...]:
     if not all(names):
         raise InvalidRequest(f"column names are given with commas between, not as {text!r}")
     return names
-
-
-def moment(text: str) -> int | datetime:
-    """A timestamp, or a time with its zone. Raises ``InvalidRequest``."""
-    if text.isascii() and text.isdigit():
-        return int(text)
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidRequest(
-            f"a moment is a timestamp, or a time such as 2026-11-21T12:00:00+00:00, not {text!r}"
-        ) from error
 
 
 @contextmanager

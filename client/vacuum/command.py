@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import re
 import sys
+from itertools import islice
 
 import click
 
-from client.errors import PythiaError
-from client.manager import TransactionManager
-from client.settings import ClientSettings
+from client.command_line import connecting, managed
 from client.vacuum.report import TableReport, VacuumReport
 from client.vacuum.run import run_vacuum
 from commit_table.timestamps import wall_time_of
-from lease import LeaseError
-from store import StoreError
 
 INCOMPLETE = 1
+HOLDERS_SHOWN_MAX = 5
 RETAIN_MS_MAX = 3_650 * 86_400_000
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -37,14 +35,9 @@ def _milliseconds(context: click.Context, parameter: click.Parameter, value: str
 
 
 @click.command()
-@click.option("--zookeeper", default="", envvar="PYTHIA_ZOOKEEPER", help="ZooKeeper, host:port.")
-@click.option(
-    "--oracle", default="", envvar="PYTHIA_ORACLE", help="In its place: an oracle that serves alone, host:port."
-)
-@click.option("--thrift", required=True, envvar="PYTHIA_THRIFT", help="HBase's Thrift gateway, host:port.")
-@click.option("--root", default="/pythia", show_default=True, envvar="PYTHIA_ROOT", help="Znode of the installation.")
+@connecting
 @click.option("--retain", default="1h", show_default=True, callback=_milliseconds,
-              help="Snapshots of as long ago stay readable.")  # fmt: skip
+              help="Snapshots of as long ago stay readable; those with a name always do.")  # fmt: skip
 @click.option("--retain-outcomes", default="1d", show_default=True, callback=_milliseconds,
               help="The outcomes of transactions begun as long ago can be asked for.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Count what would go, and change nothing.")
@@ -69,34 +62,41 @@ def vacuum(
         if not as_json:
             click.echo(f"{table}: {report.rows:,} rows", err=True)
 
-    try:
-        settings = ClientSettings(zookeeper=zookeeper, oracle=oracle, thrift=thrift, root=root)
-        with TransactionManager.connect(settings) as manager:
-            report = run_vacuum(
-                manager, retain_ms=retain, outcomes_retain_ms=retain_outcomes, dry_run=dry_run, progress=progress
-            )
-    except (PythiaError, StoreError, LeaseError) as error:
-        raise click.ClickException(str(error)) from error
+    with managed(zookeeper, oracle, thrift, root) as manager:
+        report = run_vacuum(
+            manager, retain_ms=retain, outcomes_retain_ms=retain_outcomes, dry_run=dry_run, progress=progress
+        )
     click.echo(json.dumps(report.as_json()) if as_json else "\n".join(described(report)))
     sys.exit(INCOMPLETE if report.problems else 0)
 
 
 def described(report: VacuumReport) -> list[str]:
     """The report for people: the horizon, a line for each table, what failed, and what remains."""
-    lines = [f"horizon {report.horizon} ({wall_time_of(report.horizon):%Y-%m-%d %H:%M:%S} UTC)"]
+    lines = [f"horizon {report.horizon} ({_time(report.horizon)})"]
+    lines += [f"held back by {_holders(report.held_back_by)}"] * bool(report.held_back_by)
     if report.dry_run:
         lines.append("dry run: nothing was changed; this is what a vacuum would do")
     lines += [f"{name}: {_table_line(table)}" for name, table in report.tables.items()]
     lines += [f"{name}: FAILED: {problem}" for name, problem in report.problems.items()]
     if report.problems:
         return [*lines, "commit table: left alone, since what failed may need it; mend that, and vacuum again"]
-    since = f"{wall_time_of(report.outcomes_horizon):%Y-%m-%d %H:%M:%S} UTC"
     return [
         *lines,
         f"manifest: {report.manifest_records_dropped:,} rows dropped, {report.manifest_claims_kept:,} claims stay",
         f"commit table: {report.commit_table_rows_dropped:,} rows dropped; at most "
-        f"{report.commit_table_rows_left_max:,} stay, one for each millisecond since {since}",
+        f"{report.commit_table_rows_left_max:,} stay, one for each millisecond since {_time(report.outcomes_horizon)}",
     ]
+
+
+def _time(timestamp: int) -> str:
+    return f"{wall_time_of(timestamp):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _holders(held_back_by: dict[str, int]) -> str:
+    """The named snapshots that hold the vacuum back; without the oldest, the next one does."""
+    named = [f"{name} ({_time(timestamp)})" for name, timestamp in islice(held_back_by.items(), HOLDERS_SHOWN_MAX)]
+    more = len(held_back_by) - len(named)
+    return f"the named snapshots {', '.join(named)}" + f" and {more:,} more" * bool(more)
 
 
 def _table_line(table: TableReport) -> str:

@@ -42,6 +42,12 @@ def horizons(oracle_horizon: int, now: int, retain_ms: int, outcomes_retain_ms: 
     return Horizons(data, min(data, _before(now, outcomes_retain_ms)))
 
 
+def held_back(limits: Horizons, named: Iterable[int]) -> Horizons:
+    """The horizons, no further than the oldest of the timestamps ``named``, at which there is still to be read."""
+    data = min([limits.data, *named])
+    return Horizons(data, min(limits.outcomes, data))
+
+
 def _before(now: int, milliseconds: int) -> int:
     return compose(max(0, milliseconds_of(now) - milliseconds))
 

@@ -39,6 +39,8 @@ class VacuumReport:
     dry_run: bool
     horizon: int
     outcomes_horizon: int
+    held_back_by: dict[str, int] = field(default_factory=dict)
+    """The named snapshots without which the horizon would lie higher, and their timestamps, oldest first."""
     tables: dict[str, TableReport] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     """What could not be done, by table: then neither manifest nor commit table was touched."""

@@ -3,13 +3,16 @@
 The order is what makes it safe:
 
 1. The horizon is asked of the primary. Nobody who lives reads below it, and all who live began above it.
-2. Every table gets its *mark*, before anything is deleted. Readers of the past find it and are refused, no later than
+2. The horizon is *announced*, and lowered to the oldest snapshot that has a name. The names are read after the
+   announcement, since whoever names a snapshot looks for announcements after he has put the name
+   (``client.named_snapshots``): of the two at least one sees the other.
+3. Every table gets its *mark*, before anything is deleted. Readers of the past find it and are refused, no later than
    ``ENTRY_AGE_SECONDS_MAX`` after; that long is waited. The mark is a fence, too (``client.guards``), at the horizon: a
    transaction that the oracle gave up, and that a failover would let live again, can never commit to the table.
-3. If by then another epoch has begun, somebody may have looked for the mark before it stood: start over.
-4. The tables are swept, and those listed *after* the horizon was known are all that matter: whoever could write a
+4. If by then another epoch has begun, somebody may have looked for the mark before it stood: start over.
+5. The tables are swept, and those listed *after* the horizon was known are all that matter: whoever could write a
    later one began above the horizon.
-5. Only when every table was swept does any cell have its shadow cell; then the manifest's records go, and then the
+6. Only when every table was swept does any cell have its shadow cell; then the manifest's records go, and then the
    commit table's rows. Both stay where a single table could not be read.
 """
 
@@ -24,8 +27,9 @@ from client.cells import TOMBSTONE, encode_shadow, shadow_column
 from client.errors import InvalidRequest, PythiaError
 from client.manager import TransactionManager
 from client.oracle import OracleClient
+from client.snapshot_record import NamedSnapshot
 from client.vacuum.finished import drop_commit_rows, forget_bulk_writes
-from client.vacuum.plan import Horizons, horizons
+from client.vacuum.plan import Horizons, held_back, horizons
 from client.vacuum.report import TableReport, VacuumReport
 from client.vacuum.sweep import Sweep
 from commit_table import table_name
@@ -62,9 +66,10 @@ def run_vacuum(
 ) -> VacuumReport:
     """Drop what no reader needs any more; it may be killed at any time, repeated, and run several times at once.
 
-    ``retain_ms``: snapshots of as long ago stay readable. ``outcomes_retain_ms``: for as long after its begin at least
-    the outcome of a transaction can be asked for, and whoever holds the transaction can end it. ``wait`` is called with
-    the seconds from the marks to the first delete. ``dry_run``: count, and change nothing.
+    ``retain_ms``: snapshots of as long ago stay readable, and those with a name in any case. ``outcomes_retain_ms``:
+    for as long after its begin at least the outcome of a transaction can be asked for, and whoever holds the
+    transaction can end it. ``wait`` is called with the seconds from the marks to the first delete. ``dry_run``: count,
+    and change nothing.
 
     Raises ``HorizonUnknown``, ``NoPrimary``, ``InvalidRequest``, ``StoreError``. What fails in one table is told in the
     report, and the others are swept.
@@ -74,8 +79,10 @@ def run_vacuum(
             raise InvalidRequest(f"{name} is a number of milliseconds, not {given!r}")
     status = _status_with_horizon(manager.oracle)
     now = manager.oracle.begin().first_start_timestamp
-    limits = horizons(status.horizon, now, retain_ms, outcomes_retain_ms)
+    wanted = horizons(status.horizon, now, retain_ms, outcomes_retain_ms)
+    limits, named = _below_all_names(manager, wanted, dry_run=dry_run)
     report = VacuumReport(dry_run, limits.data, limits.outcomes)
+    report.held_back_by = {snapshot.name: snapshot.timestamp for snapshot in named if snapshot.timestamp < wanted.data}
     tables = {name: entry.family_columns for name, entry in manager.catalog.tables().items()}
     if not dry_run:
         for table in tables:
@@ -105,6 +112,26 @@ def _status_with_horizon(oracle: OracleClient) -> StatusReply:
             f"oracle's; an hour by default) after that, unless it fails over"
         )
     return status
+
+
+def _below_all_names(
+    manager: TransactionManager, wanted: Horizons, *, dry_run: bool
+) -> tuple[Horizons, list[NamedSnapshot]]:
+    """How far the named snapshots, which are returned oldest first, let a vacuum go; announces it.
+
+    They are looked at before, too: what is announced keeps others from naming what will not be vacuumed at all.
+    """
+    named = _named(manager)
+    limits = held_back(wanted, (snapshot.timestamp for snapshot in named))
+    if not dry_run:
+        manager.catalog.announce_vacuum(limits.data)
+        named = _named(manager)
+        limits = held_back(limits, (snapshot.timestamp for snapshot in named))
+    return limits, named
+
+
+def _named(manager: TransactionManager) -> list[NamedSnapshot]:
+    return sorted(manager.snapshots(), key=lambda snapshot: snapshot.timestamp)
 
 
 def _mark(manager: TransactionManager, table: str, horizon: int, unique: int) -> None:

@@ -26,8 +26,8 @@ ROUNDS = 5
 
 
 @pytest.fixture
-def forgetful(services: Services) -> Iterator[TransactionManager]:
-    """An installation of its own, whose oracle soon gives up what it hears nothing of; and its tables' end."""
+def oracle_of_its_own(services: Services) -> Iterator[tuple[ClientSettings, subprocess.Popen[str]]]:
+    """An installation whose oracle soon gives up what it hears nothing of."""
     root = f"/vacuum-{uuid.uuid4().hex[:8]}"
     command = [
         sys.executable, "-m", "tso", "serve", "--name", "oracle", "--zookeeper", services.zookeeper,
@@ -38,16 +38,24 @@ def forgetful(services: Services) -> Iterator[TransactionManager]:
     assert process.stdout is not None
     try:
         _await_primary(process.stdout)
-        settings = ClientSettings(zookeeper=services.zookeeper, thrift=services.thrift, root=root)
-        with TransactionManager.connect(settings) as manager:
-            yield manager
-            for table in manager.store.table_names():
-                if root.strip("/") in table:
-                    manager.store.drop_table(table)
+        yield ClientSettings(zookeeper=services.zookeeper, thrift=services.thrift, root=root), process
     finally:
         process.terminate()
         process.wait(timeout=30)
         process.stdout.close()
+
+
+@pytest.fixture
+def forgetful(
+    oracle_of_its_own: tuple[ClientSettings, subprocess.Popen[str]],
+) -> Iterator[TransactionManager]:
+    """A manager of that installation; and its tables' end."""
+    settings, _ = oracle_of_its_own
+    with TransactionManager.connect(settings) as manager:
+        yield manager
+        for table in manager.store.table_names():
+            if settings.root.strip("/") in table:
+                manager.store.drop_table(table)
 
 
 def vacuumed_through(manager: TransactionManager, moment: int, *, dry_run: bool = False) -> int:
@@ -102,5 +110,56 @@ def test_a_table_is_trimmed_and_reads_the_same(forgetful: TransactionManager) ->
         vacuumed_through(manager, again.start_timestamp)
         assert dict(manager.snapshot().scan(table)) == want | {ROWS[0]: {A: b"again"}}
         assert commit_rows(manager) <= 1
+    finally:
+        manager.catalog.drop_table(table)
+
+
+def vacuumed_once_held_back_by(manager: TransactionManager, *names: str) -> int:
+    """Vacuum when nobody but these named snapshots is in its way; the horizon. Other processes read afterwards."""
+    while True:
+        try:
+            counted = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=True)
+        except HorizonUnknown:
+            continue
+        if set(counted.held_back_by) == set(names):
+            break
+    report = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, wait=lambda seconds: None)
+    assert (report.problems, list(report.held_back_by)) == ({}, list(names))
+    return report.horizon
+
+
+def test_a_named_snapshot_is_read_after_every_vacuum_and_with_every_oracle_down(
+    forgetful: TransactionManager, oracle_of_its_own: tuple[ClientSettings, subprocess.Popen[str]]
+) -> None:
+    manager, (settings, process), table = forgetful, oracle_of_its_own, f"named-{uuid.uuid4().hex[:8]}"
+    manager.create_table(table, ["f"])
+    try:
+        shown: list[dict[bytes, dict[bytes, bytes]]] = []
+        early = manager.snapshot().timestamp
+        for name in ("monday", "tuesday"):
+            for round_ in range(ROUNDS):
+                with manager.transaction() as transaction:
+                    for row in ROWS:
+                        transaction.put(table, row, {A: b"%s %d" % (name.encode(), round_)})
+            shown.append(dict(manager.snapshot(manager.create_snapshot(name).name).scan(table)))
+        with manager.transaction() as last:
+            for row in ROWS:
+                last.delete(table, row)
+        monday, tuesday = (manager.snapshot(name).timestamp for name in ("monday", "tuesday"))
+        assert vacuumed_once_held_back_by(manager, "monday", "tuesday") == monday
+        with pytest.raises(InvalidRequest, match="a vacuum drops, or has dropped"):
+            manager.create_snapshot("early", early)
+        with TransactionManager.connect(settings) as other:
+            assert [dict(other.snapshot(name).scan(table)) for name in ("monday", "tuesday")] == shown
+            other.drop_snapshot("monday")
+        assert vacuumed_once_held_back_by(manager, "tuesday") == tuesday
+        with TransactionManager.connect(settings) as another, pytest.raises(InvalidRequest, match="vacuumed below"):
+            another.snapshot(monday).get(table, ROWS[0])
+        process.terminate()
+        process.wait(timeout=30)
+        with TransactionManager.connect(settings) as alone:
+            assert dict(alone.snapshot("tuesday").scan(table)) == shown[1]
+            assert [(named.name, named.is_finished) for named in alone.snapshots()] == [("tuesday", True)]
+            alone.drop_snapshot("tuesday")
     finally:
         manager.catalog.drop_table(table)

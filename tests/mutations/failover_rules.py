@@ -166,8 +166,8 @@ FAILOVER_RULES = [
     Mutation(
         "a past moment is read without fencing older epochs",
         "client/manager.py",
-        "SnapshotHandle(moment_of(at), settled.epoch, self.settings)",
-        "SnapshotHandle(moment_of(at), 1, self.settings)",
+        "SnapshotHandle(moment, self._past.settled(moment).epoch, self.settings)",
+        "SnapshotHandle(moment, min(1, self._past.settled(moment).epoch), self.settings)",
         _FAILOVER + "test_a_moment_of_an_older_epoch_stays_as_it_was_when_read",
     ),
     Mutation(

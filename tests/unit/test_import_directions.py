@@ -25,7 +25,17 @@ ALLOWED: dict[str, set[str]] = {
 }
 
 WITHOUT_INPUT_OR_OUTPUT = {
-    "client": ["catalog_entry", "cells", "exchange", "ranges", "tickets", "visibility", "write_buffer"],
+    "client": [
+        "catalog_entry",
+        "cells",
+        "exchange",
+        "moments",
+        "ranges",
+        "snapshot_record",
+        "tickets",
+        "visibility",
+        "write_buffer",
+    ],
     "commit_table": ["columns", "layout", "outcomes", "rule", "timestamps"],
     "lease": ["paths", "records", "rules"],
     "histories": [

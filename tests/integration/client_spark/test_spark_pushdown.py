@@ -139,16 +139,20 @@ def test_registering_turns_pushdown_on_where_nobody_has_chosen(spark: SparkSessi
     assert spark.conf.get(PUSHDOWN) == "true"
 
 
-def test_the_past_is_read_by_a_time_or_a_timestamp(
+def test_the_past_is_read_by_a_time_a_timestamp_or_a_name(
     spark: SparkSession, manager: TransactionManager, counts: str
 ) -> None:
     save(spark.range(4).selectExpr("id AS k", "id AS v"), counts)
-    then = manager.snapshot().timestamp
+    then = manager.create_snapshot(f"then-{counts}").timestamp
     save(spark.range(2, 6).selectExpr("id AS k", "-id AS v"), counts)
     assert load(spark, counts, as_of=str(then), push_filters="true").where("k >= 2").sort("k").collect() == [
         (2, 2),
         (3, 3),
     ]
+    assert load(spark, counts, as_of=f"then-{counts}").sort("k").collect() == [(k, k) for k in range(4)]
+    manager.drop_snapshot(f"then-{counts}")
+    with pytest.raises(PySparkException, match="there is no snapshot 'then-"):
+        load(spark, counts, as_of=f"then-{counts}").collect()
     now = dt.datetime.now(dt.timezone(dt.timedelta(hours=-4)))
     assert load(spark, counts, as_of=now.isoformat()).count() == 6
     assert load(spark, counts, as_of="1999-12-31T23:59:59Z").count() == 0

@@ -262,7 +262,7 @@ def test_the_command(manager: TransactionManager, forgetful: Installation, monke
     told = CliRunner().invoke(vacuum, arguments)
     assert (told.exit_code, "1 cells lost old versions" in told.stdout) == (0, True)
     assert len(versions(manager)) == 1
-    forgetful.store.plan("scan", None, Fault.LOST)
+    forgetful.store.plan("scan", None, None, None, Fault.LOST)  # the names twice, the tables, and then one of them
     failed = CliRunner().invoke(vacuum, arguments)
     assert (failed.exit_code, "left alone" in failed.stdout) == (1, True)
 

@@ -43,9 +43,10 @@ def test_every_other_option() -> None:
         ("2013-07-04T12:00:00Z", dt.datetime(2013, 7, 4, 12, tzinfo=dt.UTC)),
         (" 2013-07-04 12:00:00.250-04:00 ", dt.datetime(2013, 7, 4, 16, 0, 0, 250_000, tzinfo=dt.UTC)),
         (str(compose(1_372_939_200_000, 7)), compose(1_372_939_200_000, 7)),
+        (" end-of-2013 ", "end-of-2013"),
     ],
 )
-def test_a_moment_is_a_timestamp_or_a_time_with_its_zone(text: str, moment: int | dt.datetime) -> None:
+def test_a_moment_is_a_timestamp_a_time_with_its_zone_or_a_name(text: str, moment: int | dt.datetime | str) -> None:
     assert parse({"table": "t", "as_of": text}, CONNECTION).as_of == moment
 
 
@@ -67,7 +68,9 @@ def test_a_handle_brings_its_connection() -> None:
         ({"table": "t", "as_of": "2013-07-04T12:00:00Z", "snapshot": SNAPSHOT.to_json()}, "give one of"),
         ({"table": "t", "as_of": "2013-07-04T12:00:00"}, "a time with its zone such as"),
         ({"table": "t", "as_of": "2013-07-04"}, "a time with its zone such as"),
-        ({"table": "t", "as_of": "yesterday"}, "a time with its zone such as"),
+        ({"table": "t", "as_of": "yesterday at noon"}, "the option 'as_of': a moment is a timestamp of Pythia's, the"),
+        ({"table": "t", "as_of": "²"}, "a time with its zone such as"),
+        ({"table": "t", "as_of": "9" * 5_000}, "a time with its zone such as"),
         ({"table": "t", "as_of": "1372939200000"}, "seconds or milliseconds since then are no timestamps"),
         ({"table": "t", "transaction": TRANSACTION.to_json(), "root": "/there"}, "leave the option out"),
         ({"table": "t", "columns": "a,,b"}, "a list of column names"),

@@ -297,7 +297,8 @@ def test_a_transaction_is_read_without_its_own_writes_until_a_job_has_ended(
     assert view == (HANDLE if own_writes else SnapshotHandle(20, 10, SETTINGS, 30))
 
 
-def test_a_moment_is_resolved_once_where_the_read_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("as_of", [20, "end-of-2013"])
+def test_a_moment_is_resolved_once_where_the_read_is_planned(monkeypatch: pytest.MonkeyPatch, as_of: int | str) -> None:
     asked: list[Any] = []
 
     class Manager:
@@ -308,8 +309,8 @@ def test_a_moment_is_resolved_once_where_the_read_is_planned(monkeypatch: pytest
             return type("Taken", (), {"handle": lambda self: SnapshotHandle(20, 10, SETTINGS)})()
 
     monkeypatch.setattr(reader, "manager_for", lambda settings: Manager())
-    planned = reader.PythiaReader(SourceOptions(SETTINGS, "t", as_of=20), MAPPING, MAPPING.to_struct()).partitions()
-    assert asked == [20]
+    planned = reader.PythiaReader(SourceOptions(SETTINGS, "t", as_of=as_of), MAPPING, MAPPING.to_struct()).partitions()
+    assert asked == [as_of]
     assert {task.value.view for task in planned} == {SnapshotHandle(20, 10, SETTINGS)}
 
 

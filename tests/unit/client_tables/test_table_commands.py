@@ -153,9 +153,11 @@ def test_what_was_imported_is_exported(run: Run, tmp_path: Path, ending: str) ->
 def test_an_export_is_one_moment(run: Run, manager: TransactionManager, flat: Path, tmp_path: Path) -> None:
     run("create", "points", *POINTS)
     run("import", "points", flat)
-    moment = manager.snapshot().timestamp
+    moment = manager.create_snapshot("before").timestamp
     with manager.transaction() as transaction:
         transaction.put("points", row_key(table_mapping(manager, "points"), 1), {b"f:v": b"later"})
+    named = done(run("export", "points", tmp_path / "named.parquet", "--as-of", "before", "--json"))
+    assert (named["snapshot"], rows(tmp_path / "named.parquet")[0]["v"]) == (moment, "a")
     past = done(run("export", "points", tmp_path / "past.parquet", "--as-of", moment, "--columns", "V", "--json"))
     assert past["snapshot"] == moment
     assert rows(tmp_path / "past.parquet") == [{"v": "a"}, {"v": "b"}, {"v": None}]
@@ -262,8 +264,9 @@ def test_a_row_that_does_not_fit_is_refused(run: Run, tmp_path: Path) -> None:
         (["export", "t", "new.csv"], "'t' has no Spark mapping"),
         (["export", "points", "new.csv", "--columns", "x"], "has no column x"),
         (["export", "points", "new.csv", "--columns", "k,"], "commas between"),
-        (["export", "points", "new.csv", "--as-of", "yesterday"], "a moment is"),
-        (["export", "points", "new.csv", "--as-of", "2026-11-21T12:00:00"], "no time zone"),
+        (["export", "points", "new.csv", "--as-of", "12:00"], "a moment is"),
+        (["export", "points", "new.csv", "--as-of", "yesterday"], "there is no snapshot 'yesterday'"),
+        (["export", "points", "new.csv", "--as-of", "2026-11-21T12:00:00"], "a time with its zone such as"),
         (["create", "points", *POINTS], "'points' exists already"),
         (["create", "t", *POINTS], "'t' exists already"),
         (["create", "p", *POINTS[:4], "--row-key", "x"], "unknown column 'x'"),

@@ -1,0 +1,59 @@
+"""How a moment of the past is written: a timestamp, a time with its zone, or the name of a snapshot. Pure.
+
+The invariant: a text means one of the three, never two. A name begins with a letter, the others with a digit.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Final
+
+from client.errors import InvalidRequest
+from commit_table.timestamps import milliseconds_of
+
+Moment = int | datetime | str
+"""A timestamp, a time with its zone, or the name of a snapshot."""
+
+NAME_CHARACTERS_MAX: Final = 100
+_NAME = re.compile(rf"[A-Za-z][A-Za-z0-9._-]{{0,{NAME_CHARACTERS_MAX - 1}}}")
+_EXAMPLE: Final = "2013-07-04T12:00:00Z or 2013-07-04 12:00:00.250-04:00"
+_FIRST_MOMENT_MS: Final = 31_536_000_000
+"""The start of 1971. Milliseconds of today, taken for a timestamp, are two hours of 1970."""
+
+
+def validate_name(name: str) -> None:
+    """Raise ``InvalidRequest`` for what cannot be a snapshot's name."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidRequest(
+            f"a snapshot's name is a letter, followed by up to {NAME_CHARACTERS_MAX - 1} letters, digits, dots, "
+            f"underscores and hyphens, as in 'before-migration' or 'end-of-2026'; not {name!r}"
+        )
+
+
+def parse_moment(text: str) -> Moment:
+    """What a text names. Raises ``InvalidRequest``."""
+    text = text.strip()
+    if _NAME.fullmatch(text):
+        return text
+    if re.fullmatch(r"[0-9]{1,19}", text):
+        return _timestamp(int(text))
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.utcoffset() is None:
+        raise InvalidRequest(
+            f"a moment is a timestamp of Pythia's, the name of a snapshot, or a time with its zone such as {_EXAMPLE}, "
+            f"not {text!r}"
+        )
+    return moment
+
+
+def _timestamp(timestamp: int) -> int:
+    if milliseconds_of(timestamp) < _FIRST_MOMENT_MS:
+        raise InvalidRequest(
+            f"the timestamp {timestamp} is of the year 1970: seconds or milliseconds since then are no timestamps of "
+            f"Pythia's; give a time with its zone such as {_EXAMPLE}"
+        )
+    return timestamp
