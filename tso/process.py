@@ -31,6 +31,7 @@ from lease import (
 from lease.solo import SoloCandidate, SoloRegistry
 from store import CellStore
 from store.bulk import BulkPutter
+from tso.metering import Metering
 from tso.oracle import Moment
 from tso.pipeline import Pipeline
 from tso.roles import Progress, RoleKeeper
@@ -70,7 +71,8 @@ class OracleProcess:
         self._announce = announce
         self._stop = asyncio.Event()
         self._handing_over: asyncio.Task[None] | None = None
-        self.server = Server(settings.name, settings.limits)
+        self.metering = Metering(lambda: monotonic_ms() / 1000)
+        self.server = Server(settings.name, settings.limits, self.metering)
 
     def stop(self) -> None:
         """On the event loop: begin the orderly way out."""
@@ -123,6 +125,7 @@ class OracleProcess:
 
         keeper.step_aside(pipeline.oracle.epoch, tell)
         await released.wait()
+        self.metering.handovers += 1
         connection.send(HandoverReply(pipeline.oracle.epoch), request_id)
 
     def _keeper(self, advertised: str, front: _LoopFront) -> RoleKeeper:
@@ -196,17 +199,21 @@ class _LoopFront:
         self._loop = loop
         self._announce = announce
         self.advertised = ""
+        self._primary_seen_s: float | None = None
+        """When another primary's lease was last seen renewed, on the metering's clock."""
 
     def stand_by(self, primary: LeaseRecord | None) -> None:
         """See ``Front``. Our own address is not passed on: we are not primary, whatever the record still says."""
         answer = NotPrimary()
         if primary is not None and self.advertised not in primary.addresses:
             answer = NotPrimary(primary.addresses[0], primary.epoch)
+            self._primary_seen_s = self._server.metering.clock_s()
         self._on_loop(lambda: setattr(self._server, "not_primary", answer))
 
     def serve(self, tenure: Holding, ended: Callable[[], None]) -> None:
         """See ``Front``."""
-        self._on_loop(lambda: self._serve(tenure, ended))
+        seen_s, self._primary_seen_s = self._primary_seen_s, None
+        self._on_loop(lambda: self._serve(tenure, ended, seen_s))
         self._announce(f"primary, epoch {tenure.epoch}")
 
     def stop_serving(self) -> None:
@@ -222,7 +229,7 @@ class _LoopFront:
         self._loop.call_soon_threadsafe(pipeline.observe)
         return Progress(pipeline.oracle.range.last, pipeline.durable)
 
-    def _serve(self, tenure: Holding, ended: Callable[[], None]) -> None:
+    def _serve(self, tenure: Holding, ended: Callable[[], None], primary_seen_s: float | None) -> None:
         self._server.not_primary = NotPrimary()
         self._server.pipeline = Pipeline(
             tenure,
@@ -230,8 +237,11 @@ class _LoopFront:
             self._table,
             self._settings.limits,
             moment=lambda: Moment(wall_ms(), monotonic_ms()),
+            metering=self._server.metering,
             on_deposed=lambda _reason: ended(),
         )
+        metering = self._server.metering
+        metering.took_over(None if primary_seen_s is None else metering.clock_s() - primary_seen_s)
 
     def _stop_serving(self) -> None:
         pipeline, self._server.pipeline = self._server.pipeline, None
