@@ -27,6 +27,7 @@ from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
 from tso.fleet import CannotHandOver, NotAlone, Seen, hand_over, look, require_alone
+from tso.metrics_command import metrics
 from tso.process import OracleProcess, run_with_signals
 from tso.settings import InvalidSettings, Limits, ServeSettings, lease_settings, parse_listen
 from tso.volatile import volatile_process
@@ -57,7 +58,10 @@ _root_option = click.option(
 
 @click.group()
 def tso() -> None:
-    """The transaction status oracle: serve, status, handover."""
+    """The transaction status oracle: serve, status, metrics, handover."""
+
+
+tso.add_command(metrics)
 
 
 def _default_name() -> str:
