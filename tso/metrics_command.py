@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from lease import LeaseError
 from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from tso.asking import NoAnswer, ask_metrics
@@ -32,11 +33,7 @@ def metrics(zookeeper: str, oracle: str, root: str, timeout_ms: int, as_json: bo
     """
     if bool(oracle) == bool(zookeeper):
         raise click.UsageError("give either --zookeeper, or --oracle")
-    asked = [oracle]
-    if zookeeper:
-        with contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
-            asked = addresses(coordinator, root)
-    replies, problems = _ask_all(asked, timeout_ms)
+    replies, problems = _ask_all([oracle] if oracle else _members(zookeeper, root), timeout_ms)
     if as_json:
         click.echo(json.dumps({"processes": [_as_object(reply) for reply in replies]}, indent=2))
     else:
@@ -48,6 +45,14 @@ def metrics(zookeeper: str, oracle: str, root: str, timeout_ms: int, as_json: bo
         click.echo(problem, err=True)
     if problems or not replies:
         raise SystemExit(1)
+
+
+def _members(zookeeper: str, root: str) -> list[str]:
+    try:
+        with contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
+            return addresses(coordinator, root)
+    except (LeaseError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _ask_all(asked: list[str], timeout_ms: float) -> tuple[list[MetricsReply], list[str]]:

@@ -31,6 +31,7 @@ from lease import (
 from lease.solo import SoloCandidate, SoloRegistry
 from store import CellStore
 from store.bulk import BulkPutter
+from tso.logs import Standing
 from tso.metering import Metering
 from tso.oracle import Moment
 from tso.pipeline import Pipeline
@@ -51,7 +52,7 @@ class OracleProcess:
 
     ``coordinator``: where the lease is kept; ``None``: this oracle is alone, and its epoch is kept in the store.
     ``putter``: the way of commits into that same store.
-    ``announce`` gets a line at each change of role.
+    ``announce`` gets a line at each change of role, ``standing`` the role itself, for the log.
     """
 
     def __init__(
@@ -62,8 +63,10 @@ class OracleProcess:
         putter: BulkPutter,
         *,
         announce: Callable[[str], None],
+        standing: Standing | None = None,
     ) -> None:
         self._settings = settings
+        self._standing = standing or Standing()
         self._coordinator = coordinator
         self._store = store
         self._table = CommitTable(store, table_name(settings.root))
@@ -83,7 +86,13 @@ class OracleProcess:
         settings = self._settings
         address = await self.server.listen(settings.listen_host, settings.listen_port)
         front = _LoopFront(
-            self.server, self._recorder, self._table, settings, asyncio.get_running_loop(), self._announce
+            self.server,
+            self._recorder,
+            self._table,
+            settings,
+            asyncio.get_running_loop(),
+            self._announce,
+            self._standing,
         )
         keeper = self._keeper(settings.advertise or address, front)
         self.server.hand_over = partial(self._begin_handover, keeper)
@@ -191,8 +200,10 @@ class _LoopFront:
         settings: ServeSettings,
         loop: asyncio.AbstractEventLoop,
         announce: Callable[[str], None],
+        standing: Standing,
     ) -> None:
         self._server = server
+        self._standing = standing
         self._recorder = recorder
         self._table = table
         self._settings = settings
@@ -212,6 +223,7 @@ class _LoopFront:
 
     def serve(self, tenure: Holding, ended: Callable[[], None]) -> None:
         """See ``Front``."""
+        self._standing.set("primary", tenure.epoch)
         seen_s, self._primary_seen_s = self._primary_seen_s, None
         self._on_loop(lambda: self._serve(tenure, ended, seen_s))
         self._announce(f"primary, epoch {tenure.epoch}")
@@ -219,6 +231,7 @@ class _LoopFront:
     def stop_serving(self) -> None:
         """See ``Front``."""
         self._on_loop(self._stop_serving)
+        self._standing.set("standby", 0)
         self._announce("standby")
 
     def progress(self) -> Progress:

@@ -11,13 +11,14 @@ import pytest
 from tests.imports import ROOT, defining, imports
 
 ALLOWED: dict[str, set[str]] = {
+    "configuration": set(),
     "store": set(),
     "wire": set(),
     "devcluster": set(),
     "commit_table": {"store"},
     "lease": {"store"},
-    "client": {"commit_table", "lease", "store", "wire"},
-    "tso": {"commit_table", "lease", "store", "wire"},
+    "client": {"commit_table", "configuration", "lease", "store", "wire"},
+    "tso": {"commit_table", "configuration", "lease", "store", "wire"},
     "demo": {"client", "commit_table", "devcluster", "store"},
     "drills": {"client", "commit_table", "devcluster", "histories", "store"},
     "histories": {"client", "commit_table", "store"},
@@ -26,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
 
 WITHOUT_INPUT_OR_OUTPUT = {
     "client": ["catalog_entry", "cells", "exchange", "ranges", "tickets", "visibility", "write_buffer"],
+    "configuration": ["checking", "setting", "showing"],
     "commit_table": ["columns", "layout", "outcomes", "rule", "timestamps"],
     "lease": ["paths", "records", "rules"],
     "histories": [
@@ -59,6 +61,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "conflict_map",
         "deciding",
         "lives",
+        "metering",
         "oracle",
         "recency_index",
         "recency_kernels",
@@ -66,7 +69,17 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "timestamp_range",
         "watermark",
     ],
-    "wire": ["columns", "commits", "frames", "gathering", "message", "messages", "service"],
+    "wire": [
+        "columns",
+        "commits",
+        "frames",
+        "gathering",
+        "message",
+        "messages",
+        "metric_families",
+        "metrics",
+        "service",
+    ],
 }
 """The rules: values and time come in, decisions come out."""
 
