@@ -58,7 +58,7 @@ def show(file: str | None, as_json: bool) -> None:
     if as_json:
         shown = {
             section.name: {
-                setting.name: {"value": setting.shown(value), "origin": origin}
+                setting.name: {"value": setting.shown(value) if setting.secret else value, "origin": origin}
                 for setting in section.settings
                 for value, origin in [found[section.name][setting.name]]
             }

@@ -21,6 +21,7 @@ from wire import MetricsReply, Role
 if TYPE_CHECKING:
     from tso.server import Server
 
+QUEUES = ("requests", "writes", "lookups")
 _STARTED_S = time.time()
 
 
@@ -75,7 +76,7 @@ def _memory(pipeline: Pipeline, limits: Limits) -> Iterator[Sample]:
     yield "pythia_remembered_decisions_max", limits.remembered_decisions_max
     yield "pythia_transactions_in_flight", pipeline.transactions_in_flight
     yield "pythia_transactions_in_flight_max", limits.transactions_in_flight_max
-    for queue, length in pipeline.queues().items():
+    for queue, length in zip(QUEUES, pipeline.waiting(), strict=True):
         yield f'pythia_queue_length{{queue="{queue}"}}', length
 
 

@@ -126,9 +126,9 @@ class Pipeline:
         """No living transaction reads below it; 0: not known yet."""
         return self.oracle.lives.horizon(self._moment().monotonic_ms)
 
-    def queues(self) -> dict[str, int]:
-        """How much waits where."""
-        return {"requests": len(self._arrived), "writes": len(self._writers), "lookups": len(self._lookups)}
+    def waiting(self) -> tuple[int, int, int]:
+        """Requests for the event loop, decisions for a writer, transactions for a look-up."""
+        return len(self._arrived), len(self._writers), len(self._lookups)
 
     def submit(self, arrival: Arrival) -> None:
         """Take a request; the answer comes through its requester, or the requester is dropped."""
