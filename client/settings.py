@@ -4,58 +4,79 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from client.errors import InvalidRequest
+from configuration import Contradiction, Section, setting, settings_of
 from lease import ZnodePaths
-
-_LIMITS = {
-    "request_timeout_ms": (1, 3_600_000),
-    "deadline_ms": (1, 86_400_000),
-    "transaction_bytes_max": (1, 2**40),
-    "outcome_cache_entries_max": (1, 2**32),
-    "heartbeat_interval_ms": (10, 86_400_000),
-    "oracle_requests_max": (1, 10_000_000),
-    "store_connections_max": (1, 10_000),
-    "shadow_writers_max": (1, 64),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """How to reach one installation of Pythia.
+    """How to reach one installation of Pythia. Raises ``InvalidRequest`` for settings that cannot work."""
 
-    ``zookeeper``, ``thrift``: ``"host:port"``, or several, separated by commas. ``oracle``: ``"host:port"`` of
-    an oracle that serves alone, in place of ``zookeeper``, which is ``""`` then. ``root``: the znode under which the
-    installation lives. ``request_timeout_ms``: how long one request may take before another way is tried.
-    ``deadline_ms``: how long a call may wait for the oracle, failovers included; reading and writing cells has the
-    same limit once more, from the first failure on. ``transaction_bytes_max``: what one
-    transaction may hold in this process's memory before it commits. ``outcome_cache_entries_max``: transactions whose
-    commit timestamps are remembered, about 150 bytes each. ``heartbeat_interval_ms``: how often the oracle is told
-    which transactions are still in use; well below its ``transaction_life_ms``. ``oracle_requests_max``: requests of
-    this process that may wait to be sent to the oracle, over all its threads and tasks. ``heal``: whether readers write
-    missing shadow cells. ``shadow_writers_max``: threads that write the shadow cells of one bulk write.
-    ``defer_shadow_cells``: whether a commit leaves those of its bulk writes to ``manager.finish_bulk_writes`` or a
-    vacuum; readers are right meanwhile, by the commit table.
-
-    Raises ``InvalidRequest`` for settings that cannot work.
-    """
-
-    zookeeper: str
-    thrift: str
-    root: str = "/pythia"
-    request_timeout_ms: int = 5_000
-    deadline_ms: int = 30_000
-    transaction_bytes_max: int = 256 * 2**20
-    outcome_cache_entries_max: int = 100_000
-    heartbeat_interval_ms: int = 15_000
-    oracle_requests_max: int = 100_000
-    store_connections_max: int = 16
-    heal: bool = True
-    shadow_writers_max: int = 4
-    defer_shadow_cells: bool = False
-    oracle: str = ""
+    zookeeper: str = setting(
+        "", "HOST:PORT[,…]", "ZooKeeper, where the primary is found.", environment="PYTHIA_ZOOKEEPER"
+    )
+    thrift: str = setting(
+        "",
+        "HOST:PORT[,…]",
+        "HBase's Thrift gateway, or several of them.",
+        environment="PYTHIA_THRIFT",
+        required=True,
+    )
+    root: str = setting(
+        "/pythia", "ZNODE", "Znode under which the installation lives.", environment="PYTHIA_ROOT", check=ZnodePaths
+    )
+    request_timeout_ms: int = setting(
+        5_000, "ms", "How long one request may take before another way is tried.", least=1, most=3_600_000
+    )
+    deadline_ms: int = setting(
+        30_000,
+        "ms",
+        "How long a call may wait for the oracle, failovers included; reading and writing cells has the same limit "
+        "once more, from the first failure on.",
+        least=1,
+        most=86_400_000,
+    )
+    transaction_bytes_max: int = setting(
+        256 * 2**20,
+        "bytes",
+        "What one transaction may hold in this process's memory before it commits.",
+        least=1,
+        most=2**40,
+    )
+    outcome_cache_entries_max: int = setting(
+        100_000, "transactions", "Whose commit timestamps are remembered, about 150 bytes each.", least=1, most=2**32
+    )
+    heartbeat_interval_ms: int = setting(
+        15_000,
+        "ms",
+        "How often the oracle is told which transactions are in use; well below its transaction_life_ms.",
+        least=10,
+        most=86_400_000,
+    )
+    oracle_requests_max: int = setting(
+        100_000,
+        "requests",
+        "Of this process that may wait to be sent to the oracle, over all its threads and tasks.",
+        least=1,
+        most=10_000_000,
+    )
+    store_connections_max: int = setting(16, "connections", "To the gateway at once.", least=1, most=10_000)
+    heal: bool = setting(True, "", "Whether readers write missing shadow cells.")
+    shadow_writers_max: int = setting(4, "threads", "That write the shadow cells of one bulk write.", least=1, most=64)
+    defer_shadow_cells: bool = setting(
+        False,
+        "",
+        "Whether a commit leaves the shadow cells of its bulk writes to manager.finish_bulk_writes or a vacuum; "
+        "readers are right meanwhile, by the commit table.",
+    )
+    oracle: str = setting(
+        "", "HOST:PORT", "An oracle that serves alone, in place of zookeeper.", environment="PYTHIA_ORACLE"
+    )
 
     def __post_init__(self) -> None:
         for name in ("zookeeper", "thrift", "root", "oracle"):
@@ -63,16 +84,19 @@ class ClientSettings:
                 raise InvalidRequest(f"{name} is text, not {getattr(self, name)!r}")
         if bool(self.oracle) == bool(self.zookeeper):
             raise InvalidRequest("either zookeeper or oracle (of an oracle that is alone) says where the oracle is")
-        for address in (*(self.oracle or self.zookeeper).split(","), *self.thrift.split(",")):
-            _check_address(address)
+        _check_addresses(self.oracle or self.zookeeper)
+        _check_addresses(self.thrift)
         try:
             ZnodePaths(self.root)
         except ValueError as error:
             raise InvalidRequest(str(error)) from error
-        for name, (least, most) in _LIMITS.items():
-            value = getattr(self, name)
-            if type(value) is not int or not least <= value <= most:
-                raise InvalidRequest(f"{name} is a whole number from {least:,} to {most:,}, not {value!r}")
+        for each in settings_of(type(self)):
+            value = getattr(self, each.name)
+            if each.least is None or each.most is None:
+                continue
+            if type(value) is not int or not each.least <= value <= each.most:
+                limits = f"from {each.least:,} to {each.most:,}"
+                raise InvalidRequest(f"{each.name} is a whole number {limits}, not {value!r}")
         for name in ("heal", "defer_shadow_cells"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidRequest(f"{name} is true or false, not {getattr(self, name)!r}")
@@ -86,6 +110,22 @@ class ClientSettings:
         """Read what ``to_json`` wrote. Raises ``InvalidRequest`` where that is not what it is given."""
         names = {field.name for field in dataclasses.fields(cls)}
         return cls(**parse_object(text, "client settings", names, needed={"zookeeper", "thrift"}))
+
+
+def _contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]:
+    if settings["oracle"] and settings["zookeeper"]:
+        yield Contradiction(("oracle", "zookeeper"), "either zookeeper or oracle says where the oracle is, not both")
+    if not settings["oracle"] and not settings["zookeeper"]:
+        yield Contradiction((), "either zookeeper or oracle has to say where the oracle is: neither is there")
+
+
+CLIENT = Section(
+    "client",
+    "A program or Spark job that uses the oracle: `client.configured.load_settings`.",
+    settings_of(ClientSettings, environment="PYTHIA_CLIENT_"),
+    _contradictions,
+)
+SECTIONS = (CLIENT,)
 
 
 def parse_object(text: str, what: str, names: set[str], *, needed: set[str]) -> dict[str, Any]:
@@ -104,6 +144,11 @@ def parse_object(text: str, what: str, names: set[str], *, needed: set[str]) -> 
         wrong = [f"unknown {', '.join(unknown)}"] * bool(unknown) + [f"missing {', '.join(missing)}"] * bool(missing)
         raise InvalidRequest(f"{what}: {'; '.join(wrong)}; known are {', '.join(sorted(names))}")
     return parsed
+
+
+def _check_addresses(text: str) -> None:
+    for address in text.split(","):
+        _check_address(address)
 
 
 def _check_address(address: str) -> None:

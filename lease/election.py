@@ -28,6 +28,10 @@ class Holding(Protocol):
         """Whether this process may serve; no I/O, and false is final."""
         ...
 
+    def remaining_ms(self) -> float:
+        """For how long it holds without another renewal; infinite where it does not end by itself."""
+        ...
+
     def renew(self, *, reached: int = 0, durable: int = 0) -> bool:
         """Re-assert it, and move the ceiling up where it is near; false: it is lost for good."""
         ...

@@ -12,6 +12,7 @@ answers before it begins, and that is all the protection there is.
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -168,6 +169,10 @@ class SoloTenure:
     def is_held(self) -> bool:
         """See ``Holding``."""
         return self._held
+
+    def remaining_ms(self) -> float:
+        """See ``Holding``."""
+        return math.inf if self._held else 0.0
 
     def renew(self, *, reached: int = 0, durable: int = 0) -> bool:
         """See ``Holding``. While the store does not answer it stays held, and the timestamps below the ceiling last."""

@@ -66,6 +66,11 @@ class Tenure:
         with self._state:
             return not self._ended and self._registry.monotonic_ms() < self._valid_until_ms
 
+    def remaining_ms(self) -> float:
+        """For how many milliseconds it holds without another renewal; 0: it has ended."""
+        with self._state:
+            return 0.0 if self._ended else max(0.0, self._valid_until_ms - self._registry.monotonic_ms())
+
     def renew(self, *, reached: int = 0, durable: int = 0) -> bool:
         """Re-assert the lease, and move the ceiling up when less than half of ``ceiling_ahead_ms`` is left.
 

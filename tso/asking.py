@@ -10,6 +10,8 @@ from wire import (
     HandoverReply,
     HandoverRequest,
     Message,
+    MetricsReply,
+    MetricsRequest,
     NotPrimary,
     ProtocolError,
     StatusReply,
@@ -29,6 +31,14 @@ def ask_status(address: str, timeout_ms: float) -> StatusReply:
     """The state of the process at ``host:port``. Raises ``NoAnswer`` when there is none within ``timeout_ms``."""
     reply = _ask(address, StatusRequest(), timeout_ms)
     if not isinstance(reply, StatusReply):
+        raise NoAnswer(f"{address} answered {reply}")
+    return reply
+
+
+def ask_metrics(address: str, timeout_ms: float) -> MetricsReply:
+    """The metrics of the process at ``host:port``. Raises ``NoAnswer`` when there are none within ``timeout_ms``."""
+    reply = _ask(address, MetricsRequest(), timeout_ms)
+    if not isinstance(reply, MetricsReply):
         raise NoAnswer(f"{address} answered {reply}")
     return reply
 

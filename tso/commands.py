@@ -1,6 +1,6 @@
 """`pythia tso …` and `pythia ts …`: run an oracle, see how the oracles are, read a timestamp.
 
-Each option can come from the environment variable that its help names.
+Where a setting may come from, and which source has precedence, is in `configuration`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ import contextlib
 import json
 import logging
 import os
-import socket
 from collections.abc import Coroutine, Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -21,18 +20,23 @@ from rich.console import Console
 from rich.table import Table
 
 from commit_table.timestamps import counter_of, milliseconds_of, wall_time_of
+from configuration.options import file_flag, flags
 from lease import LeaseError
 from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
 from tso.fleet import CannotHandOver, NotAlone, Seen, hand_over, look, require_alone
+from tso.logs import Standing, configure_logs
+from tso.metrics_command import metrics
+from tso.options import LIMITS, ORACLE, choose, default_name, limits_of
 from tso.process import OracleProcess, run_with_signals
-from tso.settings import InvalidSettings, Limits, ServeSettings, lease_settings, parse_listen
+from tso.settings import ServeSettings, parse_listen
 from tso.volatile import volatile_process
 from wire import StatusReply
 
-_LOG_FORMAT = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
+log = logging.getLogger(__name__)
+
 _STORE_UNAVAILABLE_AFTER_MS = 1_000
 _STORE_REQUEST_TIMEOUT_MS = 3_000
 """The store gives up soon: who repeats a write here has to look at the lease between two tries."""
@@ -57,65 +61,47 @@ _root_option = click.option(
 
 @click.group()
 def tso() -> None:
-    """The transaction status oracle: serve, status, handover."""
+    """The transaction status oracle: serve, status, metrics, handover."""
 
 
-def _default_name() -> str:
-    host = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in socket.gethostname())
-    return f"{host[:80]}-{os.getpid()}"
+tso.add_command(metrics)
 
 
 def _limits_help() -> str:
-    shown = ", ".join(f"{limit.name}={limit.default}" for limit in fields(Limits))
-    return f"A limit to change, may be given several times. Limits and defaults (units in the names): {shown}"
+    shown = ", ".join(f"{limit.name}={limit.default}" for limit in LIMITS.settings)
+    return (
+        "A limit to change, may be given several times  [environment: PYTHIA_LIMITS]. Limits and defaults (units in "
+        f"the names): {shown}"
+    )
 
 
-@tso.command(context_settings={"show_default": True})
-@click.option("--name", default=_default_name, show_default="host and process id", envvar="PYTHIA_NAME",
-              show_envvar=True, help="This process, unique in the installation.")  # fmt: skip
-@click.option("--zookeeper", default="", metavar="HOST:PORT[,…]", envvar="PYTHIA_ZOOKEEPER", show_envvar=True,
-              help="ZooKeeper, where lease and members are kept.")  # fmt: skip
-@click.option("--alone", is_flag=True, envvar="PYTHIA_ALONE", show_envvar=True,
-              help="Serve without ZooKeeper and without failover, as the only process. Never start two.")  # fmt: skip
-@click.option("--thrift", required=True, metavar="HOST:PORT[,…]", envvar="PYTHIA_THRIFT", show_envvar=True,
-              help="HBase's Thrift gateway (binary protocol, buffered transport), or several of them.")  # fmt: skip
-@click.option("--listen", default="127.0.0.1:5480", metavar="HOST:PORT", envvar="PYTHIA_LISTEN", show_envvar=True,
-              help="Where to listen; port 0 lets the system choose.")  # fmt: skip
-@click.option("--advertise", metavar="HOST:PORT", envvar="PYTHIA_ADVERTISE", show_envvar=True,
-              help="Where clients reach this process, if not where it listens.")  # fmt: skip
-@_root_option
-@click.option("--lease-ms", default=2000, type=int, envvar="PYTHIA_LEASE_MS", show_envvar=True,
-              help="Milliseconds after which a standby may take over from a primary that fell silent.")  # fmt: skip
-@click.option("--renewals-per-lease", default=4, type=int, envvar="PYTHIA_RENEWALS_PER_LEASE", show_envvar=True,
-              help="How often the primary renews its lease within that time.")  # fmt: skip
-@click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", envvar="PYTHIA_LIMITS", show_envvar=True,
-              help=_limits_help())  # fmt: skip
-@click.option("--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]),
-              envvar="PYTHIA_LOG_LEVEL", show_envvar=True, help="How much to log, to standard error.")  # fmt: skip
-def serve(thrift: str, zookeeper: str, alone: bool, log_level: str, **options: Any) -> None:
+@tso.command()
+@file_flag
+@flags(ORACLE)
+@click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", help=_limits_help())
+def serve(file: str | None, limits: tuple[str, ...], **given: str | bool | None) -> None:
     """Run one oracle process: a standby, which becomes primary when there is none.
 
     Prints `serving on HOST:PORT as standby`, then a line at each change of role (`primary, epoch E`; `standby`).
     SIGTERM releases the lease, so that a standby takes over at once, and ends with exit code 0.
     """
-    logging.basicConfig(level=log_level.upper(), format=_LOG_FORMAT)
-    logging.getLogger("kazoo").setLevel(logging.WARNING)
     with _explained():
-        if alone == bool(zookeeper):
-            raise InvalidSettings("give either --zookeeper or --alone")
-        settings = _serve_settings(zookeeper, thrift, **options)
+        chosen = choose(file, os.environ, given, limits)
+        settings, standing = chosen.settings(), Standing()
+        configure_logs(chosen.options.log_level, chosen.options.log_format, standing)
+        log.info("settings: %s", chosen.changed)
         pool = PoolSettings(
             connections_max=max(settings.limits.commit_writers, settings.limits.lookup_threads + 1),
             request_timeout_ms=_STORE_REQUEST_TIMEOUT_MS,
             unavailable_after_ms=_STORE_UNAVAILABLE_AFTER_MS,
         )
         with (
-            contextlib.closing(HBaseCellStore(thrift, pool)) as store,
-            contextlib.nullcontext() if alone else contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator,
+            contextlib.closing(HBaseCellStore(settings.thrift, pool)) as store,
+            _coordinator(settings.zookeeper) as coordinator,
         ):
             if coordinator is None:
                 require_alone(store, settings.root)
-            code = _run(_serve(settings, coordinator, store, pool))
+            code = _run(_serve(settings, coordinator, store, pool, standing))
     raise SystemExit(code)
 
 
@@ -127,12 +113,10 @@ def volatile(listen: str, limits: tuple[str, ...]) -> None:
 
     Its commits are lost with the process, and no reader of HBase learns of them.
     """
-    logging.basicConfig(level="WARNING", format=_LOG_FORMAT)
+    configure_logs("warning", "text", Standing())
     with _explained():
         host, port = parse_listen(listen)
-        settings = ServeSettings(
-            _default_name(), "", "", listen_host=host, listen_port=port, limits=Limits.parse(limits)
-        )
+        settings = ServeSettings(default_name(), "", "", listen_host=host, listen_port=port, limits=limits_of(limits))
         raise SystemExit(_run(run_with_signals(volatile_process(settings, _say))))
 
 
@@ -143,11 +127,16 @@ def _run(serving: Coroutine[Any, Any, int]) -> int:
 
 
 async def _serve(
-    settings: ServeSettings, coordinator: ZooKeeperCoordinator | None, store: HBaseCellStore, pool: PoolSettings
+    settings: ServeSettings,
+    coordinator: ZooKeeperCoordinator | None,
+    store: HBaseCellStore,
+    pool: PoolSettings,
+    standing: Standing,
 ) -> int:
     putter = GatewayPutter(settings.thrift, pool)
     try:
-        return await run_with_signals(OracleProcess(settings, coordinator, store, putter, announce=_say))
+        process = OracleProcess(settings, coordinator, store, putter, announce=_say, standing=standing)
+        return await run_with_signals(process)
     finally:
         await putter.close()
 
@@ -157,30 +146,8 @@ def _say(line: str) -> None:
         click.echo(line)
 
 
-def _serve_settings(
-    zookeeper: str,
-    thrift: str,
-    *,
-    name: str,
-    listen: str,
-    advertise: str | None,
-    root: str,
-    lease_ms: int,
-    renewals_per_lease: int,
-    limits: tuple[str, ...],
-) -> ServeSettings:
-    host, port = parse_listen(listen)
-    return ServeSettings(
-        name=name,
-        zookeeper=zookeeper,
-        thrift=thrift,
-        listen_host=host,
-        listen_port=port,
-        advertise=advertise,
-        root=root,
-        lease=lease_settings(lease_ms, renewals_per_lease),
-        limits=Limits.parse(limits),
-    )
+def _coordinator(zookeeper: str) -> contextlib.AbstractContextManager[ZooKeeperCoordinator | None]:
+    return contextlib.closing(ZooKeeperCoordinator(zookeeper)) if zookeeper else contextlib.nullcontext()
 
 
 @contextlib.contextmanager
@@ -188,7 +155,7 @@ def _explained() -> Iterator[None]:
     """What an operator can put right is told in one line, without a traceback."""
     try:
         yield
-    except (InvalidSettings, LeaseError, CannotHandOver, NotAlone, OSError, ValueError) as error:
+    except (LeaseError, CannotHandOver, NotAlone, OSError, ValueError) as error:
         raise click.ClickException(str(error)) from error
 
 

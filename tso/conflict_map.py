@@ -35,6 +35,16 @@ class ConflictMap:
         return len(self._written)
 
     @property
+    def evicted(self) -> int:
+        """Cells that were forgotten to make room."""
+        return self._written.evicted
+
+    @property
+    def decisions(self) -> int:
+        """Decided transactions that are remembered."""
+        return len(self._decisions)
+
+    @property
     def low_watermark(self) -> int:
         """Decisions up to this timestamp may have been forgotten: older snapshots cannot be judged."""
         forgotten = max(self._written.forgotten, self._decisions.forgotten >> 1, self._large.forgotten)

@@ -55,6 +55,11 @@ def look(coordinator: Coordinator, root: str, *, timeout_ms: float) -> list[Seen
     return [_seen(member, timeout_ms) for member in members(coordinator, root)]
 
 
+def addresses(coordinator: Coordinator, root: str) -> list[str]:
+    """Where the members are reached. Raises ``LeaseError``."""
+    return [member.address for member in members(coordinator, root)]
+
+
 def hand_over(coordinator: Coordinator, root: str, *, timeout_ms: float) -> Handover:
     """Have the primary finish what is under way and release its lease, and wait for the next one.
 

@@ -47,6 +47,11 @@ class Lives:
         """Transactions that are remembered one by one."""
         return len(self._beating)
 
+    @property
+    def oldest(self) -> int:
+        """The smallest start timestamp of those; 0: there is none. Looks at each."""
+        return min(self._beating, default=0)
+
     def sample(self, last_timestamp: int, snapshot: int, now_ms: float) -> None:
         """Take note of the largest timestamp handed out and of the durable watermark; to be called often."""
         if self._samples and now_ms - self._samples[-1].taken_ms < self._life_ms / _SAMPLES_PER_LIFE:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from commit_table import Aborted, Committed, Outcome, Undecided
+from tso.metering import Metering
 from tso.persist import Persister
 from wire import OutcomeReply, OutcomeStatus
 
@@ -33,11 +34,16 @@ Learn = Callable[[dict[int, Outcome] | Exception], None]
 class Lookups:
     """Asks the commit table, on behalf of one tenure. Belongs to the event loop's thread."""
 
-    def __init__(self, persister: Persister, pending_max: int) -> None:
+    def __init__(self, persister: Persister, pending_max: int, metering: Metering) -> None:
         self._persister = persister
+        self._metering = metering
         self._pending_max = pending_max
         self._pending = 0
         self._tasks: set[asyncio.Task[dict[int, Outcome]]] = set()
+
+    def __len__(self) -> int:
+        """Transactions that are being asked about."""
+        return self._pending
 
     def has_room(self, transactions: int) -> bool:
         """Whether that many more may be taken."""
@@ -58,6 +64,7 @@ class Lookups:
 
     def _submit(self, ask: Coroutine[Any, Any, dict[int, Outcome]], transactions: int, learn: Learn) -> None:
         self._pending += transactions
+        self._metering.lookups += 1
         task = asyncio.get_running_loop().create_task(ask)
         self._tasks.add(task)
         task.add_done_callback(partial(self._done, transactions, learn))
@@ -69,6 +76,7 @@ class Lookups:
             return
         error = task.exception()
         if error is not None:
+            self._metering.lookup_failures += 1
             log.warning("the commit table could not be asked about %d transactions: %s", transactions, error)
         learn(task.result() if error is None else _as_exception(error))
 

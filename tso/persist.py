@@ -20,6 +20,7 @@ from typing import Protocol, TypeVar
 from commit_table import Aborted, Committed, Outcome
 from store import StoreError, StoreUnavailable
 from tso.deciding import Numbers
+from tso.metering import Metering
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +45,10 @@ class HeldLease(Protocol):
 
     def is_held(self) -> bool:
         """Whether the lease is still ours, by the local monotonic clock; cheap."""
+        ...
+
+    def remaining_ms(self) -> float:
+        """For how long it is ours without another renewal."""
         ...
 
 
@@ -91,6 +96,7 @@ class Persister:
         in_thread: InThread,
         persist_retry_ms_max: float,
         monotonic_ms: Callable[[], float],
+        metering: Metering,
     ) -> None:
         self._tenure = tenure
         self._recorder = recorder
@@ -98,6 +104,7 @@ class Persister:
         self._retry_ms_max = persist_retry_ms_max
         self._monotonic_ms = monotonic_ms
         self._in_thread = in_thread
+        self._metering = metering
         self._stopped = asyncio.Event()
 
     def stop(self) -> None:
@@ -108,7 +115,10 @@ class Persister:
         """Write commits; returns those which turn out to be aborted. Raises ``NotPersisted``."""
         epoch = self._tenure.epoch
         write = partial(self._recorder.record, start_timestamps, commit_timestamps, epoch)
+        since_s = self._metering.clock_s()
         await self._until_done(write, f"{start_timestamps.size} commits")
+        self._metering.written(start_timestamps.size, since_s)
+        self._metering.writes += 1
         if start_timestamps.min() >= epoch:
             return frozenset()
         older = start_timestamps[start_timestamps < epoch].tolist()
@@ -139,6 +149,7 @@ class Persister:
                 log.warning("epoch %d: the commit table has not taken %s yet: %s", self._tenure.epoch, what, error)
             except StoreError as error:
                 raise NotPersisted(f"the commit table refuses {what}: {error}") from error
+            self._metering.write_failures += 1
             if self._monotonic_ms() >= give_up_at_ms:
                 raise NotPersisted(f"the commit table did not take {what} in {self._retry_ms_max:.0f} ms")
             await self._pause(pause_ms)

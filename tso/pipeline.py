@@ -17,9 +17,8 @@ from __future__ import annotations
 import asyncio
 import enum
 import logging
-import math
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
@@ -27,26 +26,24 @@ from typing import TypeVar
 import numpy as np
 
 from commit_table import Aborted, Committed, Outcome
-from tso.admission import Refusal, refusals
+from tso.admission import refusals
 from tso.arrivals import Arrival
 from tso.lookups import Lookups, outcome_reply
+from tso.metering import Metering
 from tso.oracle import Begun, Decided, Impossible, Later, Moment, Oracle, Recalled
 from tso.owed import OwedDecision, OwedRecollection
 from tso.persist import HeldLease, NotPersisted, Outcomes, Persister, Recorder
+from tso.refusing import refuse, refuse_as_standby
 from tso.settings import Limits
 from tso.writers import Writers
 from wire import (
     AbortRequest,
-    BadRequest,
     BeginReply,
     BeginRequest,
     Frame,
     HeartbeatReply,
     HeartbeatRequest,
-    NotPrimary,
     OutcomeRequest,
-    Overloaded,
-    ProtocolError,
 )
 from wire.gathering import GatheredCommits, gather_commits, scatter_answers
 from wire.large_commits import LargeCommitRequest, WriteSetPart, WriteSetTaken
@@ -73,16 +70,21 @@ class Pipeline:
         limits: Limits,
         *,
         moment: Callable[[], Moment],
+        metering: Metering,
         on_deposed: Callable[[str], None],
     ) -> None:
         self.oracle = Oracle(tenure.epoch, tenure.ceiling, limits, secrets.randbits(64))
         self._tenure = tenure
+        self.lease_remaining_ms = tenure.remaining_ms
         self._limits = limits
         self._moment = moment
+        self._metering = metering
+        self._refuse = partial(refuse, metering=metering)
         self._on_deposed = on_deposed
         self._loop = asyncio.get_running_loop()
         self._state = _State.SERVING
         self._arrived: list[Arrival] = []
+        self._arrived_s = 0.0
         self._owed: dict[int, OwedDecision | OwedRecollection] = {}
         self._in_flight = 0
         self._looking_up: dict[int, Arrival] = {}
@@ -95,11 +97,12 @@ class Pipeline:
             in_thread=self._in_thread,
             persist_retry_ms_max=limits.persist_retry_ms_max,
             monotonic_ms=lambda: moment().monotonic_ms,
+            metering=metering,
         )
         self._writers = Writers(
             self._persister, limits.commit_writers, limits.write_batch_commits_max, written=self._written
         )
-        self._lookups = Lookups(self._persister, limits.lookups_pending_max)
+        self._lookups = Lookups(self._persister, limits.lookups_pending_max, metering)
         self.durable = tenure.epoch
         """Everything up to here is durable for certain, as of the last `observe`."""
 
@@ -123,12 +126,17 @@ class Pipeline:
         """No living transaction reads below it; 0: not known yet."""
         return self.oracle.lives.horizon(self._moment().monotonic_ms)
 
+    def waiting(self) -> tuple[int, int, int]:
+        """Requests for the event loop, decisions for a writer, transactions for a look-up."""
+        return len(self._arrived), len(self._writers), len(self._lookups)
+
     def submit(self, arrival: Arrival) -> None:
         """Take a request; the answer comes through its requester, or the requester is dropped."""
         if not self.serving:
-            arrival.answer(NotPrimary())
+            refuse_as_standby(arrival, self._metering)
             return
         if not self._arrived:
+            self._arrived_s = self._metering.clock_s()
             self._loop.call_soon(self._pass)
         self._arrived.append(arrival)
 
@@ -158,8 +166,11 @@ class Pipeline:
         if self.ended:
             return
         self._state = _State.ENDED
+        self._metering.begins += self.oracle.counts.begins
+        self._metering.commits += self.oracle.counts.commits
         self._refuse_arrived()
-        for arrival in [*self._waiting(), *self._looking_up.values()]:
+        waiting = [arrival for owed in self._owed.values() for arrival in owed.arrivals]
+        for arrival in [*waiting, *self._looking_up.values()]:
             arrival.requester.drop()
         self._persister.stop()
         self._lookups.close()
@@ -173,6 +184,7 @@ class Pipeline:
     def _depose(self, reason: str) -> None:
         if not self.ended:
             log.error("epoch %d: stops serving: %s", self._tenure.epoch, reason)
+            self._metering.depositions += 1
             self.end()
             self._on_deposed(reason)
 
@@ -181,14 +193,10 @@ class Pipeline:
             self._depose("the lease is lost")
         return not self.ended
 
-    def _waiting(self) -> Iterator[Arrival]:
-        for owed in self._owed.values():
-            yield from owed.arrivals if isinstance(owed, OwedDecision) else (owed.arrival,)
-
     def _refuse_arrived(self) -> None:
         arrived, self._arrived = self._arrived, []
         for arrival in arrived:
-            arrival.answer(NotPrimary())
+            refuse_as_standby(arrival, self._metering)
 
     def _pass(self) -> None:
         """Everything that arrived since the last one. The lease is checked before any of it takes effect."""
@@ -208,6 +216,7 @@ class Pipeline:
         self.oracle.range.raise_ceiling(self._tenure.ceiling)
         now = self._moment()
         self.oracle.observe(now)
+        begins_before = self.oracle.counts.begins
         commits: list[tuple[Arrival, Frame]] = []
         parts: list[Arrival] = []
         for arrival in arrived:
@@ -226,6 +235,9 @@ class Pipeline:
                     self._large(arrival, partial(self.oracle.commit_large, large, now))
                 case HeartbeatRequest() as heartbeat:
                     self._heartbeat(arrival, heartbeat, now)
+        begins = self.oracle.counts.begins - begins_before
+        if begins:
+            self._metering.began(begins, self._arrived_s)
         self._commit_all(commits, now)
         self._take_parts(parts, now)
         self._tell_released()
@@ -241,6 +253,7 @@ class Pipeline:
             self._large(parts[0], partial(self.oracle.take_part, part, now))
         if len(parts) > 1 and not self.ended:
             self._arrived[:0] = parts[1:]
+            self._arrived_s = self._metering.clock_s()
             self._loop.call_soon(self._pass)
 
     def _begin(self, arrival: Arrival, request: BeginRequest, now: Moment) -> None:
@@ -268,8 +281,10 @@ class Pipeline:
                 return
 
     def _decide(self, arrivals: list[Arrival], gathered: GatheredCommits, now: Moment) -> None:
+        since_s = self._metering.clock_s()
         match self.oracle.commit(gathered, now):
             case Decided() as decided:
+                self._metering.decided(decided.asked.size, since_s)
                 self._owe(arrivals, np.diff(gathered.first).tolist(), decided)
             case refusal:
                 for arrival in arrivals:
@@ -277,7 +292,7 @@ class Pipeline:
 
     def _owe(self, arrivals: Sequence[Arrival], counts: Sequence[int], decided: Decided) -> None:
         self._in_flight += decided.asked.size
-        self._owed[decided.number] = OwedDecision(arrivals, counts, decided)
+        self._owed[decided.number] = OwedDecision(arrivals, counts, decided, self._arrived_s)
         self._writers.add(decided)
 
     def _large(self, arrival: Arrival, ask: Callable[[], WriteSetTaken | Decided | Impossible | Later]) -> None:
@@ -314,18 +329,9 @@ class Pipeline:
             case Recalled(number=None) as recalled:
                 self._look_up(arrival, recalled)
             case Recalled(number=int() as number) as recalled:
-                self._owed[number] = OwedRecollection(arrival, recalled)
+                self._owed[number] = OwedRecollection((arrival,), recalled)
             case Impossible() as refusal:
                 self._refuse(arrival, refusal)
-
-    def _refuse(self, arrival: Arrival, refusal: Refusal) -> None:
-        match refusal:
-            case Impossible():
-                arrival.answer(BadRequest(refusal.reason))
-            case Later():
-                arrival.answer(Overloaded(max(1, math.ceil(refusal.wait_ms))))
-            case ProtocolError():
-                arrival.requester.refuse(refusal)
 
     def _written(self, batch: Sequence[Decided], voided: frozenset[int] | Exception) -> None:
         """A write has ended. Only one that succeeded, with the lease still held *now*, makes its commits known."""
@@ -348,14 +354,16 @@ class Pipeline:
             match self._owed.pop(number):
                 case OwedDecision() as decision:
                     self._tell(decision)
-                case OwedRecollection() as recall:
-                    self._look_up(*recall)
+                case OwedRecollection((arrival,), recalled):
+                    self._look_up(arrival, recalled)
         self._note_idle()
 
     def _tell(self, decision: OwedDecision) -> None:
         self._in_flight -= decision.decided.asked.size
         ids = [arrival.request_id for arrival in decision.arrivals]
-        frames = scatter_answers(ids, decision.counts, *self.oracle.told(decision.decided))
+        times, reasons = self.oracle.told(decision.decided)
+        frames = scatter_answers(ids, decision.counts, times, reasons)
+        decision.book(reasons, self._metering)
         for arrival, frame in zip(decision.arrivals, frames, strict=True):
             arrival.requester.send_frame(frame)
 

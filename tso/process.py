@@ -31,6 +31,8 @@ from lease import (
 from lease.solo import SoloCandidate, SoloRegistry
 from store import CellStore
 from store.bulk import BulkPutter
+from tso.logs import Standing
+from tso.metering import Metering
 from tso.oracle import Moment
 from tso.pipeline import Pipeline
 from tso.roles import Progress, RoleKeeper
@@ -50,7 +52,7 @@ class OracleProcess:
 
     ``coordinator``: where the lease is kept; ``None``: this oracle is alone, and its epoch is kept in the store.
     ``putter``: the way of commits into that same store.
-    ``announce`` gets a line at each change of role.
+    ``announce`` gets a line at each change of role, ``standing`` the role itself, for the log.
     """
 
     def __init__(
@@ -61,8 +63,10 @@ class OracleProcess:
         putter: BulkPutter,
         *,
         announce: Callable[[str], None],
+        standing: Standing | None = None,
     ) -> None:
         self._settings = settings
+        self._standing = standing or Standing()
         self._coordinator = coordinator
         self._store = store
         self._table = CommitTable(store, table_name(settings.root))
@@ -70,7 +74,8 @@ class OracleProcess:
         self._announce = announce
         self._stop = asyncio.Event()
         self._handing_over: asyncio.Task[None] | None = None
-        self.server = Server(settings.name, settings.limits)
+        self.metering = Metering(lambda: monotonic_ms() / 1000)
+        self.server = Server(settings.name, settings.limits, self.metering)
 
     def stop(self) -> None:
         """On the event loop: begin the orderly way out."""
@@ -81,7 +86,13 @@ class OracleProcess:
         settings = self._settings
         address = await self.server.listen(settings.listen_host, settings.listen_port)
         front = _LoopFront(
-            self.server, self._recorder, self._table, settings, asyncio.get_running_loop(), self._announce
+            self.server,
+            self._recorder,
+            self._table,
+            settings,
+            asyncio.get_running_loop(),
+            self._announce,
+            self._standing,
         )
         keeper = self._keeper(settings.advertise or address, front)
         self.server.hand_over = partial(self._begin_handover, keeper)
@@ -123,6 +134,7 @@ class OracleProcess:
 
         keeper.step_aside(pipeline.oracle.epoch, tell)
         await released.wait()
+        self.metering.handovers += 1
         connection.send(HandoverReply(pipeline.oracle.epoch), request_id)
 
     def _keeper(self, advertised: str, front: _LoopFront) -> RoleKeeper:
@@ -188,30 +200,38 @@ class _LoopFront:
         settings: ServeSettings,
         loop: asyncio.AbstractEventLoop,
         announce: Callable[[str], None],
+        standing: Standing,
     ) -> None:
         self._server = server
+        self._standing = standing
         self._recorder = recorder
         self._table = table
         self._settings = settings
         self._loop = loop
         self._announce = announce
         self.advertised = ""
+        self._primary_seen_s: float | None = None
+        """When another primary's lease was last seen renewed, on the metering's clock."""
 
     def stand_by(self, primary: LeaseRecord | None) -> None:
         """See ``Front``. Our own address is not passed on: we are not primary, whatever the record still says."""
         answer = NotPrimary()
         if primary is not None and self.advertised not in primary.addresses:
             answer = NotPrimary(primary.addresses[0], primary.epoch)
+            self._primary_seen_s = self._server.metering.clock_s()
         self._on_loop(lambda: setattr(self._server, "not_primary", answer))
 
     def serve(self, tenure: Holding, ended: Callable[[], None]) -> None:
         """See ``Front``."""
-        self._on_loop(lambda: self._serve(tenure, ended))
+        self._standing.set("primary", tenure.epoch)
+        seen_s, self._primary_seen_s = self._primary_seen_s, None
+        self._on_loop(lambda: self._serve(tenure, ended, seen_s))
         self._announce(f"primary, epoch {tenure.epoch}")
 
     def stop_serving(self) -> None:
         """See ``Front``."""
         self._on_loop(self._stop_serving)
+        self._standing.set("standby", 0)
         self._announce("standby")
 
     def progress(self) -> Progress:
@@ -222,7 +242,7 @@ class _LoopFront:
         self._loop.call_soon_threadsafe(pipeline.observe)
         return Progress(pipeline.oracle.range.last, pipeline.durable)
 
-    def _serve(self, tenure: Holding, ended: Callable[[], None]) -> None:
+    def _serve(self, tenure: Holding, ended: Callable[[], None], primary_seen_s: float | None) -> None:
         self._server.not_primary = NotPrimary()
         self._server.pipeline = Pipeline(
             tenure,
@@ -230,8 +250,11 @@ class _LoopFront:
             self._table,
             self._settings.limits,
             moment=lambda: Moment(wall_ms(), monotonic_ms()),
+            metering=self._server.metering,
             on_deposed=lambda _reason: ended(),
         )
+        metering = self._server.metering
+        metering.took_over(None if primary_seen_s is None else metering.clock_s() - primary_seen_s)
 
     def _stop_serving(self) -> None:
         pipeline, self._server.pipeline = self._server.pipeline, None

@@ -45,8 +45,9 @@ PROBES_MAX = 64
     SEED_2,
     SEED_3,
     TOUCHED,  # has no meaning: it is the use of what was loaded ahead, without which it would not be loaded
+    EVICTED,  # entries that were ever forgotten
     STATE_WORDS,
-) = range(19)
+) = range(20)
 
 
 class RecencyTable(NamedTuple):

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from tso.recency_index import (
     CURRENT,
+    EVICTED,
     FIRST_FREED,
     FORGOTTEN,
     FREED,
@@ -75,6 +76,7 @@ def _remove(table: RecencyTable, position: np.uint64) -> None:
     table.state[FIRST_FREED] = first
     table.state[LAST_FREED] = np.int64(position)
     table.state[FREED] += 1
+    table.state[EVICTED] += 1
     table.entries[position, 1] = np.uint64(0)
     table.state[PENDING] -= 1
 

@@ -21,6 +21,7 @@ from tso import recency_kernels
 from tso.recency_index import (
     BUCKET_COUNT,
     BUCKET_WORDS,
+    EVICTED,
     FORGOTTEN,
     LATEST,
     LIVE,
@@ -64,6 +65,11 @@ class RecencyMap:
     def forgotten(self) -> int:
         """Keys whose last timestamp is up to this one are not remembered."""
         return int(self.table.state[FORGOTTEN])
+
+    @property
+    def evicted(self) -> int:
+        """How many entries were ever forgotten to make room."""
+        return int(self.table.state[EVICTED])
 
     @property
     def bytes_per_entry(self) -> float:

@@ -4,7 +4,8 @@ Whatever a connection sends, it can only hurt itself: a broken frame gets its re
 connection that does not read its answers, or never completes its frames, is dropped; everything it may hold is bounded.
 Where all connections together reach a bound, who holds most goes, or who has been idle for longest, and never one that
 holds nothing and works.
-A standby answers `NotPrimary` with the primary's address at once, and every process answers `StatusRequest`.
+A standby answers `NotPrimary` with the primary's address at once, and every process answers `StatusRequest` and
+`MetricsRequest`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from collections.abc import Callable
 from typing import cast
 
 from tso.arrivals import Arrival
+from tso.metering import Metering
+from tso.observing import metrics
 from tso.pipeline import Pipeline
 from tso.settings import Limits
 from wire import (
@@ -29,6 +32,7 @@ from wire import (
     Kind,
     LargeCommitRequest,
     Message,
+    MetricsRequest,
     NotPrimary,
     OutcomeRequest,
     Overloaded,
@@ -58,6 +62,7 @@ Request = (
     | OutcomeRequest
     | HeartbeatRequest
     | StatusRequest
+    | MetricsRequest
     | HandoverRequest
 )
 """A commit request stays a frame: the pipeline reads those of all connections together."""
@@ -66,8 +71,9 @@ Request = (
 class Server:
     """Accepts connections and hands their requests to the pipeline of the moment. One event loop's thread only."""
 
-    def __init__(self, holder: str, limits: Limits) -> None:
+    def __init__(self, holder: str, limits: Limits, metering: Metering) -> None:
         self.limits = limits
+        self.metering = metering
         self.address = ""
         self.pipeline: Pipeline | None = None
         """Of the tenure that this process holds; ``None`` on a standby."""
@@ -115,7 +121,10 @@ class Server:
         """One request. Its answer goes to the connection, now or later."""
         if isinstance(request, StatusRequest):
             connection.send(self.status(), request_id)
+        elif isinstance(request, MetricsRequest):
+            connection.send(metrics(self), request_id)
         elif self.pipeline is None or not self.pipeline.serving:
+            self.metering.refused("not_primary")
             connection.send(self.not_primary, request_id)
         elif isinstance(request, HandoverRequest):
             self.hand_over(connection, request_id)
@@ -217,6 +226,7 @@ class Connection(asyncio.BufferedProtocol):
         """Count it, or turn it away."""
         self._transport = cast(asyncio.Transport, transport)  # some event loops' transports only look like one
         others = len(self._server.connections)
+        self._server.metering.connections += 1
         self._server.connections.add(self)
         # Even those that are being told that there are too many are too many; and nobody comes in after the end.
         if self._server.closing or others >= 2 * self._limits.connections_max:
@@ -286,8 +296,9 @@ class Connection(asyncio.BufferedProtocol):
         idle_ms = (now_s - self.active_s) * 1000
         return not self._unanswered and not self.held_bytes and idle_ms >= self._limits.connection_idle_ms_min
 
-    def turn_away(self, message: Message, request_id: int = 0) -> None:
+    def turn_away(self, message: Overloaded | BadRequest, request_id: int = 0) -> None:
         """Say why, and close the connection."""
+        self._server.metering.refused("overloaded" if isinstance(message, Overloaded) else "bad_request")
         self._write(encode(message, request_id))
         self.drop()
 
@@ -297,6 +308,7 @@ class Connection(asyncio.BufferedProtocol):
             raise ProtocolError(f"{request.KIND.name} is not a request", frame.request_id)
         self._unanswered += 1
         if self._unanswered > self._limits.connection_requests_max:
+            self._server.metering.refused("overloaded")
             self.send(Overloaded(self._limits.retry_after_ms), frame.request_id)
         else:
             self._server.handle(self, frame.request_id, request)

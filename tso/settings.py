@@ -5,10 +5,12 @@ Defaults suit a small machine (two cores, a few GiB). A combination that cannot 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 from commit_table.timestamps import TIMESTAMPS_PER_MILLISECOND
+from configuration import Contradiction, setting, settings_of
 from lease import InvalidLeaseSettings, LeaseSettings, ZnodePaths
 from lease.paths import DEFAULT_ROOT
 from lease.records import check_addresses, check_name
@@ -23,135 +25,252 @@ _MEMORY = "more would not fit this process's memory"
 _THREADS = "each is a thread, and a connection to the gateway"
 _ANSWER = f"the answer to one request must fit {FRAME_BYTES_MAX} bytes"
 _WAIT = "whoever waits for that has long given up"
+_EVERYWHERE = ("0.0.0.0", "::")
 _ANSWER_TRANSACTIONS_MAX = (FRAME_BYTES_MAX - HEADER_BYTES - 8) // 9
-
-_LARGEST: Mapping[str, tuple[float, str]] = {
-    "begin_count_max": (10_000_000, "one begin would take the timestamps of many milliseconds"),
-    "begins_per_ms_max": (TIMESTAMPS_PER_MILLISECOND, "a millisecond holds no more timestamps"),
-    "begin_burst_ms": (10_000, "timestamps would run ahead of the clock by as much"),
-    "conflict_map_entries_max": (500_000_000, _MEMORY),
-    "commit_share_max": (1, "it is a share"),
-    "large_commit_cells_max": (1_000_000_000, _MEMORY),
-    "large_commit_idle_ms_max": (600_000, "others conflict for so long with a transaction that nobody goes on with"),
-    "remembered_decisions_max": (500_000_000, _MEMORY),
-    "remembered_aborts_max": (100_000_000, _MEMORY),
-    "transaction_life_ms": (604_800_000, "a transaction that nobody works on would hold back the vacuum for a week"),
-    "heartbeat_transactions_max": (10_000_000, _MEMORY),
-    "transactions_in_flight_max": (_ANSWER_TRANSACTIONS_MAX, _ANSWER),
-    "write_batch_commits_max": (1_000_000, "one write has to end well before the lease does"),
-    "commit_writers": (64, _THREADS),
-    "persist_retry_ms_max": (600_000, _WAIT),
-    "lookup_threads": (64, _THREADS),
-    "lookup_ids_max": (_ANSWER_TRANSACTIONS_MAX, _ANSWER),
-    "lookups_pending_max": (10_000_000, _MEMORY),
-    "retry_after_ms": (60_000, "a client that waits for longer misses the oracle when it is free again"),
-    "connections_max": (100_000, "each needs a file descriptor and memory"),
-    "connection_requests_max": (1_000_000, _MEMORY),
-    "connection_idle_ms_min": (86_400_000, "connections would never make room for others"),
-    "connection_write_bytes_max": (2**30, _MEMORY),
-    "frame_bytes_max": (FRAME_BYTES_MAX, "the protocol has no longer frames"),
-    "receive_bytes_max": (2**36, _MEMORY),
-    "partial_frame_ms_max": (3_600_000, "a frame that takes so long is never completed"),
-    "linger_ms_max": (60_000, _WAIT),
-    "drain_ms_max": (600_000, _WAIT),
-}
-"""Beyond these a limit would bound nothing: each with the reason that its refusal gives."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Bounds on what one oracle process takes on."""
 
-    begin_count_max: int = 10_000
-    """Transactions that one request may begin."""
-    begins_per_ms_max: int = 131_072
-    """Rate of begins; half of the 2**18 timestamps of a millisecond, so that timestamps keep behind the clock."""
-    begin_burst_ms: int = 20
-    """Begins may run ahead of their rate by as much as this time would allow."""
-    conflict_map_entries_max: int = 4_000_000
-    """Cells remembered for conflict detection, at most 24 bytes each: 96 MB when the map is full."""
-    large_commit_cells_max: int = 16_000_000
-    """Cells of write sets that came in parts, over all that are remembered, 10 bytes each: 160 MB when they are used.
-    One commit may have as many."""
-    large_commit_idle_ms_max: int = 5_000
-    """A write set of which no more parts come is given up after that long: until then others conflict with it."""
-    remembered_decisions_max: int = 1_000_000
-    """Decided transactions remembered, so that a repeated commit gets the same answer, at most 24 bytes each."""
-    commit_share_max: float = 0.5
-    """The share of the conflict map that one commit's write set may fill; a larger one is refused as TOO_LARGE."""
-    remembered_aborts_max: int = 100_000
-    """Aborted transactions kept so that a late commit of theirs is refused."""
-    transaction_life_ms: int = 3_600_000
-    """How long a transaction lives without a heartbeat; then it is given up. Clients send them by themselves, but a
-    Spark job with a transaction of its own only while its tasks write: it may shuffle for so long before."""
-    heartbeat_transactions_max: int = 100_000
-    """Transactions that live by heartbeats; more are told `Overloaded`."""
-    transactions_in_flight_max: int = 65_536
-    """Commits decided and not yet answered; more are told `Overloaded`."""
-    write_batch_commits_max: int = 8_192
-    """Commits in one write to the commit table."""
-    commit_writers: int = 2
-    """Writes to the commit table under way at once."""
-    persist_retry_ms_max: int = 3_000
-    """How long a failing write is repeated, while the lease is held, before the primary gives up its lease: a standby
-    may have a way to HBase where this one has none, and what was under way is not lost by it."""
-    lookup_threads: int = 2
-    """Threads that ask and fence the commit table for aborts and outcomes."""
-    lookup_ids_max: int = 1_000
-    """Transactions in one request to abort or for outcomes."""
-    lookups_pending_max: int = 10_000
-    """Transactions waiting for such a thread; more are told `Overloaded`."""
-    retry_after_ms: int = 20
-    """What an `Overloaded` answer asks a client to wait."""
-    connections_max: int = 1_000
-    """Connections at once."""
-    connection_requests_max: int = 4_096
-    """Requests of one connection that are not answered yet; more are told `Overloaded`."""
-    connection_idle_ms_min: int = 10_000
-    """When there are too many connections, one that has been idle for so long is closed to make room."""
-    connection_write_bytes_max: int = 4 * 2**20
-    """Answers that one connection leaves unread before it is dropped."""
-    frame_bytes_max: int = FRAME_BYTES_MAX
-    """The largest frame that is read."""
-    receive_bytes_max: int = 256 * 2**20
-    """Bytes of frames that are not whole yet, over all connections; beyond that, who holds most is dropped."""
-    partial_frame_ms_max: int = 30_000
-    """How long a connection may take to complete a frame that it has begun."""
-    linger_ms_max: int = 1_000
-    """How long a connection that is being closed may take to read its last answer."""
-    drain_ms_max: int = 5_000
-    """How long a process that was asked to stop waits for what is under way."""
+    begin_count_max: int = setting(
+        10_000,
+        "transactions",
+        "Transactions that one request may begin.",
+        least=1,
+        most=10_000_000,
+        because="one begin would take the timestamps of many milliseconds",
+    )
+    begins_per_ms_max: int = setting(
+        131_072,
+        "transactions",
+        "Rate of begins; half of the 2**18 timestamps of a millisecond, so that timestamps keep behind the clock.",
+        least=1,
+        most=TIMESTAMPS_PER_MILLISECOND,
+        because="a millisecond holds no more timestamps",
+    )
+    begin_burst_ms: int = setting(
+        20,
+        "ms",
+        "Begins may run ahead of their rate by as much as this time would allow.",
+        least=1,
+        most=10_000,
+        because="timestamps would run ahead of the clock by as much",
+    )
+    conflict_map_entries_max: int = setting(
+        4_000_000,
+        "cells",
+        "Cells remembered for conflict detection, at most 24 bytes each: 96 MB when the map is full.",
+        least=1,
+        most=500_000_000,
+        because=_MEMORY,
+    )
+    large_commit_cells_max: int = setting(
+        16_000_000,
+        "cells",
+        "Cells of write sets that came in parts, over all that are remembered, 10 bytes each: 160 MB when "
+        "they are used. One commit may have as many.",
+        least=1,
+        most=1_000_000_000,
+        because=_MEMORY,
+    )
+    large_commit_idle_ms_max: int = setting(
+        5_000,
+        "ms",
+        "A write set of which no more parts come is given up after that long: until then others conflict with it.",
+        least=1,
+        most=600_000,
+        because="others conflict for so long with a transaction that nobody goes on with",
+    )
+    remembered_decisions_max: int = setting(
+        1_000_000,
+        "transactions",
+        "Decided transactions remembered, so that a repeated commit gets the same answer, at most 24 bytes each.",
+        least=1,
+        most=500_000_000,
+        because=_MEMORY,
+    )
+    commit_share_max: float = setting(
+        0.5,
+        "share",
+        "The share of the conflict map that one commit's write set may fill; a larger one is refused as TOO_LARGE.",
+        least=0.000001,
+        most=1,
+        because="it is a share",
+    )
+    remembered_aborts_max: int = setting(
+        100_000,
+        "transactions",
+        "Aborted transactions kept so that a late commit of theirs is refused.",
+        least=1,
+        most=100_000_000,
+        because=_MEMORY,
+    )
+    transaction_life_ms: int = setting(
+        3_600_000,
+        "ms",
+        "How long a transaction lives without a heartbeat; then it is given up. Clients send them by "
+        "themselves, but a Spark job with a transaction of its own only while its tasks write: it may shuffle "
+        "for so long before.",
+        least=1,
+        most=604_800_000,
+        because="a transaction that nobody works on would hold back the vacuum for a week",
+    )
+    heartbeat_transactions_max: int = setting(
+        100_000,
+        "transactions",
+        "Transactions that live by heartbeats; more are told `Overloaded`.",
+        least=1,
+        most=10_000_000,
+        because=_MEMORY,
+    )
+    transactions_in_flight_max: int = setting(
+        65_536,
+        "transactions",
+        "Commits decided and not yet answered; more are told `Overloaded`.",
+        least=1,
+        most=_ANSWER_TRANSACTIONS_MAX,
+        because=_ANSWER,
+    )
+    write_batch_commits_max: int = setting(
+        8_192,
+        "transactions",
+        "Commits in one write to the commit table.",
+        least=1,
+        most=1_000_000,
+        because="one write has to end well before the lease does",
+    )
+    commit_writers: int = setting(
+        2,
+        "writes",
+        "Writes to the commit table under way at once.",
+        least=1,
+        most=64,
+        because=_THREADS,
+    )
+    persist_retry_ms_max: int = setting(
+        3_000,
+        "ms",
+        "How long a failing write is repeated, while the lease is held, before the primary gives up its "
+        "lease: a standby may have a way to HBase where this one has none, and what was under way is not lost "
+        "by it.",
+        least=1,
+        most=600_000,
+        because=_WAIT,
+    )
+    lookup_threads: int = setting(
+        2,
+        "threads",
+        "Threads that ask and fence the commit table for aborts and outcomes.",
+        least=1,
+        most=64,
+        because=_THREADS,
+    )
+    lookup_ids_max: int = setting(
+        1_000,
+        "transactions",
+        "Transactions in one request to abort or for outcomes.",
+        least=1,
+        most=_ANSWER_TRANSACTIONS_MAX,
+        because=_ANSWER,
+    )
+    lookups_pending_max: int = setting(
+        10_000,
+        "transactions",
+        "Transactions waiting for such a thread; more are told `Overloaded`.",
+        least=1,
+        most=10_000_000,
+        because=_MEMORY,
+    )
+    retry_after_ms: int = setting(
+        20,
+        "ms",
+        "What an `Overloaded` answer asks a client to wait.",
+        least=1,
+        most=60_000,
+        because="a client that waits for longer misses the oracle when it is free again",
+    )
+    connections_max: int = setting(
+        1_000,
+        "connections",
+        "Connections at once.",
+        least=1,
+        most=100_000,
+        because="each needs a file descriptor and memory",
+    )
+    connection_requests_max: int = setting(
+        4_096,
+        "requests",
+        "Requests of one connection that are not answered yet; more are told `Overloaded`.",
+        least=1,
+        most=1_000_000,
+        because=_MEMORY,
+    )
+    connection_idle_ms_min: int = setting(
+        10_000,
+        "ms",
+        "When there are too many connections, one that has been idle for so long is closed to make room.",
+        least=1,
+        most=86_400_000,
+        because="connections would never make room for others",
+    )
+    connection_write_bytes_max: int = setting(
+        4 * 2**20,
+        "bytes",
+        "Answers that one connection leaves unread before it is dropped.",
+        least=1,
+        most=2**30,
+        because=_MEMORY,
+    )
+    frame_bytes_max: int = setting(
+        FRAME_BYTES_MAX,
+        "bytes",
+        "The largest frame that is read.",
+        least=1,
+        most=FRAME_BYTES_MAX,
+        because="the protocol has no longer frames",
+    )
+    receive_bytes_max: int = setting(
+        256 * 2**20,
+        "bytes",
+        "Bytes of frames that are not whole yet, over all connections; beyond that, who holds most is dropped.",
+        least=1,
+        most=2**36,
+        because=_MEMORY,
+    )
+    partial_frame_ms_max: int = setting(
+        30_000,
+        "ms",
+        "How long a connection may take to complete a frame that it has begun.",
+        least=1,
+        most=3_600_000,
+        because="a frame that takes so long is never completed",
+    )
+    linger_ms_max: int = setting(
+        1_000,
+        "ms",
+        "How long a connection that is being closed may take to read its last answer.",
+        least=1,
+        most=60_000,
+        because=_WAIT,
+    )
+    drain_ms_max: int = setting(
+        5_000,
+        "ms",
+        "How long a process that was asked to stop waits for what is under way.",
+        least=1,
+        most=600_000,
+        because=_WAIT,
+    )
 
     def __post_init__(self) -> None:
-        for limit in fields(self):
-            value, (largest, reason) = getattr(self, limit.name), _LARGEST[limit.name]
-            self._check(value > 0, f"{limit.name} must be larger than 0, not {value}")
-            self._check(value <= largest, f"{limit.name} must be {largest} at most, not {value}: {reason}")
-        self._check(
-            self.begin_count_max <= self.begins_per_ms_max * self.begin_burst_ms,
-            "begin_count_max is more than begins_per_ms_max × begin_burst_ms: such a begin could never be granted",
-        )
-        self._check(
-            self.commit_cells_max >= 1,
-            "conflict_map_entries_max × commit_share_max leaves no room for one cell: raise them",
-        )
-        self._check(
-            self.transactions_in_flight_max <= self.remembered_decisions_max,
-            "transactions_in_flight_max is more than remembered_decisions_max: a decision could be forgotten before it "
-            "was told",
-        )
-        self._check(
-            self.lookup_ids_max <= self.lookups_pending_max,
-            "lookup_ids_max is more than lookups_pending_max: such a request could never be taken",
-        )
-        self._check(
-            HEADER_BYTES < self.frame_bytes_max <= self.receive_bytes_max,
-            f"frame_bytes_max must be over {HEADER_BYTES} (the header) and not over receive_bytes_max",
-        )
-
-    @staticmethod
-    def _check(holds: bool, reason: str) -> None:
-        if not holds:
+        for each in settings_of(type(self)):
+            value = getattr(self, each.name)
+            if not value > 0:
+                raise InvalidSettings(f"{each.name} must be larger than 0, not {value}")
+            if each.most is not None and not value <= each.most:
+                raise InvalidSettings(f"{each.name} must be {each.most} at most, not {value}: {each.because}")
+        for _, reason in contradictions_of_limits({each.name: getattr(self, each.name) for each in fields(self)}):
             raise InvalidSettings(reason)
 
     @property
@@ -159,20 +278,42 @@ class Limits:
         """Cells that one commit may enter."""
         return int(self.conflict_map_entries_max * self.commit_share_max)
 
-    @classmethod
-    def parse(cls, texts: Iterable[str]) -> Limits:
-        """The defaults, changed by texts such as ``connections_max=50``. Raises ``InvalidSettings``."""
-        types = {limit.name: float if limit.type == "float" else int for limit in fields(cls)}
-        chosen: dict[str, float] = {}
-        for text in texts:
-            name, _, value = (part.strip() for part in text.partition("="))
-            if name not in types:
-                raise InvalidSettings(f"there is no limit {name!r}; there are: {', '.join(types)}")
-            try:
-                chosen[name] = types[name](value)
-            except ValueError:
-                raise InvalidSettings(f"limit {name} needs a number, not {value!r}: write {name}=…") from None
-        return cls(**chosen)  # type: ignore[arg-type]
+
+def contradictions_of_limits(limits: Mapping[str, Any]) -> Iterator[Contradiction]:
+    """Limits that do not go together, of values for all of them."""
+    for names, holds, reason in _RULES:
+        if not holds(*(limits[name] for name in names)):
+            yield Contradiction(names, reason)
+
+
+_RULES: tuple[tuple[tuple[str, ...], Callable[..., bool], str], ...] = (
+    (
+        ("begin_count_max", "begins_per_ms_max", "begin_burst_ms"),
+        lambda count, per_ms, burst_ms: count <= per_ms * burst_ms,
+        "begin_count_max is more than begins_per_ms_max × begin_burst_ms: such a begin could never be granted",
+    ),
+    (
+        ("conflict_map_entries_max", "commit_share_max"),
+        lambda entries, share: entries * share >= 1,
+        "conflict_map_entries_max × commit_share_max leaves no room for one cell: raise them",
+    ),
+    (
+        ("transactions_in_flight_max", "remembered_decisions_max"),
+        lambda in_flight, remembered: in_flight <= remembered,
+        "transactions_in_flight_max is more than remembered_decisions_max: a decision could be forgotten before it was "
+        "told",
+    ),
+    (
+        ("lookup_ids_max", "lookups_pending_max"),
+        lambda ids, pending: ids <= pending,
+        "lookup_ids_max is more than lookups_pending_max: such a request could never be taken",
+    ),
+    (
+        ("frame_bytes_max", "receive_bytes_max"),
+        lambda frame, receive: HEADER_BYTES < frame <= receive,
+        f"frame_bytes_max must be over {HEADER_BYTES} (the header) and not over receive_bytes_max",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +345,7 @@ class ServeSettings:
             ZnodePaths(self.root)
         except ValueError as error:
             raise InvalidSettings(str(error)) from error
-        if self.advertise is None and self.listen_host in ("", "0.0.0.0", "::"):
+        if self.advertise is None and self.listen_host in _EVERYWHERE:
             raise InvalidSettings(
                 f"listening on every interface ({self.listen_host}) says nothing about how clients reach this process: "
                 "name an address to advertise"
@@ -217,6 +358,11 @@ def parse_listen(text: str) -> tuple[str, int]:
     if not host or not port.isascii() or not port.isdigit():
         raise InvalidSettings(f"an address to listen on is host:port, such as 127.0.0.1:5480, not {text!r}")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def listens_everywhere(text: str) -> bool:
+    """Whether an address to listen on is on every interface."""
+    return parse_listen(text)[0] in _EVERYWHERE
 
 
 def lease_settings(lease_ms: int, renewals_per_lease: int) -> LeaseSettings:

@@ -32,6 +32,10 @@ class Writers:
         self._unwritten: deque[Decided] = deque()
         self._writes: set[asyncio.Task[None]] = set()
 
+    def __len__(self) -> int:
+        """Decisions that wait for a writer."""
+        return len(self._unwritten)
+
     def add(self, decided: Decided) -> None:
         """Let a decision's commits be written by the next ``start``."""
         if decided.start_timestamps.size:

@@ -17,6 +17,7 @@ from wire.messages import (
     decode,
     encode,
 )
+from wire.metrics import MetricsReply, MetricsRequest
 from wire.service import (
     BadRequest,
     HandoverReply,
@@ -48,6 +49,8 @@ __all__ = [
     "Kind",
     "LargeCommitRequest",
     "Message",
+    "MetricsReply",
+    "MetricsRequest",
     "NotPrimary",
     "OutcomeReply",
     "OutcomeRequest",

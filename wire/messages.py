@@ -33,6 +33,7 @@ from wire.errors import ProtocolError
 from wire.frames import FRAME_BYTES_MAX, Frame, Kind, encode_frame
 from wire.large_commits import LargeCommitRequest, WriteSetPart, WriteSetTaken
 from wire.message import Message
+from wire.metrics import MetricsReply, MetricsRequest
 from wire.service import (
     BadRequest,
     HandoverReply,
@@ -248,6 +249,8 @@ _MESSAGES: dict[Kind, type[Message]] = {
         HandoverReply,
         StatusRequest,
         StatusReply,
+        MetricsRequest,
+        MetricsReply,
         NotPrimary,
         Overloaded,
         BadRequest,

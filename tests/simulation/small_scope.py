@@ -7,6 +7,7 @@ never comes is one whose oracle was deposed meanwhile.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ from store.memory import MemoryCellStore
 from tests.simulation.kernel import WaitQueue
 from tests.simulation.processes import WALL_START_US, Clock, Process
 from tests.simulation.stepping import SteppedKernel
+from tso.metering import Metering
 from tso.oracle import Begun, Decided, Moment, Oracle
 from tso.persist import NotPersisted, Persister
 from tso.settings import Limits
@@ -81,6 +83,10 @@ class Tenure:
         """A look at the lease is a step: it may be lost right after it."""
         return bool(self._installation.kernel.step("lease", lambda: self._installation.epoch == self.epoch))
 
+    def remaining_ms(self) -> float:
+        """No end is in sight: it is lost all of a sudden."""
+        return math.inf
+
 
 class SteppedPutter:
     """Puts without an event loop, in the thread that asks."""
@@ -132,6 +138,7 @@ class Primary:
             in_thread=at_once,
             persist_retry_ms_max=1.0,
             monotonic_ms=lambda: 0.0,
+            metering=Metering(lambda: 0.0),
         )
         self._owed: dict[int, tuple[Request, Decided]] = {}
         self._deposed = False

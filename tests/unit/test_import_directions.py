@@ -11,13 +11,14 @@ import pytest
 from tests.imports import ROOT, defining, imports
 
 ALLOWED: dict[str, set[str]] = {
+    "configuration": set(),
     "store": set(),
     "wire": set(),
     "devcluster": set(),
     "commit_table": {"store"},
     "lease": {"store"},
-    "client": {"commit_table", "lease", "store", "wire"},
-    "tso": {"commit_table", "lease", "store", "wire"},
+    "client": {"commit_table", "configuration", "lease", "store", "wire"},
+    "tso": {"commit_table", "configuration", "lease", "store", "wire"},
     "demo": {"client", "commit_table", "devcluster", "store"},
     "drills": {"client", "commit_table", "devcluster", "histories", "store"},
     "histories": {"client", "commit_table", "store"},
@@ -28,6 +29,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     "client": [
         "catalog_entry",
         "cells",
+        "column_visibility",
         "exchange",
         "moments",
         "ranges",
@@ -36,6 +38,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "visibility",
         "write_buffer",
     ],
+    "configuration": ["checking", "setting", "showing"],
     "commit_table": ["columns", "layout", "outcomes", "rule", "timestamps"],
     "lease": ["paths", "records", "rules"],
     "histories": [
@@ -51,24 +54,29 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "unsettled",
         "versions",
     ],
-    "store": ["errors", "lines", "protocol", "validation"],
-    "store/hbase": ["addresses", "answers", "binary_protocol", "encoding", "settings"],
+    "store": ["columns", "errors", "lines", "protocol", "validation"],
+    "store/hbase": ["addresses", "answers", "binary_protocol", "column_encoding", "encoding", "settings"],
     "client/vacuum": ["plan", "report"],
     "client/spark": [
+        "byte_columns",
         "codecs",
         "column_types",
+        "key_codec",
         "key_values",
         "mapping",
         "options",
+        "packing",
         "predicates",
         "progress",
         "splitting",
+        "value_codec",
     ],
     "client/tables": ["casting", "columns", "splits", "supply"],
     "tso": [
         "conflict_map",
         "deciding",
         "lives",
+        "metering",
         "oracle",
         "recency_index",
         "recency_kernels",
@@ -76,7 +84,17 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "timestamp_range",
         "watermark",
     ],
-    "wire": ["columns", "commits", "frames", "gathering", "message", "messages", "service"],
+    "wire": [
+        "columns",
+        "commits",
+        "frames",
+        "gathering",
+        "message",
+        "messages",
+        "metric_families",
+        "metrics",
+        "service",
+    ],
 }
 """The rules: values and time come in, decisions come out."""
 

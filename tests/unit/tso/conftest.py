@@ -22,6 +22,7 @@ from store.faults import FaultyCellStore
 from tests.small_limits import small_limits
 from tso.arrivals import Arrival
 from tso.deciding import Numbers
+from tso.metering import Metering
 from tso.oracle import Moment
 from tso.pipeline import Pipeline
 from tso.process import OracleProcess
@@ -60,6 +61,9 @@ class FakeTenure:
                 self.checks_left -= 1
                 self.held = self.held and self.checks_left >= 0
             return self.held
+
+    def remaining_ms(self) -> float:
+        return 1000.0 if self.held else 0.0
 
 
 class FakeTable:
@@ -161,6 +165,7 @@ class Rig:
         self.requester = FakeRequester()
         self.deposed: list[str] = []
         self.now_ms = 0.0
+        self.metering = Metering(lambda: self.now_ms / 1000)
         self.requests = 0
         self.pipeline = Pipeline(
             self.tenure,
@@ -168,6 +173,7 @@ class Rig:
             self.table,
             small_limits(**limits),
             moment=lambda: Moment(0, self.now_ms),
+            metering=self.metering,
             on_deposed=self.deposed.append,
         )
 

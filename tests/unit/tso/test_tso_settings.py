@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import Field, fields
-
 import pytest
 
+from configuration import Setting
+from configuration.checking import Wrong
+from tso.options import LIMITS, limits_of
 from tso.settings import InvalidSettings, Limits, ServeSettings, lease_settings, parse_listen
 
 
@@ -30,31 +31,40 @@ def test_limits_that_cannot_work_are_refused(limits: dict[str, float], reason: s
         Limits(**limits)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("limit", fields(Limits), ids=lambda limit: limit.name)
-def test_a_limit_that_would_bound_nothing_is_refused(limit: Field[float]) -> None:
+@pytest.mark.parametrize("limit", LIMITS.settings, ids=lambda limit: limit.name)
+def test_a_limit_that_would_bound_nothing_is_refused(limit: Setting) -> None:
+    with pytest.raises(Wrong, match=f"{limit.name} must be .* at most.*, not '1000000000000'"):
+        limits_of([f"{limit.name}=1000000000000"])
     with pytest.raises(InvalidSettings, match=f"{limit.name} must be .* at most, not 1000000000000"):
-        Limits.parse([f"{limit.name}=1000000000000"])
+        Limits(**{limit.name: 1000000000000})
 
 
 @pytest.mark.parametrize("share", ["nan", "inf"])
 def test_a_share_that_is_no_number_is_refused(share: str) -> None:
+    with pytest.raises(Wrong, match="commit_share_max"):
+        limits_of([f"commit_share_max={share}"])
     with pytest.raises(InvalidSettings, match="commit_share_max must be"):
-        Limits.parse([f"commit_share_max={share}"])
+        Limits(commit_share_max=float(share))
 
 
 def test_limits_are_parsed_from_texts() -> None:
-    assert Limits.parse([]) == Limits()
-    changed = Limits.parse(["connections_max=5", "commit_share_max = 0.25"])
+    assert limits_of([]) == Limits()
+    changed = limits_of(["connections_max=5", "commit_share_max = 0.25"])
     assert changed == Limits(connections_max=5, commit_share_max=0.25)
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("conections_max=5", "there is no limit"), ("connections_max", "needs a number"), ("connections_max=x", "number")],
+    [
+        ("conections_max=5", "there is no limit"),
+        ("connections_max", "needs a number"),
+        ("connections_max=x", "number"),
+        ("=", "no limit"),
+    ],
 )
 def test_a_limit_that_is_not_one_is_refused(text: str, reason: str) -> None:
-    with pytest.raises(InvalidSettings, match=reason):
-        Limits.parse([text])
+    with pytest.raises(Wrong, match=reason):
+        limits_of([text])
 
 
 def test_a_commits_share_of_the_map() -> None:

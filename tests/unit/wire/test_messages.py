@@ -27,6 +27,8 @@ from wire import (
     Kind,
     LargeCommitRequest,
     Message,
+    MetricsReply,
+    MetricsRequest,
     NotPrimary,
     OutcomeReply,
     OutcomeRequest,
@@ -43,6 +45,7 @@ from wire import (
     encode,
 )
 from wire.commits import pack_commits, unpack_answers
+from wire.metrics import SAMPLE
 
 PATIENT = settings(deadline=None, suppress_health_check=(HealthCheck.too_slow,))
 """No test here is about time: a busy machine must not fail one."""
@@ -87,6 +90,12 @@ GOLDEN: list[tuple[Message, str]] = [
         StatusReply(Role.PRIMARY, "a", "h:1", "é", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12),
         NUMBERS_OF_STATUS + "01 01000000 61 03000000 683a31 02000000 c3a9",
     ),
+    (MetricsRequest(), ""),
+    (
+        MetricsReply(Role.PRIMARY, "a", "h:1", ("up", 'n_total{le="0.5"}'), np.array([1.0, 2.5])),
+        "02000000 00000000 000000000000f03f 0000000000000440 01 01000000 61 03000000 683a31"
+        "14000000 75700a6e5f746f74616c7b6c653d22302e35227d",
+    ),
     (NotPrimary("h:2", 4), "0400000000000000 03000000 683a32"),
     (Overloaded(250), "fa000000"),
     (BadRequest("no"), "02000000 6e6f"),
@@ -118,6 +127,12 @@ def status_reply(role: Role, names: list[str], numbers: list[int]) -> StatusRepl
     return StatusReply(role, holder, address, primary, *numbers)
 
 
+def metrics_reply(role: Role, holder: str, address: str, sampled: dict[str, float]) -> MetricsReply:
+    return MetricsReply(role, holder, address, tuple(sampled), np.array([*sampled.values()]))
+
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+samples = st.from_regex(SAMPLE, fullmatch=True)
 some_ids = st.lists(timestamps, min_size=1, max_size=5).map(lambda ids: np.array(ids, "<i8"))
 messages: st.SearchStrategy[Message] = st.one_of(
     st.builds(BeginRequest, st.integers(min_value=1, max_value=2**32 - 1)),
@@ -158,6 +173,10 @@ messages: st.SearchStrategy[Message] = st.one_of(
         st.sampled_from(Role),
         st.lists(texts, min_size=3, max_size=3),
         st.lists(timestamps, min_size=12, max_size=12),
+    ),
+    st.just(MetricsRequest()),
+    st.builds(
+        metrics_reply, st.sampled_from(Role), texts, texts, st.dictionaries(samples, finite, min_size=1, max_size=5)
     ),
     st.builds(lambda ids: HeartbeatRequest(ids, ids), some_ids),
     st.builds(HeartbeatReply, st.lists(st.integers(0, 1), min_size=1, max_size=5)),
@@ -234,7 +253,7 @@ def test_any_payload_gives_a_protocol_error_or_a_valid_message(kind: Kind, paylo
 def test_an_absurd_count_is_refused_before_room_is_made() -> None:
     absurd = b"\xff\xff\xff\xff" + bytes(4)
     counting = (Kind.COMMIT_REQUEST, Kind.COMMIT_REPLY, Kind.ABORT_REQUEST, Kind.OUTCOME_REPLY)
-    for kind in (*counting, Kind.HEARTBEAT_REQUEST, Kind.HEARTBEAT_REPLY):
+    for kind in (*counting, Kind.HEARTBEAT_REQUEST, Kind.HEARTBEAT_REPLY, Kind.METRICS_REPLY):
         with pytest.raises(ProtocolError, match="too short") as caught:
             decode(Frame(kind, 8, absurd))
         assert caught.value.request_id == 8
@@ -287,6 +306,14 @@ WRONG: list[tuple[Callable[[], Message], str]] = [
     (lambda: OutcomeRequest(np.array([-1])), "negative"),
     (lambda: StatusReply(Role.PRIMARY, "", "", "", epoch=-1), "epoch"),
     (lambda: NotPrimary("", -1), "epoch"),
+    (lambda: metrics_reply(Role.PRIMARY, "", "", {}), "empty"),
+    (lambda: metrics_reply(Role.PRIMARY, "", "", {"up": float("nan")}), "finite"),
+    (lambda: metrics_reply(Role.PRIMARY, "", "", {"up": float("inf")}), "finite"),
+    (lambda: metrics_reply(Role.PRIMARY, "", "", {"up\n": 1}), "not the name of a sample"),
+    (lambda: metrics_reply(Role.PRIMARY, "", "", {'up{le="\\"}': 1}), "not the name of a sample"),
+    (lambda: metrics_reply(Role.PRIMARY, "", "", {"up{}": 1}), "not the name of a sample"),
+    (lambda: MetricsReply(Role.PRIMARY, "", "", ("up",), np.array([1.0, 2.0])), "a name and a value"),
+    (lambda: MetricsReply(Role.PRIMARY, "", "", ("up", "up"), np.array([1.0, 2.0])), "given once"),
 ]
 
 
@@ -319,6 +346,13 @@ def test_an_unknown_role_is_refused() -> None:
     payload[12 * 8] = 9
     with pytest.raises(ProtocolError, match="no role 9"):
         decode(Frame(Kind.STATUS_REPLY, 1, bytes(payload)))
+
+
+def test_an_unknown_role_of_metrics_is_refused() -> None:
+    payload = bytearray(metrics_reply(Role.STANDBY, "", "", {"up": 1.0}).payload())
+    payload[16] = 9
+    with pytest.raises(ProtocolError, match="no role 9"):
+        decode(Frame(Kind.METRICS_REPLY, 1, bytes(payload)))
 
 
 def test_a_long_reason_is_cut() -> None:

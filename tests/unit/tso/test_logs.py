@@ -1,0 +1,61 @@
+"""The log: one line a record, with the role and the epoch of its moment."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from tso.logs import FORMATS, Standing, configure_logs
+
+log = logging.getLogger("tests.logged")
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return capsys.readouterr().err.splitlines()
+
+
+def test_json_lines_carry_role_and_epoch_as_they_change(capsys: pytest.CaptureFixture[str]) -> None:
+    standing = Standing()
+    configure_logs("info", "json", standing)
+    log.info("first %d", 1)
+    standing.set("primary", 42)
+    log.warning("second")
+    first, second = map(json.loads, lines(capsys))
+    assert (first["role"], first["epoch"], first["message"], first["level"]) == ("standby", 0, "first 1", "info")
+    assert (second["role"], second["epoch"], second["logger"]) == ("primary", 42, "tests.logged")
+    assert second["time"].endswith("+00:00")
+
+
+def test_text_lines_carry_them_too(capsys: pytest.CaptureFixture[str]) -> None:
+    standing = Standing()
+    standing.set("primary", 42)
+    configure_logs("warning", "text", standing)
+    log.info("not shown")
+    log.warning("shown")
+    [line] = lines(capsys)
+    assert " WARNING primary 42 " in line
+    assert line.endswith("tests.logged: shown")
+
+
+@pytest.mark.parametrize("log_format", FORMATS)
+def test_a_record_is_one_line_whatever_is_in_it(capsys: pytest.CaptureFixture[str], log_format: str) -> None:
+    configure_logs("info", log_format, Standing())
+    try:
+        raise ValueError("two\nlines")
+    except ValueError:
+        log.exception("sent by a client:\r\n2030 INFO primary\u2028forged\x85")
+    [line] = lines(capsys)
+    assert "forged" in line
+    assert "Traceback" in line

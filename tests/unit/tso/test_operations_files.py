@@ -1,0 +1,97 @@
+"""Alerts, dashboard and documentation speak of the metrics that there are, and of all of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tso.observing import QUEUES
+from wire import Reason, Role
+from wire.metric_families import FAMILIES, Family, family_of
+
+OPERATIONS = Path(__file__).parents[3] / "operations"
+DOCUMENTED = Path(__file__).parents[3] / "docs" / "operations" / "metrics.md"
+LABELS = {
+    "role": {role.name.lower() for role in Role},
+    "reason": {reason.name.lower() for reason in Reason},
+    "answer": {"overloaded", "not_primary", "bad_request"},
+    "queue": set(QUEUES),
+}
+
+
+def alert_rules() -> list[dict[str, Any]]:
+    [group] = yaml.safe_load((OPERATIONS / "alerts.yml").read_text())["groups"]
+    return list(group["rules"])
+
+
+def dashboard_targets() -> Iterator[dict[str, Any]]:
+    for panel in json.loads((OPERATIONS / "dashboard.json").read_text())["panels"]:
+        yield from panel["targets"]
+
+
+EXPRESSIONS = [*(rule["expr"] for rule in alert_rules()), *(target["expr"] for target in dashboard_targets())]
+
+
+def table_of_metrics() -> str:
+    lines = ["| metric | type | labels | meaning |", "| --- | --- | --- | --- |"]
+    for family in FAMILIES:
+        labels = ", ".join(f"`{label}`" for label in family.labels)
+        lines.append(f"| `{family.name}` | {family.kind} | {labels} | {family.text} |")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_an_expression_uses_metrics_that_exist_with_labels_that_they_have(expression: str) -> None:
+    used = re.findall(r"\b(pythia_\w+)(?:\{([^}]*)\})?", expression)
+    assert used
+    for name, selector in used:
+        family = family_of(name)
+        assert family is not None, name
+        assert family.kind != "histogram" or name != family.name, f"{name} is a histogram: name one of its parts"
+        for label, value in re.findall(r'(\w+)="([^"]*)"', selector):
+            assert label in family.labels
+            assert value in LABELS[label]
+
+
+def test_each_alert_says_what_it_is_and_what_to_do() -> None:
+    names = [rule["alert"] for rule in alert_rules()]
+    assert len(set(names)) == len(names)
+    for rule in alert_rules():
+        assert set(rule["annotations"]) == {"summary", "action"}
+        assert rule["labels"]["severity"] in ("page", "ticket")
+
+
+def test_every_metric_is_on_the_dashboard() -> None:
+    shown = {family_of(name) for target in dashboard_targets() for name in re.findall(r"\bpythia_\w+", target["expr"])}
+    assert {family.name for family in FAMILIES} == {family.name for family in shown if family is not None}
+
+
+def test_panels_do_not_share_an_id() -> None:
+    identifiers = [panel["id"] for panel in json.loads((OPERATIONS / "dashboard.json").read_text())["panels"]]
+    assert len(set(identifiers)) == len(identifiers)
+
+
+def test_the_documentation_has_the_table_of_all_metrics() -> None:
+    documented = DOCUMENTED.read_text().partition("<!-- metrics -->\n")[2].partition("<!-- end of metrics -->")[0]
+    assert documented == table_of_metrics(), f"put this in its place:\n{table_of_metrics()}"
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_names_follow_the_conventions(family: Family) -> None:
+    assert re.fullmatch(r"pythia_[a-z_]+", family.name)
+    assert (family.kind == "counter") == family.name.endswith("_total")
+    assert not family.name.endswith(("_ms", "_milliseconds", "_sum", "_count", "_bucket"))
+    assert family.text.endswith(".")
+    assert set(family.labels) <= set(LABELS)
+
+
+def test_parts_of_a_histogram_belong_to_it_and_to_nothing_else() -> None:
+    assert family_of("pythia_commit_seconds_bucket") == family_of("pythia_commit_seconds_sum")
+    assert family_of("pythia_commits_total_bucket") is None
+    assert family_of("pythia_nothing") is None

@@ -1,0 +1,74 @@
+"""`pythia tso metrics`: what each oracle process has counted, asked over its own protocol."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import click
+
+from lease import LeaseError
+from lease.paths import DEFAULT_ROOT
+from lease.zookeeper import ZooKeeperCoordinator
+from tso.asking import NoAnswer, ask_metrics
+from tso.fleet import addresses
+from wire import MetricsReply
+
+
+@click.command()
+@click.option("--zookeeper", default="", metavar="HOST:PORT[,…]", envvar="PYTHIA_ZOOKEEPER", show_envvar=True,
+              help="ZooKeeper, where lease and members are kept: every member is asked.")  # fmt: skip
+@click.option("--oracle", default="", metavar="HOST:PORT", help="In its place: the one process to ask.")
+@click.option("--root", default=DEFAULT_ROOT, show_default=True, envvar="PYTHIA_ROOT", show_envvar=True,
+              help="Znode of the installation.")  # fmt: skip
+@click.option(
+    "--timeout-ms", default=2000, show_default=True, type=click.IntRange(min=1), help="For each process asked."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with `processes`.")
+def metrics(zookeeper: str, oracle: str, root: str, timeout_ms: int, as_json: bool) -> None:
+    """Show what oracle processes have counted; docs/operations/metrics.md says what it means.
+
+    Exit code 1 when one of them did not answer.
+    """
+    if bool(oracle) == bool(zookeeper):
+        raise click.UsageError("give either --zookeeper, or --oracle")
+    replies, problems = _ask_all([oracle] if oracle else _members(zookeeper, root), timeout_ms)
+    if as_json:
+        click.echo(json.dumps({"processes": [_as_object(reply) for reply in replies]}, indent=2))
+    else:
+        for reply in replies:
+            click.echo(f"# {reply.holder} at {reply.address}, {reply.role.name.lower()}")
+            for name, value in zip(reply.names, reply.values.tolist(), strict=True):
+                click.echo(f"{name}  {_number(value)}")
+    for problem in problems:
+        click.echo(problem, err=True)
+    if problems or not replies:
+        raise SystemExit(1)
+
+
+def _members(zookeeper: str, root: str) -> list[str]:
+    try:
+        with contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
+            return addresses(coordinator, root)
+    except (LeaseError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _ask_all(asked: list[str], timeout_ms: float) -> tuple[list[MetricsReply], list[str]]:
+    replies, problems = [], []
+    for address in asked:
+        try:
+            replies.append(ask_metrics(address, timeout_ms))
+        except NoAnswer as error:
+            problems.append(str(error))
+    return replies, problems
+
+
+def _as_object(reply: MetricsReply) -> dict[str, Any]:
+    samples = {name: _number(value) for name, value in zip(reply.names, reply.values.tolist(), strict=True)}
+    return {"holder": reply.holder, "address": reply.address, "role": reply.role.name.lower(), "metrics": samples}
+
+
+def _number(value: float) -> float | int:
+    return int(value) if value.is_integer() else value

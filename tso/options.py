@@ -1,0 +1,209 @@
+"""What can be set of `pythia tso serve`, by file, environment or flag, and the settings that come of it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from configuration import Contradiction, Section, setting, settings_of
+from configuration.checking import InForce, Said, Wrong, in_force
+from configuration.rooms import known_tables
+from configuration.sources import of_environment, of_file, of_flags, of_pairs
+from lease import InvalidLeaseSettings, LeaseSettings, ZnodePaths
+from lease.paths import DEFAULT_ROOT
+from lease.records import LEASE_MS_MAX, LEASE_MS_MIN, check_addresses, check_name
+from lease.rules import RENEWALS_PER_LEASE_MAX
+from store.hbase.addresses import parse_addresses
+from tso.logs import FORMATS, LEVELS
+from tso.settings import (
+    Limits,
+    ServeSettings,
+    contradictions_of_limits,
+    lease_settings,
+    listens_everywhere,
+    parse_listen,
+)
+
+_LIMIT_FLAG = "--limit"
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """One oracle process, as an operator sets it."""
+
+    name: str = setting(
+        "",
+        "NAME",
+        "This process, unique in the installation; not given: host and process id.",
+        environment="PYTHIA_NAME",
+        check=partial(check_name, "name"),
+    )
+    zookeeper: str = setting(
+        "",
+        "HOST:PORT[,…]",
+        "ZooKeeper, where lease and members are kept.",
+        environment="PYTHIA_ZOOKEEPER",
+    )
+    alone: bool = setting(
+        False,
+        "",
+        "Serve without ZooKeeper and without failover, as the only process. Never start two.",
+        environment="PYTHIA_ALONE",
+    )
+    thrift: str = setting(
+        "",
+        "HOST:PORT[,…]",
+        "HBase's Thrift gateway (binary protocol, buffered transport), or several of them.",
+        environment="PYTHIA_THRIFT",
+        check=parse_addresses,
+        required=True,
+    )
+    listen: str = setting(
+        "127.0.0.1:5480",
+        "HOST:PORT",
+        "Where to listen; port 0 lets the system choose.",
+        environment="PYTHIA_LISTEN",
+        check=parse_listen,
+    )
+    advertise: str = setting(
+        "",
+        "HOST:PORT",
+        "Where clients reach this process, if not where it listens.",
+        environment="PYTHIA_ADVERTISE",
+        check=lambda address: check_addresses((address,)),
+    )
+    root: str = setting(
+        DEFAULT_ROOT,
+        "ZNODE",
+        "Znode of this installation; its tables in HBase are named after it.",
+        environment="PYTHIA_ROOT",
+        check=ZnodePaths,
+    )
+    lease_ms: int = setting(
+        2000,
+        "ms",
+        "After which a standby may take over from a primary that fell silent.",
+        least=LEASE_MS_MIN,
+        most=LEASE_MS_MAX,
+        because="after a crash nobody serves for as long as it lasts",
+        environment="PYTHIA_LEASE_MS",
+    )
+    renewals_per_lease: int = setting(
+        4,
+        "renewals",
+        "How often the primary renews its lease within that time.",
+        least=2,
+        most=RENEWALS_PER_LEASE_MAX,
+        environment="PYTHIA_RENEWALS_PER_LEASE",
+    )
+    log_level: str = setting(
+        "info", "", "How much to log, to standard error.", choices=LEVELS, environment="PYTHIA_LOG_LEVEL"
+    )
+    log_format: str = setting(
+        "text", "", "Lines for people, or one JSON object a line.", choices=FORMATS, environment="PYTHIA_LOG_FORMAT"
+    )
+
+
+def _contradictions(options: Mapping[str, Any]) -> Iterator[Contradiction]:
+    if options["zookeeper"] and options["alone"]:
+        yield Contradiction(("zookeeper", "alone"), "give either --zookeeper or --alone, not both")
+    if not options["zookeeper"] and not options["alone"]:
+        yield Contradiction((), "give either --zookeeper or --alone: neither is there")
+    if listens_everywhere(options["listen"]) and not options["advertise"]:
+        yield Contradiction(
+            ("listen", "advertise"),
+            f"listening on every interface ({options['listen']}) says nothing about how clients reach this process: "
+            "name an address to advertise",
+        )
+    try:
+        LeaseSettings(options["lease_ms"], options["renewals_per_lease"])
+    except InvalidLeaseSettings as error:
+        yield Contradiction(("lease_ms", "renewals_per_lease"), str(error))
+
+
+ORACLE = Section("oracle", "One oracle process: `pythia tso serve`.", settings_of(ServeOptions), _contradictions)
+LIMITS = Section(
+    "oracle.limits",
+    f"What one oracle process takes on: `{_LIMIT_FLAG} NAME=VALUE`, as often as needed, or `PYTHIA_LIMITS` with "
+    "`NAME=VALUE …`.",
+    settings_of(Limits),
+    contradictions_of_limits,
+    many_environment="PYTHIA_LIMITS",
+)
+SECTIONS = (ORACLE, LIMITS)
+
+
+class Chosen(NamedTuple):
+    """What an oracle process is to run with."""
+
+    options: ServeOptions
+    limits: Limits
+    changed: str
+    """What is not at its default, and why, in one line."""
+
+    def settings(self) -> ServeSettings:
+        """The same for the process."""
+        options = self.options
+        host, port = parse_listen(options.listen)
+        return ServeSettings(
+            name=options.name or default_name(),
+            zookeeper=options.zookeeper,
+            thrift=options.thrift,
+            listen_host=host,
+            listen_port=port,
+            advertise=options.advertise or None,
+            root=options.root,
+            lease=lease_settings(options.lease_ms, options.renewals_per_lease),
+            limits=self.limits,
+        )
+
+
+def choose(file: str | None, environment: Mapping[str, str], flags: Mapping[str, Any], limits: Sequence[str]) -> Chosen:
+    """Of a file, the environment and the flags, each before the one in front of it. Raises ``Wrong``, of all mistakes.
+
+    ``limits``: as ``NAME=VALUE``.
+    """
+    said, mistakes = ([], []) if file is None else of_file(file, SECTIONS, known_tables())
+    from_environment, wrong = of_environment(environment, SECTIONS)
+    from_limits, wrong_limits = of_pairs(LIMITS, _LIMIT_FLAG, limits)
+    said = [*said, *from_environment, *of_flags(ORACLE, flags), *from_limits]
+    oracle, wrong_options = in_force(ORACLE, said, complete=True)
+    bounds, contradicting = in_force(LIMITS, said, complete=True)
+    mistakes = [*mistakes, *wrong, *wrong_limits, *wrong_options, *contradicting]
+    if mistakes:
+        raise Wrong(mistakes)
+    return Chosen(ServeOptions(**_values(oracle)), Limits(**_values(bounds)), _changed(oracle, bounds))
+
+
+def limits_of(texts: Sequence[str]) -> Limits:
+    """The default limits, changed by texts such as ``connections_max=50``. Raises ``Wrong``."""
+    said: list[Said]
+    said, mistakes = of_pairs(LIMITS, _LIMIT_FLAG, texts)
+    found, more = in_force(LIMITS, said, complete=True)
+    if mistakes or more:
+        raise Wrong([*mistakes, *more])
+    return Limits(**_values(found))
+
+
+def default_name() -> str:
+    """A name for this process: host and process id."""
+    host = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in socket.gethostname())
+    return f"{host[:80]}-{os.getpid()}"
+
+
+def _values(found: Mapping[str, InForce]) -> dict[str, Any]:
+    return {name: each.value for name, each in found.items()}
+
+
+def _changed(oracle: Mapping[str, InForce], limits: Mapping[str, InForce]) -> str:
+    shown = [
+        f"{each.name}={each.shown(found[each.name].value)} ({found[each.name].origin})"
+        for section, found in ((ORACLE, oracle), (LIMITS, limits))
+        for each in section.settings
+        if found[each.name].origin != "default"
+    ]
+    return ", ".join(shown) or "all at their defaults"
