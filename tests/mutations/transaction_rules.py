@@ -215,15 +215,15 @@ TRANSACTION_RULES = [
     Mutation(
         "a table that is written in bulk only is not guarded",
         "client/commit.py",
-        "frozenset([*dict(buffer.rows()), *bulk])",
+        "frozenset([*dict(buffer.rows()), *written])",
         "frozenset(dict(buffer.rows()))",
         _FENCES + "test_who_wrote_the_table_and_has_not_committed_never_does",
     ),
     Mutation(
         "a table that is written conflict-free only is not guarded",
         "client/commit.py",
-        "frozenset([*dict(buffer.rows()), *bulk])",
-        "frozenset([*(table for table, rows in buffer.compared_rows().items() if rows), *bulk])",
+        "frozenset([*dict(buffer.rows()), *written])",
+        "frozenset([*(table for table, rows in buffer.compared_rows().items() if rows), *written])",
         _FENCES + "test_who_wrote_the_table_and_has_not_committed_never_does",
     ),
     Mutation(
