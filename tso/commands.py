@@ -28,6 +28,7 @@ from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
 from tso.fleet import CannotHandOver, NotAlone, Seen, hand_over, look, require_alone
 from tso.process import OracleProcess, run_with_signals
+from tso.rest_process import RestProcess, address_of, listen
 from tso.settings import InvalidSettings, Limits, ServeSettings, lease_settings, parse_listen
 from tso.volatile import volatile_process
 from wire import StatusReply
@@ -90,12 +91,30 @@ def _limits_help() -> str:
               help="How often the primary renews its lease within that time.")  # fmt: skip
 @click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", envvar="PYTHIA_LIMITS", show_envvar=True,
               help=_limits_help())  # fmt: skip
+@click.option("--rest-port", type=click.IntRange(0, 65_535), envvar="PYTHIA_REST_PORT", show_envvar=True,
+              show_default="no REST", help="Serve REST there, in a process beside; 0: any free port.")  # fmt: skip
+@click.option("--rest-host", default="127.0.0.1", envvar="PYTHIA_REST_HOST", show_envvar=True,
+              help="Where REST listens.")  # fmt: skip
+@click.option("--rest-advertise", metavar="HOST:PORT", envvar="PYTHIA_REST_ADVERTISE", show_envvar=True,
+              help="Where clients reach REST, if not where it listens.")  # fmt: skip
+@click.option("--rest-limit", "rest_limits", multiple=True, metavar="NAME=VALUE", envvar="PYTHIA_REST_LIMITS",
+              show_envvar=True, help="A limit of REST to change (docs/rest.md).")  # fmt: skip
 @click.option("--log-level", default="info", type=click.Choice(["debug", "info", "warning", "error"]),
               envvar="PYTHIA_LOG_LEVEL", show_envvar=True, help="How much to log, to standard error.")  # fmt: skip
-def serve(thrift: str, zookeeper: str, alone: bool, log_level: str, **options: Any) -> None:
+def serve(
+    thrift: str,
+    zookeeper: str,
+    alone: bool,
+    log_level: str,
+    rest_port: int | None,
+    rest_host: str,
+    rest_limits: tuple[str, ...],
+    **options: Any,
+) -> None:
     """Run one oracle process: a standby, which becomes primary when there is none.
 
-    Prints `serving on HOST:PORT as standby`, then a line at each change of role (`primary, epoch E`; `standby`).
+    Prints `REST on HOST:PORT` where there is REST, `serving on HOST:PORT as standby`, then a line at each change of
+    role (`primary, epoch E`; `standby`).
     SIGTERM releases the lease, so that a standby takes over at once, and ends with exit code 0.
     """
     logging.basicConfig(level=log_level.upper(), format=_LOG_FORMAT)
@@ -103,7 +122,16 @@ def serve(thrift: str, zookeeper: str, alone: bool, log_level: str, **options: A
     with _explained():
         if alone == bool(zookeeper):
             raise InvalidSettings("give either --zookeeper or --alone")
+        if rest_port is None and (options["rest_advertise"] or rest_limits):
+            raise InvalidSettings("--rest-advertise and --rest-limit are about REST: give --rest-port, too")
+        listening = None if rest_port is None else listen(rest_host, rest_port)
+        if listening is not None and options["rest_advertise"] is None:
+            options["rest_advertise"] = _reachable(address_of(listening), rest_host)
         settings = _serve_settings(zookeeper, thrift, **options)
+        rest = None
+        if listening is not None:
+            rest = _rest(listening, settings, log_level, rest_limits)
+            _say(f"REST on {address_of(listening)}")
         pool = PoolSettings(
             connections_max=max(settings.limits.commit_writers, settings.limits.lookup_threads + 1),
             request_timeout_ms=_STORE_REQUEST_TIMEOUT_MS,
@@ -115,7 +143,7 @@ def serve(thrift: str, zookeeper: str, alone: bool, log_level: str, **options: A
         ):
             if coordinator is None:
                 require_alone(store, settings.root)
-            code = _run(_serve(settings, coordinator, store, pool))
+            code = _run(_serve(settings, coordinator, store, pool, rest))
     raise SystemExit(code)
 
 
@@ -143,13 +171,34 @@ def _run(serving: Coroutine[Any, Any, int]) -> int:
 
 
 async def _serve(
-    settings: ServeSettings, coordinator: ZooKeeperCoordinator | None, store: HBaseCellStore, pool: PoolSettings
+    settings: ServeSettings,
+    coordinator: ZooKeeperCoordinator | None,
+    store: HBaseCellStore,
+    pool: PoolSettings,
+    rest: RestProcess | None,
 ) -> int:
     putter = GatewayPutter(settings.thrift, pool)
+    beside = None if rest is None else rest.run
     try:
-        return await run_with_signals(OracleProcess(settings, coordinator, store, putter, announce=_say))
+        return await run_with_signals(OracleProcess(settings, coordinator, store, putter, announce=_say, beside=beside))
     finally:
         await putter.close()
+
+
+def _reachable(address: str, host: str) -> str:
+    """Where a socket is reached. Raises ``InvalidSettings`` where its address does not say."""
+    if host in ("", "0.0.0.0", "::"):
+        raise InvalidSettings(
+            f"REST on every interface ({host}) says nothing about how clients reach it: name it with --rest-advertise"
+        )
+    return address
+
+
+def _rest(listening: socket.socket, settings: ServeSettings, log_level: str, limits: tuple[str, ...]) -> RestProcess:
+    options = ["--zookeeper", settings.zookeeper, "--thrift", settings.thrift, "--root", settings.root]
+    return RestProcess(
+        listening, [*options, "--log-level", log_level, *(part for limit in limits for part in ("--limit", limit))]
+    )
 
 
 def _say(line: str) -> None:
@@ -168,6 +217,7 @@ def _serve_settings(
     lease_ms: int,
     renewals_per_lease: int,
     limits: tuple[str, ...],
+    rest_advertise: str | None,
 ) -> ServeSettings:
     host, port = parse_listen(listen)
     return ServeSettings(
@@ -177,6 +227,7 @@ def _serve_settings(
         listen_host=host,
         listen_port=port,
         advertise=advertise,
+        rest_advertise=rest_advertise,
         root=root,
         lease=lease_settings(lease_ms, renewals_per_lease),
         limits=Limits.parse(limits),
