@@ -71,8 +71,7 @@ class Served:
 Serve = Callable[..., RunningRest]
 
 
-@pytest.fixture(scope="module")
-def shared_installation() -> Iterator[Installation]:
+def furnished() -> Installation:
     """A primary, and the tables ``accounts`` and ``audit`` with the family d."""
     installation = Installation()
     primary = installation.oracle()
@@ -81,6 +80,21 @@ def shared_installation() -> Iterator[Installation]:
     manager = installation.manager()
     manager.create_table("accounts", ["d"])
     manager.create_table("audit", ["d"], conflict_level="row")
+    return installation
+
+
+@pytest.fixture(scope="module")
+def shared_installation() -> Iterator[Installation]:
+    """For all tests of a module."""
+    installation = furnished()
+    yield installation
+    installation.close()
+
+
+@pytest.fixture
+def own_installation() -> Iterator[Installation]:
+    """For a test that does something to its oracle."""
+    installation = furnished()
     yield installation
     installation.close()
 
