@@ -24,7 +24,7 @@ class BoundedProtocol(H11Protocol):
 
     limits: ClassVar[RestLimits]
     waiting: ClassVar[dict[BoundedProtocol, asyncio.TimerHandle | None]]
-    """Connections of which no request is under way, the longest first, with what ends a begun head."""
+    """Connections whose client has not sent a whole request, the longest first, with what ends a begun head."""
 
     def connection_made(self, transport: Any) -> None:
         """Make room, and give it its time for the first head."""
@@ -49,13 +49,20 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _look(self) -> None:
-        if self.transport.is_closing() or self.conn.their_state is not h11.IDLE:
+        state = self.conn.their_state
+        if self.transport.is_closing() or state not in (h11.IDLE, h11.SEND_BODY):
             self._settle()
-        elif self.conn.trailing_data[0]:
+        elif state is h11.IDLE and self.conn.trailing_data[0]:
             if self.waiting.get(self) is None:
                 self._await_head()
-        elif self not in self.waiting:
-            self.waiting[self] = None  # idle between requests: uvicorn's own timer ends that
+        elif state is h11.SEND_BODY or self not in self.waiting:
+            self._wait_untimed()  # a body has a time of its own (`rest.admission`), idling has uvicorn's
+
+    def _wait_untimed(self) -> None:
+        timer = self.waiting.get(self)
+        if timer is not None:
+            timer.cancel()
+        self.waiting[self] = None
 
     def _await_head(self) -> None:
         self.waiting[self] = self.loop.call_later(self.limits.header_ms_max / 1000, self._drop)

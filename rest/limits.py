@@ -43,7 +43,7 @@ class RestLimits:
     """Raises ``InvalidLimit``."""
 
     connections_max: int = 1_000
-    """Connections at once; beyond them the one that has waited longest without a request is closed."""
+    """Connections at once; beyond them the one whose client has owed a whole request for longest is closed."""
     header_ms_max: int = 10_000
     """How long a client may take over the head of a request, the first of a connection included."""
     body_ms_max: int = 20_000

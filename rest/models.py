@@ -135,9 +135,9 @@ class Committed(_Model):
 
 
 class Refused(_Model):
-    """What a commit of a batch is told instead."""
+    """What a commit of a batch is told instead; ``refused``: nothing was done, ``unknown``: send it again."""
 
-    outcome: Literal["aborted", "unknown"]
+    outcome: Literal["aborted", "refused", "unknown"]
     start_timestamp: str
     problem: ProblemDocument
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from fastapi import Depends, Request, Response
@@ -159,13 +159,19 @@ async def _decision_of(
     except Problem as refusal:
         problem = refusal
     return models.Refused(
-        outcome="aborted" if problem.kind.status == 409 or problem.code in _SETTLED else "unknown",
+        outcome=_word_for(problem),
         start_timestamp=body.start_timestamp,
         problem=models.ProblemDocument(**problem.body()),
     )
 
 
-_SETTLED = frozenset({"transaction-too-large", "transaction-expired"})
+def _word_for(problem: Problem) -> Literal["aborted", "refused", "unknown"]:
+    """What a refused commit of a batch came to."""
+    if problem.code == "outcome-unknown":
+        return "unknown"
+    if problem.more.get("outcome") == "undecided" or "start_timestamp" not in problem.more:
+        return "refused"
+    return "aborted"
 
 
 async def _decide(services: Services, body: models.CommitBody, keys: list[int]) -> models.Committed:

@@ -15,7 +15,6 @@ ROLES: Mapping[str, Role] = {
     "live": "open",
     "ready": "open",
     "problem": "open",
-    "metrics": "operate",
     "status": "read",
     "decode_timestamp": "read",
     "begin": "transact",

@@ -17,6 +17,7 @@ import pytest
 import uvicorn
 
 from client import TransactionManager
+from lease import LeaseSettings
 from rest.app import create_app
 from rest.limits import RestLimits
 from rest.server import make_server, serve
@@ -26,6 +27,8 @@ from tests.unit.client.conftest import SETTINGS, Installation, InstallationDirec
 from tso.rest_process import address_of, listen
 
 WAIT_S = 20.0
+LEASE_MS = 60_000
+"""Longer than the pauses of a shared machine: a lost lease would be answered with 503, rightly."""
 
 
 class RunningRest:
@@ -74,7 +77,7 @@ Serve = Callable[..., RunningRest]
 def furnished() -> Installation:
     """A primary, and the tables ``accounts`` and ``audit`` with the family d."""
     installation = Installation()
-    primary = installation.oracle()
+    primary = installation.oracle(lease=LeaseSettings(lease_ms=LEASE_MS))
     primary.await_primary()
     installation.find_primary = lambda: primary.address
     manager = installation.manager()

@@ -60,6 +60,17 @@ def test_each_commit_of_a_batch_is_decided_by_itself(served: Served) -> None:
     assert decisions[1]["problem"]["code"] == "conflict"
 
 
+def test_a_commit_of_a_batch_that_cannot_be_is_refused_and_the_others_are_decided(served: Served) -> None:
+    one = begun(served)
+    never = {"start_timestamp": "9000000000000000001", "snapshot": "9000000000000000000", "cell_ids": ["1"]}
+    commits = [never, body_of(one, cell_ids=["78"])]
+    key = {"Idempotency-Key": "a-batch"}
+    answers = [served.client.post("/v1/oracle/commits", json={"commits": commits}, headers=key) for _ in range(2)]
+    assert [one["outcome"] for one in answers[0].json()["decisions"]] == ["refused", "committed"]
+    assert answers[0].json()["decisions"][0]["problem"]["code"] == "invalid-request"
+    assert answers[0].content == answers[1].content
+
+
 def test_an_aborted_transaction_does_not_commit(served: Served) -> None:
     two = begun(served, 2)
     starts = two["start_timestamps"]
