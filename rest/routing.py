@@ -29,12 +29,14 @@ class Routes:
         method: str,
         path: str,
         handler: Callable[..., Any],
-        answer: type[BaseModel],
+        answer: type[BaseModel] | None,
         *,
         status: int = 200,
         tags: Iterable[str],
     ) -> None:
-        """``handler``'s name is the operation's, by which ``ROLES`` knows it. Raises ``KeyError`` for one without."""
+        """``handler``'s name is the operation's, by which ``ROLES`` knows it; ``answer`` its model, if it
+        has one. Raises ``KeyError`` for one without a role.
+        """
         name: str = handler.__name__
         role = ROLES[name]
         self._router.add_api_route(

@@ -7,6 +7,7 @@ from tests.mutations.commit_table_rules import COMMIT_TABLE_RULES
 from tests.mutations.failover_rules import FAILOVER_RULES
 from tests.mutations.lease_rules import LEASE_RULES
 from tests.mutations.mutation import Mutation
+from tests.mutations.rest_rules import REST_RULES
 from tests.mutations.spark_rules import SPARK_RULES
 from tests.mutations.streaming_rules import STREAMING_RULES
 from tests.mutations.transaction_rules import TRANSACTION_RULES
@@ -23,4 +24,5 @@ RULES: list[Mutation] = [
     *VACUUM_RULES,
     *STREAMING_RULES,
     *SPARK_RULES,
+    *REST_RULES,
 ]
