@@ -153,7 +153,7 @@ class Problem(Exception):
             "code": self.code,
             "title": self.kind.title,
             "status": self.kind.status,
-            "detail": f"{self.detail.rstrip('.')}. {self.kind.advice}",
+            "detail": _sound(f"{self.detail.rstrip('.')}. {self.kind.advice}"),
             "retry": self.retry,
             **self.more,
         }
@@ -166,6 +166,11 @@ class Problem(Exception):
     def is_final(self) -> bool:
         """Whether the same request would get the same answer for good, as far as this process is concerned."""
         return self.kind.again != "request" and self.kind.status < 500
+
+
+def _sound(text: str) -> str:
+    """Without the half characters that JSON can bring in and UTF-8 cannot take out."""
+    return text.encode(errors="replace").decode()
 
 
 _ABORTED: tuple[tuple[type[TransactionAborted], str], ...] = (

@@ -23,6 +23,7 @@ STEADY_MS_MIN = 60_000
 END_MS_MAX = 8_000
 """How long a child may take to end in order; then it is killed."""
 USAGE_ERROR_CODE = 2
+NOT_STARTED_CODE = -1
 _BACKLOG_CONNECTIONS_MAX = 512
 
 
@@ -39,7 +40,11 @@ class RestProcess:
         loop, wait_ms = asyncio.get_running_loop(), BACK_OFF_MS_MIN
         while True:
             started_s = loop.time()
-            code = await self._run_once(oracle)
+            try:
+                code = await self._run_once(oracle)
+            except OSError as error:
+                log.error("no REST process could be started: %s", error)
+                code = NOT_STARTED_CODE
             if code == USAGE_ERROR_CODE:
                 log.error("REST does not run: its options cannot work, as it says above; correct them and start anew")
                 return

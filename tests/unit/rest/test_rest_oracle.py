@@ -128,6 +128,22 @@ def test_more_than_a_request_may_ask_is_refused(served: Served) -> None:
     assert refused(never) == (422, "invalid-request")
 
 
+def test_what_is_no_sound_json_is_refused(served: Served) -> None:
+    for body in (
+        "{",
+        "[" * 100_000,
+        '{"\\ud800": 1}',
+        '{"count": NaN}',
+        f'{{"count": {"1" * 5_000}}}',
+        "5",
+        '{"count": 1.5}',
+    ):
+        answer = served.client.post(
+            "/v1/oracle/begin", content=body.encode(), headers={"Content-Type": "application/json"}
+        )
+        assert refused(answer) == (422, "invalid-request"), body[:20]
+
+
 def test_health_and_status_say_how_it_is(served: Served) -> None:
     assert (
         served.client.get("/v1/health/live").json() == served.client.get("/v1/health/ready").json() == {"status": "ok"}
