@@ -34,7 +34,8 @@ class LeaseRecord:
 
     ``addresses`` are ``host:port``: the first for frames, the second, where there is one, of REST. ``epoch`` is the
     first timestamp of the holder's range. ``lease_ms`` is how long the holder may believe in one write of this record:
-    a standby waits by the *holder's* number, whatever its own settings. Raises ``RecordInvalid`` for values that cannot be.
+    a standby waits by the *holder's* number, whatever its own settings. Raises ``RecordInvalid`` for values that cannot
+    be.
     """
 
     holder: str

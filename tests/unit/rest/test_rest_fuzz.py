@@ -23,7 +23,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.unit.rest.asking import begin
 from tests.unit.rest.conftest import Served
 
-EXAMPLES_PER_OPERATION = 8
+EXAMPLES_PER_OPERATION = 5
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
