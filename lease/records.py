@@ -32,9 +32,10 @@ RecordType = TypeVar("RecordType")
 class LeaseRecord:
     """Who serves. ``nonce`` is drawn anew for every tenure, so that a holder knows its own writes again.
 
-    ``addresses`` are ``host:port``. ``epoch`` is the first timestamp of the holder's range. ``lease_ms`` is how long
-    the holder may believe in one write of this record: a standby waits by the *holder's* number, whatever its own
-    settings. Raises ``RecordInvalid`` for values that cannot be.
+    ``addresses`` are ``host:port``: the first for frames, the second, where there is one, of REST. ``epoch`` is the
+    first timestamp of the holder's range. ``lease_ms`` is how long the holder may believe in one write of this record:
+    a standby waits by the *holder's* number, whatever its own settings. Raises ``RecordInvalid`` for values that cannot
+    be.
     """
 
     holder: str
@@ -51,6 +52,11 @@ class LeaseRecord:
         _check_number("epoch", self.epoch, 1, TIMESTAMP_MAX)
         _check_number("lease_ms", self.lease_ms, LEASE_MS_MIN, LEASE_MS_MAX)
         _require(isinstance(self.released, bool), f"released is true or false, not {self.released!r}")
+
+    @property
+    def rest_address(self) -> str | None:
+        """Where the holder's REST is; ``None``: it has none."""
+        return self.addresses[1] if len(self.addresses) > 1 else None
 
     def encode(self) -> bytes:
         """The record as it is stored."""

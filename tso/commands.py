@@ -10,8 +10,9 @@ import contextlib
 import json
 import logging
 import os
+import socket
 from collections.abc import Coroutine, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import click
@@ -31,7 +32,8 @@ from tso.logs import Standing, configure_logs
 from tso.metrics_command import metrics
 from tso.options import LIMITS, ORACLE, choose, default_name, limits_of
 from tso.process import OracleProcess, run_with_signals
-from tso.settings import ServeSettings, parse_listen
+from tso.rest_process import RestProcess, address_of, listen
+from tso.settings import InvalidSettings, ServeSettings, parse_listen
 from tso.volatile import volatile_process
 from wire import StatusReply
 
@@ -79,10 +81,13 @@ def _limits_help() -> str:
 @file_flag
 @flags(ORACLE)
 @click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", help=_limits_help())
-def serve(file: str | None, limits: tuple[str, ...], **given: str | bool | None) -> None:
+@click.option("--rest-limit", "rest_limits", multiple=True, metavar="NAME=VALUE", envvar="PYTHIA_REST_LIMITS",
+              show_envvar=True, help="A limit of REST to change (docs/rest.md).")  # fmt: skip
+def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...], **given: str | bool | None) -> None:
     """Run one oracle process: a standby, which becomes primary when there is none.
 
-    Prints `serving on HOST:PORT as standby`, then a line at each change of role (`primary, epoch E`; `standby`).
+    Prints `REST on HOST:PORT` where there is REST, `serving on HOST:PORT as standby`, then a line at each change of
+    role (`primary, epoch E`; `standby`).
     SIGTERM releases the lease, so that a standby takes over at once, and ends with exit code 0.
     """
     with _explained():
@@ -90,6 +95,14 @@ def serve(file: str | None, limits: tuple[str, ...], **given: str | bool | None)
         settings, standing = chosen.settings(), Standing()
         configure_logs(chosen.options.log_level, chosen.options.log_format, standing)
         log.info("settings: %s", chosen.changed)
+        rest = None
+        if rest_limits and not chosen.options.rest_listen:
+            raise InvalidSettings("--rest-limit is about REST: give --rest-listen, too")
+        if chosen.options.rest_listen:
+            listening = listen(*parse_listen(chosen.options.rest_listen))
+            settings = replace(settings, rest_advertise=settings.rest_advertise or address_of(listening))
+            rest = _rest(listening, settings, chosen.options.log_level, rest_limits)
+            _say(f"REST on {address_of(listening)}")
         pool = PoolSettings(
             connections_max=max(settings.limits.commit_writers, settings.limits.lookup_threads + 1),
             request_timeout_ms=_STORE_REQUEST_TIMEOUT_MS,
@@ -101,7 +114,7 @@ def serve(file: str | None, limits: tuple[str, ...], **given: str | bool | None)
         ):
             if coordinator is None:
                 require_alone(store, settings.root)
-            code = _run(_serve(settings, coordinator, store, pool, standing))
+            code = _run(_serve(settings, coordinator, store, pool, standing, rest))
     raise SystemExit(code)
 
 
@@ -132,13 +145,22 @@ async def _serve(
     store: HBaseCellStore,
     pool: PoolSettings,
     standing: Standing,
+    rest: RestProcess | None,
 ) -> int:
+    beside = None if rest is None else rest.run
     putter = GatewayPutter(settings.thrift, pool)
     try:
-        process = OracleProcess(settings, coordinator, store, putter, announce=_say, standing=standing)
+        process = OracleProcess(settings, coordinator, store, putter, announce=_say, standing=standing, beside=beside)
         return await run_with_signals(process)
     finally:
         await putter.close()
+
+
+def _rest(listening: socket.socket, settings: ServeSettings, log_level: str, limits: tuple[str, ...]) -> RestProcess:
+    options = ["--zookeeper", settings.zookeeper, "--thrift", settings.thrift, "--root", settings.root]
+    return RestProcess(
+        listening, [*options, "--log-level", log_level, *(part for limit in limits for part in ("--limit", limit))]
+    )
 
 
 def _say(line: str) -> None:

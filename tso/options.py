@@ -76,6 +76,20 @@ class ServeOptions:
         environment="PYTHIA_ADVERTISE",
         check=lambda address: check_addresses((address,)),
     )
+    rest_listen: str = setting(
+        "",
+        "HOST:PORT",
+        "Serve REST there, in a process beside; not given: no REST; port 0 lets the system choose.",
+        environment="PYTHIA_REST_LISTEN",
+        check=parse_listen,
+    )
+    rest_advertise: str = setting(
+        "",
+        "HOST:PORT",
+        "Where clients reach REST, if not where it listens.",
+        environment="PYTHIA_REST_ADVERTISE",
+        check=lambda address: check_addresses((address,)),
+    )
     root: str = setting(
         DEFAULT_ROOT,
         "ZNODE",
@@ -119,6 +133,14 @@ def _contradictions(options: Mapping[str, Any]) -> Iterator[Contradiction]:
             f"listening on every interface ({options['listen']}) says nothing about how clients reach this process: "
             "name an address to advertise",
         )
+    if options["rest_advertise"] and not options["rest_listen"]:
+        yield Contradiction(("rest_advertise",), "an address of REST, but no REST: give rest_listen, too")
+    if options["rest_listen"] and listens_everywhere(options["rest_listen"]) and not options["rest_advertise"]:
+        yield Contradiction(
+            ("rest_listen", "rest_advertise"),
+            f"REST on every interface ({options['rest_listen']}) says nothing about how clients reach it: name an "
+            "address to advertise",
+        )
     try:
         LeaseSettings(options["lease_ms"], options["renewals_per_lease"])
     except InvalidLeaseSettings as error:
@@ -156,6 +178,7 @@ class Chosen(NamedTuple):
             listen_host=host,
             listen_port=port,
             advertise=options.advertise or None,
+            rest_advertise=options.rest_advertise or None,
             root=options.root,
             lease=lease_settings(options.lease_ms, options.renewals_per_lease),
             limits=self.limits,

@@ -11,7 +11,7 @@ import concurrent.futures
 import logging
 import signal
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, TypeVar
 
@@ -45,6 +45,7 @@ log = logging.getLogger(__name__)
 
 Returned = TypeVar("Returned")
 FindPrimary = Callable[[], LeaseRecord | None]
+Beside = Callable[[str], Coroutine[Any, Any, None]]
 
 
 class OracleProcess:
@@ -52,7 +53,8 @@ class OracleProcess:
 
     ``coordinator``: where the lease is kept; ``None``: this oracle is alone, and its epoch is kept in the store.
     ``putter``: the way of commits into that same store.
-    ``announce`` gets a line at each change of role, ``standing`` the role itself, for the log.
+    ``announce`` gets a line at each change of role, ``standing`` the role itself, for the log. ``beside`` runs as long
+    as the process serves, and is cancelled then; it is given the address that clients are told.
     """
 
     def __init__(
@@ -64,7 +66,9 @@ class OracleProcess:
         *,
         announce: Callable[[str], None],
         standing: Standing | None = None,
+        beside: Beside | None = None,
     ) -> None:
+        self._beside = beside
         self._settings = settings
         self._standing = standing or Standing()
         self._coordinator = coordinator
@@ -100,6 +104,7 @@ class OracleProcess:
         thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="lease")
         roles = asyncio.get_running_loop().run_in_executor(thread, keeper.run)
         stop = asyncio.create_task(self._stop.wait())
+        beside = None if self._beside is None else asyncio.create_task(self._beside(settings.advertise or address))
         either: list[asyncio.Future[Any]] = [roles, stop]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if self.server.pipeline is not None:
@@ -114,6 +119,9 @@ class OracleProcess:
             stop.cancel()
             if self._handing_over is not None:
                 self._handing_over.cancel()
+            if beside is not None:
+                beside.cancel()
+                await asyncio.wait([beside])
             await self.server.close()
         return 0
 
@@ -154,7 +162,7 @@ class OracleProcess:
             coordinator,
             settings.lease,
             settings.name,
-            [advertised],
+            [advertised, *filter(None, [settings.rest_advertise])],
             monotonic_ms=monotonic_ms,
             wall_ms=wall_ms,
             timestamp_of_ms=compose,

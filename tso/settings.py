@@ -331,6 +331,8 @@ class ServeSettings:
     """0: the system chooses."""
     advertise: str | None = None
     """``host:port`` that clients are told; ``None``: the address listened on."""
+    rest_advertise: str | None = None
+    """``host:port`` of the REST process beside this one, for the lease; ``None``: there is none."""
     root: str = DEFAULT_ROOT
     """The znode under which the installation's nodes lie; its tables are named after it."""
     lease: LeaseSettings = field(default_factory=LeaseSettings)
@@ -341,7 +343,7 @@ class ServeSettings:
             raise InvalidSettings(f"a port lies in 0…65535, not {self.listen_port}")
         try:
             check_name("name", self.name)
-            check_addresses((self.advertise or "host:1",))
+            check_addresses((self.advertise or "host:1", self.rest_advertise or "host:1"))
             ZnodePaths(self.root)
         except ValueError as error:
             raise InvalidSettings(str(error)) from error

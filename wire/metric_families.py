@@ -64,9 +64,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("pythia_decision_transactions", "histogram", "Transactions decided at once; one observation a batch."),
     Family("pythia_write_transactions", "histogram", "Commits of one write to the commit table, one observation each."),
     Family("pythia_commit_table_writes_total", "counter", "Requests to write that the commit table took."),
-    Family(
-        "pythia_commit_table_write_failures_total", "counter", "Writes that failed; each is repeated or deposes."
-    ),
+    Family("pythia_commit_table_write_failures_total", "counter", "Writes that failed; each is repeated or deposes."),
     Family("pythia_commit_table_lookups_total", "counter", "Requests about aborts and outcomes made of the table."),
     Family("pythia_commit_table_lookup_failures_total", "counter", "Those of them that failed."),
     Family("pythia_epoch_timestamp_seconds", "gauge", "When the epoch began, in seconds since 1970; primary only."),

@@ -8,6 +8,7 @@ from tests.mutations.failover_rules import FAILOVER_RULES
 from tests.mutations.lease_rules import LEASE_RULES
 from tests.mutations.mutation import Mutation
 from tests.mutations.observing_rules import OBSERVING_RULES
+from tests.mutations.rest_rules import REST_RULES
 from tests.mutations.snapshot_rules import SNAPSHOT_RULES
 from tests.mutations.spark_rules import SPARK_RULES
 from tests.mutations.streaming_rules import STREAMING_RULES
@@ -27,4 +28,5 @@ RULES: list[Mutation] = [
     *STREAMING_RULES,
     *SPARK_RULES,
     *OBSERVING_RULES,
+    *REST_RULES,
 ]

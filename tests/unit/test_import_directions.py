@@ -19,6 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "lease": {"store"},
     "client": {"commit_table", "configuration", "lease", "store", "wire"},
     "tso": {"commit_table", "configuration", "lease", "store", "wire"},
+    "rest": {"client", "commit_table", "lease", "store", "wire"},
     "demo": {"client", "commit_table", "devcluster", "store"},
     "drills": {"client", "commit_table", "devcluster", "histories", "store"},
     "histories": {"client", "commit_table", "store"},

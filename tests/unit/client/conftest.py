@@ -13,7 +13,7 @@ from client import ClientSettings, Transaction, TransactionHandle, TransactionHo
 from client.cells import encode_value
 from client.primary import Settled
 from commit_table import table_name
-from lease import EpochRecord, ZnodePaths
+from lease import EpochRecord, LeaseSettings, ZnodePaths
 from lease.memory import MemoryCoordinator, MemoryTree
 from store import RowPut
 from store.bulk import BlockingPutter
@@ -33,9 +33,17 @@ STARTS_SECONDS_MAX = 100
 class RunningOracle:
     """One oracle process's work, on an event loop in a thread of the test's own process."""
 
-    def __init__(self, store: FaultyCellStore, tree: MemoryTree, name: str, limits: Limits) -> None:
+    def __init__(
+        self, store: FaultyCellStore, tree: MemoryTree, name: str, limits: Limits, lease: LeaseSettings
+    ) -> None:
         self._settings = ServeSettings(
-            name, zookeeper=SETTINGS.zookeeper, thrift=SETTINGS.thrift, listen_port=0, root=SETTINGS.root, limits=limits
+            name,
+            zookeeper=SETTINGS.zookeeper,
+            thrift=SETTINGS.thrift,
+            listen_port=0,
+            root=SETTINGS.root,
+            limits=limits,
+            lease=lease,
         )
         self._store = store
         self._tree = tree
@@ -109,8 +117,10 @@ class Installation:
     _managers: list[TransactionManager] = field(default_factory=list)
     _oracles: list[RunningOracle] = field(default_factory=list)
 
-    def oracle(self, name: str = "a", limits: Limits | None = None) -> RunningOracle:
-        oracle = RunningOracle(self.store, self.tree, name, limits or small_limits())
+    def oracle(
+        self, name: str = "a", limits: Limits | None = None, lease: LeaseSettings | None = None
+    ) -> RunningOracle:
+        oracle = RunningOracle(self.store, self.tree, name, limits or small_limits(), lease or LeaseSettings())
         self._oracles.append(oracle)
         return oracle
 

@@ -1,0 +1,105 @@
+"""`python -m rest`: the process that `pythia tso serve --rest-listen` starts beside its oracle.
+
+It ends with its parent, however that ends: its standard input is a pipe of which the parent holds the other end, and
+the kernel closes that even after SIGKILL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable
+
+import click
+import uvicorn
+import uvloop
+
+from client import ClientSettings, InvalidRequest
+from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
+from commit_table import system_table
+from lease.solo import SoloRegistry
+from lease.zookeeper import ZooKeeperCoordinator
+from rest.app import create_app
+from rest.limits import InvalidLimit, RestLimits
+from rest.server import GRACE_SECONDS_MAX, make_server, serve
+from rest.services import Installation
+from rest.whereabouts import AlwaysHere, LeaseWatch, Whereabouts
+from store.hbase import HBaseCellStore, PoolSettings
+
+_log = logging.getLogger(__name__)
+
+LOG_FORMAT = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
+
+
+@click.command()
+@click.option("--listening-socket", required=True, type=int, help="A file descriptor that is inherited.")
+@click.option("--oracle", required=True, metavar="HOST:PORT", help="The oracle beside, as clients are told of it.")
+@click.option("--zookeeper", default="", help="Where the lease is; empty: the oracle is alone.")
+@click.option("--thrift", required=True, metavar="HOST:PORT[,…]", help="HBase's Thrift gateway.")
+@click.option("--root", required=True, help="Znode of the installation.")
+@click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", help="A limit to change.")
+@click.option("--log-level", default="info")
+def main(
+    listening_socket: int, oracle: str, zookeeper: str, thrift: str, root: str, limits: tuple[str, ...], log_level: str
+) -> None:
+    """Serve REST until standard input ends."""
+    logging.basicConfig(level=log_level.upper(), format=LOG_FORMAT)
+    logging.getLogger("kazoo").setLevel(logging.WARNING)
+    try:
+        chosen = RestLimits.parse(limits)
+        settings = ClientSettings(
+            zookeeper=zookeeper,
+            thrift=thrift,
+            root=root,
+            oracle="" if zookeeper else oracle,
+            deadline_ms=chosen.deadline_ms,
+            transaction_bytes_max=chosen.transaction_bytes_max,
+            store_connections_max=chosen.threads_max,
+        )
+    except (InvalidLimit, InvalidRequest) as error:
+        raise click.UsageError(str(error)) from error
+    app = create_app(lambda: connect(settings, oracle), chosen)
+    with contextlib.closing(socket.socket(fileno=listening_socket)) as listening:
+        server = make_server(app, chosen, log_level=log_level)
+        threading.Thread(target=_end_with_parent, args=(server,), daemon=True).start()
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(serve(server, listening))
+
+
+def connect(settings: ClientSettings, oracle: str) -> Installation:
+    """The real installation. What is not reached now is reached when it is first needed."""
+    pool = PoolSettings(connections_max=settings.store_connections_max, unavailable_after_ms=settings.deadline_ms)
+    store = HBaseCellStore(settings.thrift, pool)
+    if settings.oracle:
+        directory: Directory = SoloDirectory(oracle, SoloRegistry(store, system_table(settings.root, "epoch")))
+        return Installation(settings, store, directory, AlwaysHere(), oracle, store.close)
+    found = ZooKeeperDirectory(settings)
+    coordinator = ZooKeeperCoordinator(settings.zookeeper)
+    watch = LeaseWatch(coordinator, settings.root, oracle)
+    whereabouts: Whereabouts = watch
+    closing: list[Callable[[], None]] = [watch.close, coordinator.close, found.close, store.close]
+
+    def close() -> None:
+        for one in closing:
+            one()
+
+    return Installation(settings, store, found, whereabouts, oracle, close)
+
+
+def _end_with_parent(server: uvicorn.Server) -> None:
+    """Wait for the end of standard input; then end in order, or, where that takes too long, at once."""
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    _log.info("the oracle beside has ended")
+    server.should_exit = True
+    threading.Event().wait(2 * GRACE_SECONDS_MAX)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""How answers leave: errors as problem documents, and the same answer for the same `Idempotency-Key`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Header, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from client import PythiaError
+from rest.idempotency import KEY_CHARACTERS_MAX, Answer
+from rest.problems import MEDIA_TYPE, Problem, problem_of
+from rest.services import Services
+from store import StoreError
+
+_log = logging.getLogger(__name__)
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=KEY_CHARACTERS_MAX,
+        pattern=r"^[\x21-\x7e]+$",
+        description="The same key with the same request gets the same answer, and the work is done once.",
+    ),
+]
+_MISTAKES_SHOWN_MAX = 5
+_CODES = {404: "not-found", 405: "method-not-allowed"}
+
+
+def problem_response(problem: Problem) -> Response:
+    """A problem document with its status and headers."""
+    return JSONResponse(problem.body(), problem.kind.status, headers=problem.headers, media_type=MEDIA_TYPE)
+
+
+async def answered(
+    request: Request, services: Services, key: str | None, status: int, work: Callable[[], Awaitable[BaseModel]]
+) -> Response:
+    """What ``work`` gives, once for each key. A problem that stands for good is remembered like any answer."""
+
+    async def answer() -> Answer:
+        try:
+            return Answer(status, (await work()).model_dump_json().encode())
+        except (PythiaError, StoreError) as error:
+            return _final(problem_of(error, services.limits.retry_after_ms))
+        except Problem as problem:
+            return _final(problem)
+
+    if key is None:
+        done = await answer()
+    else:
+        asked = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + await request.body()
+        done = await services.answers.once(key, asked, answer)
+    return Response(done.body, done.status, media_type=done.media_type)
+
+
+def _final(problem: Problem) -> Answer:
+    """The answer to remember; raises the problem where it is none."""
+    if not problem.is_final():
+        raise problem
+    response = problem_response(problem)
+    return Answer(response.status_code, bytes(response.body), MEDIA_TYPE)
+
+
+def install_handlers(app: FastAPI, retry_after_ms: int) -> None:
+    """Have every error leave as a problem document."""
+
+    def of_problem(_: Request, error: Exception) -> Response:
+        assert isinstance(error, Problem)
+        return problem_response(error)
+
+    def of_library(_: Request, error: Exception) -> Response:
+        assert isinstance(error, (PythiaError, StoreError))
+        return problem_response(problem_of(error, retry_after_ms))
+
+    def of_validation(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return problem_response(Problem("invalid-request", _mistakes(error)))
+
+    def of_http(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        code = _CODES.get(error.status_code, "invalid-request")
+        return problem_response(Problem(code, str(error.detail), headers=error.headers))
+
+    def of_fault(request: Request, error: Exception) -> Response:
+        _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        return problem_response(Problem("internal", "the request met a fault of this server"))
+
+    app.add_exception_handler(Problem, of_problem)
+    app.add_exception_handler(PythiaError, of_library)
+    app.add_exception_handler(StoreError, of_library)
+    app.add_exception_handler(RequestValidationError, of_validation)
+    app.add_exception_handler(HTTPException, of_http)
+    app.add_exception_handler(Exception, of_fault)
+
+
+def _mistakes(error: RequestValidationError) -> str:
+    mistakes: list[dict[str, Any]] = list(error.errors())
+    shown = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in mistakes[:_MISTAKES_SHOWN_MAX]]
+    more = f" and {len(mistakes) - len(shown)} more" if len(mistakes) > len(shown) else ""
+    return "; ".join(shown) + more

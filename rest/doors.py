@@ -1,0 +1,87 @@
+"""Connections, bounded in number and in how long they may take over the head of a request.
+
+The invariant: whoever sends a whole request in time is served, however many others open connections and send slowly or
+not at all. uvicorn bounds how long a connection may idle *between* requests (`timeout_keep_alive`) and how large a head
+may be (`h11_max_incomplete_event_size`), but waits for the first head, or a half of one, for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, ClassVar
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from rest.limits import RestLimits
+
+_log = logging.getLogger(__name__)
+
+
+class BoundedProtocol(H11Protocol):
+    """uvicorn's HTTP/1.1 connection with these bounds. Use ``bounded_protocol``."""
+
+    limits: ClassVar[RestLimits]
+    waiting: ClassVar[dict[BoundedProtocol, asyncio.TimerHandle | None]]
+    """Connections whose client has not sent a whole request, the longest first, with what ends a begun head."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Make room, and give it its time for the first head."""
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.connections_max:
+            self._make_room()
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Look whether a head was begun, or is whole."""
+        super().data_received(data)
+        self._look()
+
+    def on_response_complete(self) -> None:
+        """From here on another request may come."""
+        super().on_response_complete()
+        self._look()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        self._settle()
+        super().connection_lost(exc)
+
+    def _look(self) -> None:
+        state = self.conn.their_state
+        if self.transport.is_closing() or state not in (h11.IDLE, h11.SEND_BODY):
+            self._settle()
+        elif state is h11.IDLE and self.conn.trailing_data[0]:
+            if self.waiting.get(self) is None:
+                self._await_head()
+        elif state is h11.SEND_BODY or self not in self.waiting:
+            self._wait_untimed()  # a body has a time of its own (`rest.admission`), idling has uvicorn's
+
+    def _wait_untimed(self) -> None:
+        timer = self.waiting.get(self)
+        if timer is not None:
+            timer.cancel()
+        self.waiting[self] = None
+
+    def _await_head(self) -> None:
+        self.waiting[self] = self.loop.call_later(self.limits.header_ms_max / 1000, self._drop)
+
+    def _settle(self) -> None:
+        timer = self.waiting.pop(self, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _make_room(self) -> None:
+        longest = next(iter(self.waiting), None)
+        _log.info("%d connections are open: closed one to make room", len(self.connections) - 1)
+        (longest or self)._drop()
+
+    def _drop(self) -> None:
+        self._settle()
+        self.transport.abort()
+
+
+def bounded_protocol(limits: RestLimits) -> type[BoundedProtocol]:
+    """The protocol of one server, whose connections know of each other."""
+    return type("ServersProtocol", (BoundedProtocol,), {"limits": limits, "waiting": {}})

@@ -1,0 +1,372 @@
+"""Transactions that are held open here between requests.
+
+The invariants: one request at a time uses a transaction, others are told so; what is held is bounded in number, bytes
+and age; a commit is answered committed or aborted, truly, however often it is asked for. Writes stay in this process
+until the commit, so a transaction that is lost with the process was never visible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from client import (
+    InvalidRequest,
+    OutcomeUnknown,
+    PythiaError,
+    Savepoint,
+    Transaction,
+    TransactionAborted,
+    TransactionManager,
+    TransactionStatus,
+)
+from client.write_buffer import CELL_OVERHEAD_BYTES
+from commit_table import Committed
+from rest.limits import RestLimits
+from rest.problems import Problem, problem_of
+from store import StoreError
+
+Result = TypeVar("Result")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Columns of a row to write."""
+
+    table: str
+    row: bytes
+    values: dict[bytes, bytes]
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes here, about."""
+        return _size(self.row, [len(column) + len(value) for column, value in self.values.items()])
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Columns of a row to delete; ``None``: all that the transaction sees."""
+
+    table: str
+    row: bytes
+    columns: list[bytes] | None
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes here, about; of columns that are not named nothing is known before."""
+        return _size(self.row, [len(column) for column in self.columns or (b"",)])
+
+
+Write = Put | Delete
+
+
+@dataclass(eq=False, slots=True)
+class Held:
+    """One open transaction. ``settling``: its commit ended without an answer."""
+
+    transaction: Transaction
+    began_s: float
+    used_s: float
+    read_only: bool
+    written_bytes: int = 0
+    busy: bool = False
+    settling: bool = False
+    savepoints: dict[str, Savepoint] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a transaction ended: ``committed`` with a timestamp, or the problem that a repeated commit is told."""
+
+    word: str
+    commit_timestamp: int = 0
+    problem: Problem | None = None
+
+
+class Gateway:
+    """Belongs to the event loop; the blocking library is called in threads of its own."""
+
+    def __init__(
+        self, manager: TransactionManager, limits: RestLimits, *, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._manager = manager
+        self._limits = limits
+        self._now_s = now_s
+        self._threads = ThreadPoolExecutor(limits.threads_max, thread_name_prefix="rest")
+        self._held: dict[int, Held] = {}
+        self._beginning = 0
+        self._bytes = 0
+        self._ended: OrderedDict[int, Ended] = OrderedDict()
+
+    @property
+    def transactions(self) -> int:
+        """Open now."""
+        return len(self._held)
+
+    @property
+    def written_bytes(self) -> int:
+        """Held for all of them."""
+        return self._bytes
+
+    def holds(self, start_timestamp: int) -> bool:
+        """Whether the transaction is open here, or its end is remembered."""
+        return start_timestamp in self._held or start_timestamp in self._ended
+
+    async def in_thread(self, call: Callable[[], Result]) -> Result:
+        """What blocks, in a thread; errors of the library come as ``Problem``."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        except (PythiaError, StoreError) as error:
+            raise problem_of(error, self._limits.retry_after_ms) from error
+
+    async def begin(self, *, read_only: bool) -> Held:
+        """Open a transaction. Raises ``Problem``."""
+        if len(self._held) + self._beginning >= self._limits.transactions_max:
+            raise Problem(
+                "too-many-transactions",
+                f"{self._limits.transactions_max} transactions are open (transactions_max)",
+                retry_after_ms=self._limits.retry_after_ms,
+            )
+        self._beginning += 1
+        try:
+            transaction = await self.in_thread(lambda: self._manager.transaction(read_only=read_only))
+        finally:
+            self._beginning -= 1
+        now_s = self._now_s()
+        held = Held(transaction, now_s, now_s, read_only)
+        self._held[transaction.start_timestamp] = held
+        return held
+
+    @asynccontextmanager
+    async def using(self, start_timestamp: int) -> AsyncIterator[Held]:
+        """The transaction for one request, and for no other meanwhile. Raises ``Problem``."""
+        held = self._found(start_timestamp)
+        if held.settling:
+            raise Problem("outcome-unknown", "its commit is not answered yet", start_timestamp=str(start_timestamp))
+        with_it = self._taken(held)
+        try:
+            yield with_it
+        finally:
+            self._give_back(held)
+
+    async def write(self, held: Held, writes: Sequence[Write]) -> None:
+        """All of the writes, or none. Raises ``Problem``."""
+        size = sum(write.size_bytes for write in writes)
+        if self._bytes + size > self._limits.transactions_bytes_max:
+            raise Problem(
+                "too-many-bytes",
+                f"open transactions hold {self._bytes:,} bytes of {self._limits.transactions_bytes_max:,} "
+                "(transactions_bytes_max)",
+                retry_after_ms=self._limits.retry_after_ms,
+            )
+        self._bytes += size
+        held.written_bytes += size
+        await self.in_thread(lambda: _write_all(held.transaction, writes))
+
+    async def commit(self, start_timestamp: int) -> int:
+        """The commit timestamp, also of what was committed before, wherever. Raises ``Problem``."""
+        if start_timestamp in self._ended:
+            return self._answer_again(start_timestamp)
+        if start_timestamp not in self._held:
+            return await self._settle_lost(start_timestamp)
+        held = self._taken(self._held[start_timestamp])
+        try:
+            ended = await self._in_one_answer(held)
+        finally:
+            self._give_back(held)
+        self._end(start_timestamp, ended)
+        return self._answer_again(start_timestamp)
+
+    async def roll_back(self, start_timestamp: int) -> None:
+        """Give a transaction up. Raises ``Problem`` where it has committed, or nobody knows it."""
+        if start_timestamp in self._ended:
+            if self._ended[start_timestamp].word == "committed":
+                raise _committed(start_timestamp, self._ended[start_timestamp].commit_timestamp)
+            return
+        held = self._taken(self._found(start_timestamp))
+        try:
+            outcome = await self.in_thread(held.transaction.rollback)
+        finally:
+            self._give_back(held)
+        if isinstance(outcome, Committed):
+            self._end(start_timestamp, Ended("committed", outcome.commit_timestamp))
+            raise _committed(start_timestamp, outcome.commit_timestamp)
+        self._end(start_timestamp, Ended("rolled back", problem=_ended(start_timestamp, "rolled back")))
+
+    async def expire(self) -> int:
+        """Roll back what is not used any more, or is too old; how many."""
+        now_s, limits = self._now_s(), self._limits
+        due = [
+            start
+            for start, held in self._held.items()
+            if not held.busy
+            and (
+                (now_s - held.used_s) * 1000 > limits.transaction_idle_ms_max
+                or (now_s - held.began_s) * 1000 > limits.transaction_age_ms_max
+            )
+        ]
+        for start in due:
+            await self._give_up(start)
+        return len(due)
+
+    def close(self) -> None:
+        """Begin nothing more; what runs in threads is waited for."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    async def _give_up(self, start_timestamp: int) -> None:
+        held = self._held.get(start_timestamp)
+        if held is None or held.busy:
+            return
+        problem = Problem(
+            "transaction-expired", f"transaction {start_timestamp} was not used for too long, or was open for too long"
+        )
+        ended = Ended("expired", problem=problem)
+        self._taken(held)
+        try:
+            outcome = await self.in_thread(held.transaction.rollback)
+            if isinstance(outcome, Committed):
+                ended = Ended("committed", outcome.commit_timestamp)
+        except Problem as failure:
+            _log.info("transaction %d is dropped: %s", start_timestamp, failure)
+            if held.settling:  # whoever asks again has it settled
+                self._forget(start_timestamp)
+                return
+        finally:
+            self._give_back(held)
+        self._end(start_timestamp, ended)
+
+    def _found(self, start_timestamp: int) -> Held:
+        held = self._held.get(start_timestamp)
+        if held is not None:
+            return held
+        ended = self._ended.get(start_timestamp)
+        if ended is None:
+            raise Problem("transaction-unknown", f"transaction {start_timestamp} is not open in this process")
+        if ended.word == "expired" and ended.problem is not None:
+            raise ended.problem
+        raise _ended(start_timestamp, ended.word)
+
+    def _taken(self, held: Held) -> Held:
+        if held.busy:
+            raise Problem(
+                "transaction-busy",
+                f"transaction {held.transaction.start_timestamp} serves another request",
+                retry_after_ms=self._limits.retry_after_ms,
+            )
+        held.busy = True
+        return held
+
+    def _give_back(self, held: Held) -> None:
+        held.busy = False
+        held.used_s = self._now_s()
+
+    async def _in_one_answer(self, held: Held) -> Ended:
+        """Commit, or find out what became of a commit that had no answer."""
+        start_timestamp = held.transaction.start_timestamp
+        try:
+            if held.settling:
+                outcome = await self._raw(held.transaction.rollback)
+                if not isinstance(outcome, Committed):
+                    return Ended("aborted", problem=_settled_as_aborted(start_timestamp))
+                return Ended("committed", outcome.commit_timestamp)
+            return Ended("committed", (await self._raw(held.transaction.commit)).commit_timestamp)
+        except OutcomeUnknown as error:
+            held.settling = True
+            raise problem_of(error, self._limits.retry_after_ms) from error
+        except TransactionAborted as error:
+            return Ended("aborted", problem=problem_of(error, self._limits.retry_after_ms))
+        except (PythiaError, StoreError) as error:
+            held.settling = held.transaction.status is TransactionStatus.UNKNOWN
+            raise problem_of(error, self._limits.retry_after_ms) from error
+
+    async def _raw(self, call: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+    async def _settle_lost(self, start_timestamp: int) -> int:
+        """A commit of what nobody holds here: it has committed, or now it never will."""
+        try:
+            outcome = await self._raw(lambda: self._manager.abort(start_timestamp))
+        except InvalidRequest as error:
+            raise Problem("transaction-unknown", str(error)) from error
+        except (PythiaError, StoreError) as error:
+            raise problem_of(error, self._limits.retry_after_ms) from error
+        if isinstance(outcome, Committed):
+            self._end(start_timestamp, Ended("committed", outcome.commit_timestamp))
+        else:
+            problem = Problem(
+                "transaction-lost",
+                f"transaction {start_timestamp} had not committed, and is not open in this process",
+                start_timestamp=str(start_timestamp),
+            )
+            self._end(start_timestamp, Ended("aborted", problem=problem))
+        return self._answer_again(start_timestamp)
+
+    def _answer_again(self, start_timestamp: int) -> int:
+        ended = self._ended[start_timestamp]
+        if ended.problem is not None:
+            raise ended.problem
+        return ended.commit_timestamp
+
+    def _end(self, start_timestamp: int, ended: Ended) -> None:
+        self._forget(start_timestamp)
+        self._ended[start_timestamp] = ended
+        while len(self._ended) > self._limits.ended_max:
+            self._ended.popitem(last=False)
+
+    def _forget(self, start_timestamp: int) -> None:
+        held = self._held.pop(start_timestamp, None)
+        if held is not None:
+            self._bytes -= held.written_bytes
+
+
+def _write_all(transaction: Transaction, writes: Sequence[Write]) -> None:
+    """A savepoint makes many writes all or nothing; one is that by itself."""
+    if len(writes) == 1:
+        _write(transaction, writes[0])
+        return
+    with transaction.savepoint():
+        for write in writes:
+            _write(transaction, write)
+
+
+def _write(transaction: Transaction, write: Write) -> None:
+    if isinstance(write, Put):
+        transaction.put(write.table, write.row, write.values)
+    else:
+        transaction.delete(write.table, write.row, write.columns)
+
+
+def _size(row: bytes, cells: Sequence[int]) -> int:
+    return sum(len(row) + cell + CELL_OVERHEAD_BYTES for cell in cells)
+
+
+def _committed(start_timestamp: int, commit_timestamp: int) -> Problem:
+    return Problem(
+        "already-committed",
+        f"transaction {start_timestamp} committed at {commit_timestamp}",
+        start_timestamp=str(start_timestamp),
+        commit_timestamp=str(commit_timestamp),
+    )
+
+
+def _ended(start_timestamp: int, word: str) -> Problem:
+    return Problem(
+        "transaction-ended", f"transaction {start_timestamp} is {word}", start_timestamp=str(start_timestamp)
+    )
+
+
+def _settled_as_aborted(start_timestamp: int) -> Problem:
+    return Problem(
+        "aborted",
+        f"transaction {start_timestamp} was aborted: its commit got no answer",
+        start_timestamp=str(start_timestamp),
+    )

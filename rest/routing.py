@@ -1,0 +1,53 @@
+"""How a route is added: with its role, its answer's model, and what its errors look like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fastapi import APIRouter, Depends
+from pydantic import BaseModel
+
+from rest.problems import MEDIA_TYPE
+from rest.roles import ROLES, Require
+
+_PROBLEM: dict[str, Any] = {
+    "description": "A problem document; `/v1/problems/{code}` explains each code.",
+    "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}},
+}
+
+
+class Routes:
+    """Adds routes to a router. ``require`` makes the dependency that a role asks for."""
+
+    def __init__(self, router: APIRouter, require: Require) -> None:
+        self._router = router
+        self._require = require
+
+    def add(
+        self,
+        method: str,
+        path: str,
+        handler: Callable[..., Any],
+        answer: type[BaseModel] | None,
+        *,
+        status: int = 200,
+        tags: Iterable[str],
+    ) -> None:
+        """``handler``'s name is the operation's, by which ``ROLES`` knows it; ``answer`` its model, if it
+        has one. Raises ``KeyError`` for one without a role.
+        """
+        name: str = handler.__name__
+        role = ROLES[name]
+        self._router.add_api_route(
+            path,
+            handler,
+            methods=[method],
+            response_model=answer,
+            status_code=status,
+            operation_id=name,
+            tags=list(tags),
+            dependencies=[Depends(self._require(role))],
+            responses={"4XX": _PROBLEM, "5XX": _PROBLEM},
+            openapi_extra={"x-role": role},
+        )

@@ -1,0 +1,42 @@
+"""The HTTP server: uvicorn with bounds of its own, on a socket that is given to it."""
+
+from __future__ import annotations
+
+import socket
+
+import uvicorn
+from fastapi import FastAPI
+
+from rest.app import admitted
+from rest.doors import bounded_protocol
+from rest.limits import RestLimits
+
+KEEP_ALIVE_SECONDS = 30
+HEAD_BYTES_MAX = 32 * 2**10
+GRACE_SECONDS_MAX = 5
+BACKLOG_CONNECTIONS_MAX = 512
+
+
+def make_server(app: FastAPI, limits: RestLimits, *, log_level: str = "warning") -> uvicorn.Server:
+    """A server for ``serve``; ``should_exit`` ends it."""
+    config = uvicorn.Config(
+        admitted(app, limits),
+        http=bounded_protocol(limits),
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_config=None,
+        log_level=log_level,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACE_SECONDS_MAX,
+        h11_max_incomplete_event_size=HEAD_BYTES_MAX,
+        backlog=BACKLOG_CONNECTIONS_MAX,
+    )
+    return uvicorn.Server(config)
+
+
+async def serve(server: uvicorn.Server, listening: socket.socket) -> None:
+    """Serve until ``should_exit``."""
+    await server.serve(sockets=[listening])

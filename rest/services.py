@@ -1,0 +1,98 @@
+"""What the routes share: the oracle's client, the tables' gateway, and who is primary. Made with the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from fastapi import Request
+
+from client import AsyncOracleClient, ClientSettings, TransactionManager
+from client.primary import Directory, SoloDirectory
+from client.tickets import QuestionTicket
+from rest.gateway import Gateway
+from rest.idempotency import IdempotentAnswers
+from rest.limits import RestLimits
+from rest.problems import Problem
+from rest.whereabouts import Whereabouts
+from store import CellStore
+from wire import Message
+
+Answer = TypeVar("Answer", bound=Message)
+
+STATUS_TIMEOUT_MS = 2_000
+"""The oracle beside is on the same machine: a longer silence is an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What a REST process runs on: ``oracle`` is the address of the one beside it; ``close`` gives back all of it."""
+
+    settings: ClientSettings
+    store: CellStore
+    directory: Directory
+    whereabouts: Whereabouts
+    oracle: str
+    close: Callable[[], None]
+
+
+class Services:
+    """Belongs to the event loop on which it is made."""
+
+    def __init__(self, installation: Installation, limits: RestLimits) -> None:
+        self.limits = limits
+        self.whereabouts = installation.whereabouts
+        self.own_oracle_address = installation.oracle
+        self.manager = TransactionManager(installation.settings, installation.store, installation.directory)
+        self.oracle = AsyncOracleClient(installation.directory, installation.settings)
+        self.gateway = Gateway(self.manager, limits)
+        self.answers = IdempotentAnswers(
+            limits.idempotency_keys_max, limits.idempotency_bytes_max, limits.retry_after_ms
+        )
+        self._own = AsyncOracleClient(SoloDirectory(installation.oracle), installation.settings)
+        self._close = installation.close
+
+    async def ask_own_oracle(self, request: Message, answer: type[Answer]) -> Answer:
+        """Ask the oracle beside this process, primary or not. Raises ``NoPrimary`` where it does not answer in time."""
+        now_s = time.monotonic()
+        caller: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._own.submit(QuestionTicket(caller, now_s, now_s + STATUS_TIMEOUT_MS / 1000, request, (answer,)))
+        return await caller
+
+    def require_primary(self) -> None:
+        """Raise ``Problem`` unless the primary is beside this process; it names the primary's REST, where known."""
+        place = self.whereabouts.now()
+        if place is None:
+            raise Problem("no-primary", "no oracle holds the lease", retry_after_ms=self.limits.retry_after_ms)
+        if place.here:
+            return
+        primary = f"http://{place.rest}" if place.rest else None
+        where = f"the primary is {place.holder}" + (
+            f", whose REST is at {primary}" if primary else ", which serves no REST"
+        )
+        more: dict[str, Any] = {"primary": primary}
+        raise Problem("not-primary", where, retry_after_ms=self.limits.retry_after_ms, **more)
+
+    def close(self) -> None:
+        """Roll nothing back: what is open was never visible."""
+        self.gateway.close()
+        self.oracle.close()
+        self._own.close()
+        self.manager.close()
+        self._close()
+
+
+def services_of(request: Request) -> Services:
+    """A dependency: what the application was made with."""
+    services: Services = request.app.state.services
+    return services
+
+
+def primary_of(request: Request) -> Services:
+    """The same, beside the primary only."""
+    services = services_of(request)
+    services.require_primary()
+    return services

@@ -1,0 +1,325 @@
+"""Level 2, transactions over tables: begun, read, written, and ended with plain requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Annotated, Protocol
+
+from fastapi import Depends, Query, Request, Response
+
+from client import Savepoint
+from client.ranges import end_of_prefix
+from rest import models
+from rest.answering import IdempotencyKey, answered
+from rest.gateway import Delete, Held, Put, Write
+from rest.limits import RestLimits
+from rest.problems import Problem
+from rest.routing import Routes
+from rest.services import Services, primary_of, services_of
+from rest.texts import Encoding, columns_of, to_bytes, to_text, to_texts, to_values
+
+RowValues = tuple[bytes, dict[bytes, bytes]]
+Columns = Annotated[list[str] | None, Query(alias="column", description="A family, or `family:qualifier`.")]
+
+_TRANSACTION = "/v1/transactions/{id}"
+_ROWS = "/tables/{table}/rows"
+
+
+class Readable(Protocol):
+    """A transaction or a snapshot."""
+
+    def get(self, table: str, row: bytes, columns: Sequence[bytes] | None = None) -> dict[bytes, bytes]:
+        """One row."""
+        ...
+
+    def scan(
+        self, table: str, *, start: bytes = b"", stop: bytes = b"", columns: Sequence[bytes] | None = None
+    ) -> Iterator[RowValues]:
+        """Rows of a range."""
+        ...
+
+
+def holder_of(request: Request, id: models.Timestamp) -> Services:
+    """A dependency: whoever holds a transaction serves it to its end, wherever the primary is by now."""
+    services = services_of(request)
+    if not services.gateway.holds(int(id)):
+        services.require_primary()
+    return services
+
+
+Primary = Annotated[Services, Depends(primary_of)]
+Holder = Annotated[Services, Depends(holder_of)]
+Anyone = Annotated[Services, Depends(services_of)]
+
+
+class RangeQuery:
+    """Which rows of a table to list; a dependency. ``next`` of one page is ``after`` for the following one."""
+
+    def __init__(
+        self,
+        start: str = "",
+        stop: str = "",
+        prefix: str = "",
+        after: str = "",
+        limit: Annotated[int | None, Query(ge=1)] = None,
+        column: Columns = None,
+        encoding: Encoding = "utf-8",
+    ) -> None:
+        self.encoding: Encoding = encoding
+        self.columns = columns_of(column, encoding)
+        self.limit = limit
+        self._after = to_bytes(after, encoding)
+        self._start, self._stop, self._prefix = (to_bytes(bound, encoding) for bound in (start, stop, prefix))
+
+    def bounds(self) -> tuple[bytes, bytes]:
+        """The first key, and the one behind the last (``b""``: none). Raises ``Problem``."""
+        first, stop = self._start, self._stop
+        if self._prefix:
+            if first or stop:
+                raise Problem("invalid-request", "give either prefix, or start and stop")
+            first, stop = self._prefix, end_of_prefix(self._prefix)
+        if self._after:
+            first = max(first, self._after + b"\x00")
+        return first, stop
+
+
+Range = Annotated[RangeQuery, Depends()]
+
+
+def add_table_routes(routes: Routes) -> None:
+    """Everything under /v1/transactions and /v1/snapshots."""
+    tags = ["transactions"]
+    routes.add("POST", "/v1/transactions", begin_transaction, models.TransactionState, status=201, tags=tags)
+    routes.add("GET", _TRANSACTION, show_transaction, models.TransactionState, tags=tags)
+    routes.add("POST", f"{_TRANSACTION}/commit", commit_transaction, models.Committed, tags=tags)
+    routes.add("DELETE", _TRANSACTION, roll_back_transaction, models.RolledBack, tags=tags)
+    routes.add("GET", f"{_TRANSACTION}{_ROWS}", scan_rows, models.Page, tags=tags)
+    routes.add("GET", f"{_TRANSACTION}{_ROWS}/{{row:path}}", read_row, models.Row, tags=tags)
+    routes.add("PUT", f"{_TRANSACTION}{_ROWS}/{{row:path}}", put_row, models.Taken, tags=tags)
+    routes.add("DELETE", f"{_TRANSACTION}{_ROWS}/{{row:path}}", delete_row, models.Taken, tags=tags)
+    routes.add("POST", f"{_TRANSACTION}/writes", write_rows, models.Taken, tags=tags)
+    savepoints = f"{_TRANSACTION}/savepoints"
+    routes.add("POST", savepoints, make_savepoint, models.TransactionState, status=201, tags=tags)
+    routes.add("POST", f"{savepoints}/{{name}}/rollback", roll_back_to_savepoint, models.TransactionState, tags=tags)
+    routes.add("DELETE", f"{savepoints}/{{name}}", release_savepoint, models.TransactionState, tags=tags)
+    tags = ["snapshots"]
+    routes.add("GET", f"/v1/snapshots/{{timestamp}}{_ROWS}", scan_rows_at, models.Page, tags=tags)
+    routes.add("GET", f"/v1/snapshots/{{timestamp}}{_ROWS}/{{row:path}}", read_row_at, models.Row, tags=tags)
+
+
+async def begin_transaction(
+    request: Request, services: Primary, body: models.BeginTransactionBody | None = None, key: IdempotencyKey = None
+) -> Response:
+    """Begin a transaction that is held here until it is ended, or not used for too long."""
+    read_only = body is not None and body.read_only
+
+    async def work() -> models.TransactionState:
+        return _state(await services.gateway.begin(read_only=read_only), services.limits)
+
+    return await answered(request, services, key, 201, work)
+
+
+async def show_transaction(services: Holder, id: models.Timestamp) -> models.TransactionState:
+    """How an open transaction is; that it was looked at keeps it open."""
+    async with services.gateway.using(int(id)) as held:
+        return _state(held, services.limits)
+
+
+async def commit_transaction(
+    request: Request, services: Holder, id: models.Timestamp, key: IdempotencyKey = None
+) -> Response:
+    """Make everything visible at once. Repeated, it gets the same answer, also from another process."""
+
+    async def work() -> models.Committed:
+        commit_timestamp = await services.gateway.commit(int(id))
+        return models.Committed(start_timestamp=id, commit_timestamp=str(commit_timestamp))
+
+    return await answered(request, services, key, 200, work)
+
+
+async def roll_back_transaction(services: Holder, id: models.Timestamp) -> models.RolledBack:
+    """Give a transaction up: nothing of it was or will be visible."""
+    await services.gateway.roll_back(int(id))
+    return models.RolledBack(start_timestamp=id)
+
+
+async def read_row(
+    services: Holder,
+    id: models.Timestamp,
+    table: models.TableName,
+    row: str,
+    column: Columns = None,
+    encoding: Encoding = "utf-8",
+) -> models.Row:
+    """A row as the transaction sees it, its own writes included."""
+    key, columns = to_bytes(row, encoding), columns_of(column, encoding)
+    async with services.gateway.using(int(id)) as held:
+        values = await services.gateway.in_thread(lambda: held.transaction.get(table, key, columns))
+    return models.Row(row=row, values=to_texts(values, encoding))
+
+
+async def scan_rows(services: Holder, id: models.Timestamp, table: models.TableName, chosen: Range) -> models.Page:
+    """Rows in key order, a page at a time."""
+    async with services.gateway.using(int(id)) as held:
+        read = _reading(held.transaction, table, chosen, services.limits)
+        return _page(*await services.gateway.in_thread(read), chosen.encoding)
+
+
+async def put_row(
+    services: Holder,
+    id: models.Timestamp,
+    table: models.TableName,
+    row: str,
+    body: models.PutBody,
+    encoding: Encoding = "utf-8",
+) -> models.Taken:
+    """Write columns of a row. Nobody else sees it before the commit."""
+    return await _write(services, id, [Put(table, to_bytes(row, encoding), to_values(body.values, encoding))])
+
+
+async def delete_row(
+    services: Holder,
+    id: models.Timestamp,
+    table: models.TableName,
+    row: str,
+    column: Columns = None,
+    encoding: Encoding = "utf-8",
+) -> models.Taken:
+    """Delete columns of a row, by default all that the transaction sees."""
+    return await _write(services, id, [Delete(table, to_bytes(row, encoding), columns_of(column, encoding))])
+
+
+async def write_rows(
+    services: Holder, id: models.Timestamp, body: models.WritesBody, encoding: Encoding = "utf-8"
+) -> models.Taken:
+    """Puts and deletes in any tables: all of them are taken, or none."""
+    most = services.limits.writes_per_request_max
+    if len(body.writes) > most:
+        raise Problem("invalid-request", f"one request takes {most:,} writes (writes_per_request_max)")
+    return await _write(services, id, [_as_write(write, encoding) for write in body.writes])
+
+
+async def make_savepoint(services: Holder, id: models.Timestamp, body: models.SavepointBody) -> models.TransactionState:
+    """Name this moment of the transaction."""
+    async with services.gateway.using(int(id)) as held:
+        if body.name in held.savepoints:
+            raise Problem(
+                "invalid-request", f"there is a savepoint {body.name!r}: release it first, or take another name"
+            )
+        if len(held.savepoints) >= services.limits.savepoints_max:
+            raise Problem("invalid-request", f"at most {services.limits.savepoints_max} savepoints (savepoints_max)")
+        held.savepoints[body.name] = await services.gateway.in_thread(held.transaction.savepoint)
+        return _state(held, services.limits)
+
+
+async def roll_back_to_savepoint(
+    services: Holder, id: models.Timestamp, name: models.SavepointName
+) -> models.TransactionState:
+    """Undo what was written after a savepoint, which stays; those made after it are gone."""
+    async with services.gateway.using(int(id)) as held:
+        savepoint = _savepoint(held, name)
+        await services.gateway.in_thread(lambda: held.transaction.rollback_to(savepoint))
+        _drop_closed(held)
+        return _state(held, services.limits)
+
+
+async def release_savepoint(
+    services: Holder, id: models.Timestamp, name: models.SavepointName
+) -> models.TransactionState:
+    """Do without a savepoint, and those made after it; what was written stays."""
+    async with services.gateway.using(int(id)) as held:
+        savepoint = _savepoint(held, name)
+        await services.gateway.in_thread(lambda: held.transaction.release(savepoint))
+        _drop_closed(held)
+        return _state(held, services.limits)
+
+
+async def read_row_at(
+    services: Anyone,
+    timestamp: models.Timestamp,
+    table: models.TableName,
+    row: str,
+    column: Columns = None,
+    encoding: Encoding = "utf-8",
+) -> models.Row:
+    """A row as of a past moment. Answered by every process, with no oracle alive."""
+    key, columns = to_bytes(row, encoding), columns_of(column, encoding)
+    values = await services.gateway.in_thread(
+        lambda: services.manager.snapshot(at=int(timestamp)).get(table, key, columns)
+    )
+    return models.Row(row=row, values=to_texts(values, encoding))
+
+
+async def scan_rows_at(
+    services: Anyone, timestamp: models.Timestamp, table: models.TableName, chosen: Range
+) -> models.Page:
+    """Rows as of a past moment, a page at a time. Answered by every process, with no oracle alive."""
+
+    def read() -> tuple[list[RowValues], bool]:
+        return _reading(services.manager.snapshot(at=int(timestamp)), table, chosen, services.limits)()
+
+    return _page(*await services.gateway.in_thread(read), chosen.encoding)
+
+
+async def _write(services: Services, id: str, writes: Sequence[Write]) -> models.Taken:
+    async with services.gateway.using(int(id)) as held:
+        await services.gateway.write(held, writes)
+        return models.Taken(written_bytes=held.written_bytes)
+
+
+def _as_write(write: models.PutWrite | models.DeleteWrite, encoding: Encoding) -> Write:
+    row = to_bytes(write.row, encoding)
+    if isinstance(write, models.PutWrite):
+        return Put(write.table, row, to_values(write.values, encoding))
+    return Delete(write.table, row, columns_of(write.columns, encoding))
+
+
+def _reading(
+    source: Readable, table: str, chosen: RangeQuery, limits: RestLimits
+) -> Callable[[], tuple[list[RowValues], bool]]:
+    """What reads one page: its rows, and whether there are more."""
+    start, stop = chosen.bounds()
+    rows_max = min(chosen.limit or limits.rows_per_page_max, limits.rows_per_page_max)
+
+    def read() -> tuple[list[RowValues], bool]:
+        if stop and start >= stop:  # the last row of a range was the last that can be
+            return [], False
+        rows = source.scan(table, start=start, stop=stop, columns=chosen.columns)
+        taken: list[RowValues] = []
+        page_bytes = 0
+        for row, values in islice(rows, rows_max):
+            taken.append((row, values))
+            page_bytes += len(row) + sum(len(column) + len(value) for column, value in values.items())
+            if page_bytes > limits.page_bytes_max:
+                break
+        return taken, next(rows, None) is not None
+
+    return read
+
+
+def _page(rows: list[RowValues], more: bool, encoding: Encoding) -> models.Page:
+    shown = [models.Row(row=to_text(row, encoding), values=to_texts(values, encoding)) for row, values in rows]
+    return models.Page(rows=shown, next=shown[-1].row if more else None)
+
+
+def _state(held: Held, limits: RestLimits) -> models.TransactionState:
+    transaction = held.transaction
+    return models.TransactionState(
+        id=str(transaction.start_timestamp),
+        snapshot=str(transaction.snapshot_timestamp),
+        read_only=held.read_only,
+        written_bytes=held.written_bytes,
+        savepoints=list(held.savepoints),
+        expires_in_ms=limits.transaction_idle_ms_max,
+    )
+
+
+def _savepoint(held: Held, name: str) -> Savepoint:
+    if name not in held.savepoints:
+        raise Problem("not-found", f"transaction {held.transaction.start_timestamp} has no savepoint {name!r}")
+    return held.savepoints[name]
+
+
+def _drop_closed(held: Held) -> None:
+    held.savepoints = {name: savepoint for name, savepoint in held.savepoints.items() if savepoint.is_open}

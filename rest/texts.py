@@ -1,0 +1,53 @@
+"""Bytes as JSON has them: UTF-8 text, or base64. Pure.
+
+The invariant: what was written in an encoding is read back in it as the same bytes, or refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Literal
+
+from rest.problems import Problem
+
+Encoding = Literal["utf-8", "base64"]
+
+
+def to_bytes(text: str, encoding: Encoding) -> bytes:
+    """The bytes that a text stands for; base64 of either alphabet. Raises ``Problem``."""
+    if encoding == "utf-8":
+        try:
+            return text.encode()
+        except UnicodeEncodeError as error:
+            raise Problem("invalid-request", f"{text!r} holds a surrogate, which UTF-8 has not: {error}") from None
+    try:
+        padded = text + "=" * (-len(text) % 4)
+        return base64.b64decode(padded.replace("-", "+").replace("_", "/"), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise Problem("invalid-request", f"{text[:80]!r} is not base64: {error}") from None
+
+
+def to_text(data: bytes, encoding: Encoding) -> str:
+    """The text that stands for bytes. Raises ``Problem`` where they are no UTF-8."""
+    if encoding == "base64":
+        return base64.b64encode(data).decode()
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise Problem("not-text", f"{data[:80]!r} is not UTF-8") from None
+
+
+def to_values(values: dict[str, str], encoding: Encoding) -> dict[bytes, bytes]:
+    """Column → value, as bytes."""
+    return {to_bytes(column, encoding): to_bytes(value, encoding) for column, value in values.items()}
+
+
+def to_texts(values: dict[bytes, bytes], encoding: Encoding) -> dict[str, str]:
+    """Column → value, as texts."""
+    return {to_text(column, encoding): to_text(value, encoding) for column, value in values.items()}
+
+
+def columns_of(columns: list[str] | None, encoding: Encoding) -> list[bytes] | None:
+    """A choice of columns; ``None``: all."""
+    return None if columns is None else [to_bytes(column, encoding) for column in columns]

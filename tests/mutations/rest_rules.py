@@ -1,0 +1,88 @@
+"""Broken rules of REST: what a caller may lean on, and what others must not be able to spoil."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_TRANSACTIONS = "unit/rest/test_rest_transactions.py"
+_BOUNDS = "unit/rest/test_rest_bounds.py"
+
+REST_RULES = [
+    Mutation(
+        "two requests use one transaction at once",
+        "rest/gateway.py",
+        "        if held.busy:\n",
+        "        if held.busy and held.settling:\n",
+        f"{_TRANSACTIONS}::test_one_transaction_serves_one_request_at_a_time",
+    ),
+    Mutation(
+        "a transaction that was lost is called so, and may commit later",
+        "rest/gateway.py",
+        "lambda: self._manager.abort(start_timestamp)",
+        "lambda: self._manager.outcome(start_timestamp)",
+        f"{_TRANSACTIONS}::test_a_transaction_of_a_process_that_was_started_anew_is_unknown_and_never_commits",
+    ),
+    Mutation(
+        "half of a request's writes are taken",
+        "rest/gateway.py",
+        "    with transaction.savepoint():\n",
+        "    if transaction.is_open():\n",
+        f"{_TRANSACTIONS}::test_many_writes_are_taken_all_or_none",
+    ),
+    Mutation(
+        "what open transactions hold is not bounded",
+        "rest/gateway.py",
+        "self._bytes + size > self._limits.transactions_bytes_max",
+        "size > self._limits.transactions_bytes_max",
+        f"{_TRANSACTIONS}::test_what_is_held_is_bounded",
+    ),
+    Mutation(
+        "an address that is no text is read as another row",
+        "rest/admission.py",
+        "                _check_text(scope)\n",
+        "",
+        f"{_TRANSACTIONS}::test_an_address_that_is_no_text_is_refused_and_not_read_as_another_row",
+    ),
+    Mutation(
+        "a refusal for now is remembered for good",
+        "rest/answering.py",
+        "    if not problem.is_final():\n        raise problem\n",
+        "",
+        "unit/rest/test_rest_idempotency.py::test_a_refusal_for_now_is_not_remembered",
+    ),
+    Mutation(
+        "an idempotency key gets the answer of another request",
+        "rest/idempotency.py",
+        "if entry.fingerprint != fingerprint:",
+        "if entry.fingerprint == b'':",
+        "unit/rest/test_rest_idempotency.py::test_a_key_is_not_for_two_requests",
+    ),
+    Mutation(
+        "a standby begins transactions",
+        "rest/services.py",
+        "        if place.here:\n",
+        "        if place.holder or place.here:\n",
+        "unit/rest/test_rest_standby.py::test_a_standby_names_the_rest_of_the_primary",
+    ),
+    Mutation(
+        "a transaction that is held is refused after a failover",
+        "rest/table_routes.py",
+        "    if not services.gateway.holds(int(id)):\n        services.require_primary()\n",
+        "    services.require_primary()\n",
+        "unit/rest/test_rest_standby.py::test_a_transaction_is_served_to_its_end_by_who_holds_it",
+    ),
+    Mutation(
+        "the first head of a connection is waited for without end",
+        "rest/doors.py",
+        "            self._make_room()\n        self._await_head()\n",
+        "            self._make_room()\n",
+        f"{_BOUNDS}::test_the_longest_waiting_makes_room",
+    ),
+    Mutation(
+        "a request that is not whole takes the place of one that is",
+        "rest/admission.py",
+        "                await body.read(scope, receive)\n                self._take_place(scope)\n",
+        "                self._take_place(scope)\n                await body.read(scope, receive)\n",
+        f"{_BOUNDS}::test_slow_bodies_take_no_place_of_whole_requests",
+    ),
+]

@@ -1,0 +1,125 @@
+"""A real REST server on a real socket, over an installation in this process: twins, and a real oracle.
+
+``served``: one for the tests of a module, since each costs as long as an oracle takes to start; tests take rows of
+their own. ``serve``: servers with limits and whereabouts of a test's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import httpx
+import pytest
+import uvicorn
+
+from client import TransactionManager
+from lease import LeaseSettings
+from rest.app import create_app
+from rest.limits import RestLimits
+from rest.server import make_server, serve
+from rest.services import Installation as RestInstallation
+from rest.whereabouts import AlwaysHere, Whereabouts
+from tests.unit.client.conftest import SETTINGS, Installation, InstallationDirectory
+from tso.rest_process import address_of, listen
+
+WAIT_S = 20.0
+LEASE_MS = 60_000
+"""Longer than the pauses of a shared machine: a lost lease would be answered with 503, rightly."""
+
+
+class RunningRest:
+    """A REST server, on an event loop in a thread of the test's own process."""
+
+    def __init__(self, installation: Installation, limits: RestLimits, whereabouts: Whereabouts, oracle: str) -> None:
+        settings = dataclasses.replace(SETTINGS, transaction_bytes_max=limits.transaction_bytes_max)
+        self._listening = listen("127.0.0.1", 0)
+        self.address = address_of(self._listening)
+        self.url = f"http://{self.address}"
+        self.app = create_app(
+            lambda: RestInstallation(
+                settings, installation.store, InstallationDirectory(installation), whereabouts, oracle, lambda: None
+            ),
+            limits,
+        )
+        self.server: uvicorn.Server = make_server(self.app, limits)
+        self._thread = threading.Thread(target=lambda: asyncio.run(serve(self.server, self._listening)), daemon=True)
+        self._thread.start()
+        self.client = httpx.Client(base_url=self.url, timeout=WAIT_S)
+
+    def stop(self) -> None:
+        self.client.close()
+        self.server.should_exit = True
+        self._thread.join(WAIT_S)
+        self._listening.close()
+        assert not self._thread.is_alive()
+
+
+@dataclass
+class Served:
+    """A running server, what it runs on, and a client of the library beside it."""
+
+    rest: RunningRest
+    installation: Installation
+    manager: TransactionManager
+
+    @property
+    def client(self) -> httpx.Client:
+        return self.rest.client
+
+
+Serve = Callable[..., RunningRest]
+
+
+def furnished() -> Installation:
+    """A primary, and the tables ``accounts`` and ``audit`` with the family d."""
+    installation = Installation()
+    primary = installation.oracle(lease=LeaseSettings(lease_ms=LEASE_MS))
+    primary.await_primary()
+    installation.find_primary = lambda: primary.address
+    manager = installation.manager()
+    manager.create_table("accounts", ["d"])
+    manager.create_table("audit", ["d"], conflict_level="row")
+    return installation
+
+
+@pytest.fixture(scope="module")
+def shared_installation() -> Iterator[Installation]:
+    """For all tests of a module."""
+    installation = furnished()
+    yield installation
+    installation.close()
+
+
+@pytest.fixture
+def own_installation() -> Iterator[Installation]:
+    """For a test that does something to its oracle."""
+    installation = furnished()
+    yield installation
+    installation.close()
+
+
+@pytest.fixture
+def serve_rest(shared_installation: Installation) -> Iterator[Serve]:
+    started: list[RunningRest] = []
+
+    def start(whereabouts: Whereabouts | None = None, **limits: int) -> RunningRest:
+        address = shared_installation.find_primary() or ""
+        rest = RunningRest(shared_installation, RestLimits(**limits), whereabouts or AlwaysHere(), address)
+        started.append(rest)
+        return rest
+
+    yield start
+    for rest in started:
+        rest.stop()
+
+
+@pytest.fixture(scope="module")
+def served(shared_installation: Installation) -> Iterator[Served]:
+    address = shared_installation.find_primary() or ""
+    rest = RunningRest(shared_installation, RestLimits(), AlwaysHere(), address)
+    yield Served(rest, shared_installation, shared_installation.manager())
+    rest.stop()

@@ -1,0 +1,143 @@
+"""Requests are bounded, and whoever is slow holds up himself."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from rest.limits import InvalidLimit, RestLimits
+from tests.unit.rest.asking import begin, refused
+from tests.unit.rest.conftest import WAIT_S, RunningRest, Serve
+
+BEGIN = b"POST /v1/oracle/begin HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+
+
+@contextlib.contextmanager
+def connection(rest: RunningRest, first: bytes = b"") -> Iterator[socket.socket]:
+    host, _, port = rest.address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=WAIT_S) as connected:
+        connected.sendall(first)
+        yield connected
+
+
+def received(connected: socket.socket) -> bytes:
+    """Everything up to the end of the connection."""
+    parts = []
+    with contextlib.suppress(ConnectionResetError):
+        while part := connected.recv(65_536):
+            parts.append(part)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("first", [b"", b"GET /v1/health/li", BEGIN])
+def test_a_head_that_does_not_come_in_time_ends_the_connection(serve_rest: Serve, first: bytes) -> None:
+    with connection(serve_rest(header_ms_max=50), first) as slow:
+        assert received(slow) == b""
+
+
+def test_a_second_head_has_to_come_in_time_as_well(serve_rest: Serve) -> None:
+    whole = b"GET /v1/health/live HTTP/1.1\r\nHost: x\r\n\r\n"
+    with connection(serve_rest(header_ms_max=50), whole + b"GET /v1/hea") as slow:
+        answer = received(slow)
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_a_connection_in_use_is_not_ended(serve_rest: Serve) -> None:
+    rest = serve_rest(header_ms_max=50)
+    first = begin(rest.client)
+    threading.Event().wait(0.2)  # longer than a head may take: idling between requests has another limit
+    assert rest.client.get(f"/v1/transactions/{first}").status_code == 200
+
+
+def test_a_body_that_does_not_come_in_time_is_refused(serve_rest: Serve) -> None:
+    with connection(serve_rest(body_ms_max=50), BEGIN + b"Content-Length: 100\r\n\r\n{") as slow:
+        answer = received(slow)
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert b"body-too-slow" in answer
+
+
+def test_others_are_served_while_many_send_slowly(serve_rest: Serve) -> None:
+    rest = serve_rest(connections_max=20, requests_max=2)
+    with contextlib.ExitStack() as slow:
+        for number in range(60):
+            first = [b"", b"POST /v1/oracle/be", BEGIN, BEGIN + b"Content-Length: 9\r\n\r\n{"][number % 4]
+            slow.enter_context(connection(rest, first))
+        for _ in range(5):
+            assert rest.client.post("/v1/oracle/begin").status_code == 200
+
+
+@pytest.mark.parametrize("first", [b"", b"GET /v1/hea", BEGIN + b"Content-Length: 9\r\n\r\n{"])
+def test_the_longest_waiting_makes_room(serve_rest: Serve, first: bytes) -> None:
+    rest = serve_rest(connections_max=5)
+    with contextlib.ExitStack() as slow:
+        connected = [slow.enter_context(connection(rest, first)) for _ in range(8)]
+        assert rest.client.post("/v1/oracle/begin").status_code == 200
+        assert received(connected[0]) == b""
+
+
+def test_slow_bodies_take_no_place_of_whole_requests(serve_rest: Serve) -> None:
+    rest = serve_rest(requests_max=1)
+    with contextlib.ExitStack() as slow:
+        for _ in range(5):
+            slow.enter_context(connection(rest, BEGIN + b"Content-Length: 9\r\n\r\n{"))
+        assert rest.client.post("/v1/oracle/begin").status_code == 200
+
+
+def test_a_large_body_is_refused_announced_or_not(serve_rest: Serve) -> None:
+    rest = serve_rest(body_bytes_max=100)
+    assert refused(rest.client.post("/v1/oracle/begin", content=b"x" * 101)) == (413, "body-too-large")
+    parts = (b"x" * 30 for _ in range(5))
+    assert refused(rest.client.post("/v1/oracle/begin", content=parts)) == (413, "body-too-large")
+
+
+def test_bodies_are_bounded_together(serve_rest: Serve) -> None:
+    rest = serve_rest(body_bytes_max=100, bodies_bytes_max=100)
+    with connection(rest, BEGIN + b"Content-Length: 100\r\n\r\n" + b"x" * 90):
+        answers = [rest.client.post("/v1/oracle/begin", content=b" " * 50) for _ in range(20)]
+    assert (503, "overloaded") in [refused(answer) for answer in answers if answer.status_code != 200]
+    assert rest.client.post("/v1/oracle/begin", json={"count": 1}).status_code == 200
+
+
+def test_so_many_requests_at_once_and_no_more(serve_rest: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    rest = serve_rest(requests_max=1)
+    id = begin(rest.client)
+    held = rest.app.state.services.gateway._held[int(id)]
+    reading, go_on = threading.Event(), threading.Event()
+
+    def slowly(*_: Any) -> dict[bytes, bytes]:
+        reading.set()
+        assert go_on.wait(WAIT_S)
+        return {}
+
+    monkeypatch.setattr(held.transaction, "get", slowly)
+    path = f"{rest.url}/v1/transactions/{id}/tables/accounts/rows/r"
+    reader = threading.Thread(target=lambda: httpx.get(path, timeout=WAIT_S))
+    reader.start()
+    assert reading.wait(WAIT_S)
+    answer = rest.client.post("/v1/oracle/begin")
+    assert refused(answer) == (503, "overloaded")
+    assert answer.headers["retry-after"] == "1"
+    assert rest.client.get("/v1/health/live").status_code == 200
+    go_on.set()
+    reader.join(WAIT_S)
+    assert rest.client.post("/v1/oracle/begin").status_code == 200
+
+
+def test_limits_that_cannot_work_are_refused_with_what_to_do() -> None:
+    assert RestLimits.parse(["transactions_max = 7"]).transactions_max == 7
+    for text, reason in [
+        ("transactions=7", "there is no limit 'transactions'"),
+        ("transactions_max=x", "needs a whole number"),
+        ("transactions_max=0", "must lie in"),
+        ("body_bytes_max=200000000", "more than bodies_bytes_max"),
+        ("transactions_bytes_max=10", "more than transactions_bytes_max"),
+    ]:
+        with pytest.raises(InvalidLimit, match=reason):
+            RestLimits.parse([text])

@@ -1,0 +1,111 @@
+"""The tables of docs/rest.md are the code's, and every route has its role."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, get_args
+
+import httpx
+import pytest
+
+from rest import problems, services
+from rest.app import create_app
+from rest.limits import RestLimits
+from rest.problems import KINDS, Problem
+from rest.roles import ROLES, Role
+from tests.imports import ROOT
+
+DOCS = (ROOT / "docs" / "rest.md").read_text()
+
+
+def rows_under(heading: str) -> Iterator[list[str]]:
+    section = DOCS.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    for line in re.findall(r"^\| `.*$", section, re.MULTILINE):
+        yield [cell.strip().strip("`") for cell in line.strip("|").split(" | ")]
+
+
+def test_the_documented_codes_are_those_there_are() -> None:
+    documented = [tuple(row) for row in rows_under("Errors")]
+    assert documented == [(code, str(kind.status), kind.again, kind.title) for code, kind in KINDS.items()]
+
+
+def test_every_code_is_used() -> None:
+    source = "".join(path.read_text() for path in (ROOT / "rest").glob("*.py"))
+    for code in KINDS:
+        assert source.count(f'"{code}"') >= 2, f"{code} is in the table, and nothing answers with it"
+
+
+def test_the_documented_limits_are_those_there_are() -> None:
+    documented = [tuple(row[:2]) for row in rows_under("Limits")]
+    assert documented == [(limit.name, f"{limit.default:,}") for limit in dataclasses.fields(RestLimits)]
+
+
+def unconnected() -> services.Installation:
+    raise AssertionError("nothing is to be asked")
+
+
+def operations() -> dict[str, dict[str, Any]]:
+    document = create_app(unconnected, RestLimits()).openapi()
+    return {one["operationId"]: one for path in document["paths"].values() for one in path.values()}
+
+
+def test_every_operation_has_a_role_and_every_role_an_operation() -> None:
+    assert {name: one["x-role"] for name, one in operations().items()} == dict(ROLES)
+    assert set(ROLES.values()) <= set(get_args(Role))
+
+
+def test_every_operation_says_what_it_does() -> None:
+    for name, one in operations().items():
+        assert one["description"], name
+        assert {"4XX", "5XX"} <= one["responses"].keys(), name
+
+
+def test_the_dependency_of_its_role_stands_before_each_route() -> None:
+    asked: list[Role] = []
+
+    def require(role: Role) -> Callable[[], None]:
+        def refuse() -> None:
+            asked.append(role)
+            raise Problem("not-found", f"you have not the role {role}")
+
+        return refuse
+
+    app = create_app(unconnected, RestLimits(), require=require)
+
+    async def ask_all() -> None:
+        transport = httpx.ASGITransport(app)  # without the application's lifespan: nothing is connected
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            for path, methods in app.openapi()["paths"].items():
+                for method, one in methods.items():
+                    asked.clear()
+                    answer = await client.request(method.upper(), re.sub(r"\{.*?\}", "5", path), json={})
+                    assert asked[:1] == [one["x-role"]], (method, path, answer.text)
+
+    asyncio.run(ask_all())
+
+
+def test_a_problem_says_whether_to_try_again_and_what() -> None:
+    body = Problem("overloaded", "so many.", retry_after_ms=1_500, more=1).body()
+    assert body == {
+        "type": "/v1/problems/overloaded",
+        "code": "overloaded",
+        "title": KINDS["overloaded"].title,
+        "status": 503,
+        "detail": f"so many. {KINDS['overloaded'].advice}",
+        "retry": True,
+        "retry_with": "request",
+        "retry_after_ms": 1_500,
+        "more": 1,
+    }
+    assert Problem("overloaded", "", retry_after_ms=1_500).headers == {"Retry-After": "2"}
+    assert "retry_with" not in Problem("conflict", "", retry=False).body()
+
+
+@pytest.mark.parametrize("code", KINDS)
+def test_what_may_succeed_again_is_not_remembered_for_good(code: str) -> None:
+    final = Problem(code, "").is_final()
+    assert final == (KINDS[code].again != "request" and KINDS[code].status < 500)
+    assert problems.TYPE_PREFIX == "/v1/problems/"

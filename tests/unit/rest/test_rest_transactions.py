@@ -1,0 +1,259 @@
+"""Transactions that are held for a caller."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from typing import Any
+
+import pytest
+
+from tests.unit.rest.asking import begin, commit, problem, put, read, refused, stored
+from tests.unit.rest.conftest import WAIT_S, Serve, Served
+
+
+def test_a_transaction_over_two_tables_lands_whole(served: Served) -> None:
+    id = begin(served.client)
+    assert put(served.client, id, "whole", "1").status_code == 200
+    assert put(served.client, id, "whole", "2", "audit").status_code == 200
+    assert stored(served.manager, b"whole") == stored(served.manager, b"whole", "audit") == {}
+    assert read(served.client, id, "whole") == {"d:a": "1"}
+    assert commit(served.client, id).json()["outcome"] == "committed"
+    assert stored(served.manager, b"whole") == {b"d:a": b"1"}
+    assert stored(served.manager, b"whole", "audit") == {b"d:a": b"2"}
+
+
+def test_of_a_transaction_that_is_rolled_back_nothing_is_seen(served: Served) -> None:
+    id = begin(served.client)
+    put(served.client, id, "back", "1")
+    for _ in range(2):
+        assert served.client.delete(f"/v1/transactions/{id}").json()["outcome"] == "rolled back"
+    assert stored(served.manager, b"back") == {}
+    assert refused(commit(served.client, id)) == (410, "transaction-ended")
+    assert refused(put(served.client, id, "back", "1")) == (410, "transaction-ended")
+
+
+def test_what_has_committed_is_not_rolled_back(served: Served) -> None:
+    id = begin(served.client)
+    put(served.client, id, "kept", "1")
+    commit(served.client, id)
+    assert refused(served.client.delete(f"/v1/transactions/{id}")) == (409, "already-committed")
+
+
+def test_the_first_of_two_writers_wins_and_the_second_learns_why(served: Served) -> None:
+    first, second = begin(served.client), begin(served.client)
+    for id in (first, second):
+        put(served.client, id, "contended", id)
+    assert commit(served.client, first).status_code == 200
+    for _ in range(2):
+        answer = problem(commit(served.client, second))
+        assert (answer["code"], answer["retry"], answer["retry_with"]) == ("conflict", True, "transaction")
+    assert stored(served.manager, b"contended") == {b"d:a": first.encode()}
+
+
+def test_rows_of_row_level_tables_conflict_whatever_the_column(served: Served) -> None:
+    first, second = begin(served.client), begin(served.client)
+    for id, column in ((first, "d:x"), (second, "d:y")):
+        served.client.put(f"/v1/transactions/{id}/tables/audit/rows/level", json={"values": {column: "1"}})
+    assert commit(served.client, first).status_code == 200
+    assert refused(commit(served.client, second)) == (409, "conflict")
+
+
+def test_many_writes_are_taken_all_or_none(served: Served) -> None:
+    id = begin(served.client)
+    good = {"op": "put", "table": "accounts", "row": "many", "values": {"d:a": "1"}}
+    bad = {"op": "put", "table": "nowhere", "row": "many", "values": {"d:a": "1"}}
+    answer = served.client.post(f"/v1/transactions/{id}/writes", json={"writes": [good, bad]})
+    assert refused(answer) == (422, "invalid-request")
+    assert read(served.client, id, "many") == {}
+    delete = {"op": "delete", "table": "accounts", "row": "many"}
+    both = served.client.post(f"/v1/transactions/{id}/writes", json={"writes": [good, delete]})
+    assert both.status_code == 200
+    assert read(served.client, id, "many") == {}
+
+
+def test_columns_are_chosen_and_deleted(served: Served) -> None:
+    id = begin(served.client)
+    row = f"/v1/transactions/{id}/tables/accounts/rows/columns"
+    served.client.put(row, json={"values": {"d:a": "1", "d:b": "2", "d:c": "3"}})
+    assert served.client.get(row, params={"column": ["d:a", "d:c"]}).json()["values"] == {"d:a": "1", "d:c": "3"}
+    served.client.delete(row, params={"column": "d:a"})
+    assert served.client.get(row).json()["values"] == {"d:b": "2", "d:c": "3"}
+    served.client.delete(row)
+    assert served.client.get(row).json()["values"] == {}
+
+
+def pages(served: Served, id: str, **chosen: Any) -> list[list[str]]:
+    found: list[list[str]] = []
+    after = None
+    while True:
+        parameters = chosen | ({} if after is None else {"after": after})
+        answer = served.client.get(f"/v1/transactions/{id}/tables/accounts/rows", params=parameters)
+        assert answer.status_code == 200, answer.text
+        found.append([row["row"] for row in answer.json()["rows"]])
+        after = answer.json()["next"]
+        if after is None:
+            return found
+
+
+def test_rows_are_listed_a_page_at_a_time(served: Served) -> None:
+    id = begin(served.client)
+    for number in range(5):
+        put(served.client, id, f"page-{number}", "1")
+    assert pages(served, id, prefix="page-", limit=2) == [
+        ["page-0", "page-1"],
+        ["page-2", "page-3"],
+        ["page-4"],
+    ]
+    assert pages(served, id, start="page-1", stop="page-3", limit=2) == [["page-1", "page-2"]]
+    both = served.client.get(f"/v1/transactions/{id}/tables/accounts/rows", params={"prefix": "p", "start": "q"})
+    assert refused(both) == (422, "invalid-request")
+
+
+def test_a_page_ends_at_its_bytes(serve_rest: Serve) -> None:
+    client = serve_rest(page_bytes_max=1_000).client
+    id = begin(client)
+    for number in range(3):
+        put(client, id, f"large-{number}", "x" * 900)
+    page = client.get(f"/v1/transactions/{id}/tables/accounts/rows", params={"prefix": "large-"}).json()
+    assert [row["row"] for row in page["rows"]] == ["large-0", "large-1"]
+    assert page["next"] == "large-1"
+
+
+def test_bytes_that_are_no_text_go_as_base64(served: Served) -> None:
+    row, value = b"\xff/\x00", b"\xfe\xfb\xff"
+    as_text = {one: base64.b64encode(one).decode() for one in (row, value, b"d:\xff")}
+    id = begin(served.client)
+    path = f"/v1/transactions/{id}/tables/accounts/rows/{base64.urlsafe_b64encode(row).decode()}"
+    answer = served.client.put(
+        path, params={"encoding": "base64"}, json={"values": {as_text[b"d:\xff"]: as_text[value]}}
+    )
+    assert answer.status_code == 200, answer.text
+    commit(served.client, id)
+    assert stored(served.manager, row) == {b"d:\xff": value}
+    id = begin(served.client)
+    path = path.replace(path.split("/")[3], id)
+    read_back = served.client.get(path, params={"encoding": "base64"}).json()
+    assert read_back["values"] == {as_text[b"d:\xff"]: as_text[value]}
+    refusal = served.client.get(f"/v1/transactions/{id}/tables/accounts/rows", params={"start": "\uffff"})
+    assert refused(refusal) == (422, "not-text")
+
+
+def test_an_address_that_is_no_text_is_refused_and_not_read_as_another_row(served: Served) -> None:
+    id = begin(served.client)
+    answer = served.client.get(f"/v1/transactions/{id}/tables/accounts/rows/%ff")
+    assert refused(answer) == (422, "invalid-request")
+
+
+def test_savepoints_are_gone_back_to(served: Served) -> None:
+    id = begin(served.client)
+    savepoints = f"/v1/transactions/{id}/savepoints"
+    put(served.client, id, "saved", "1")
+    assert served.client.post(savepoints, json={"name": "one"}).json()["savepoints"] == ["one"]
+    assert refused(served.client.post(savepoints, json={"name": "one"})) == (422, "invalid-request")
+    put(served.client, id, "saved", "2")
+    served.client.post(savepoints, json={"name": "two"})
+    assert served.client.post(f"{savepoints}/one/rollback").json()["savepoints"] == ["one"]
+    assert read(served.client, id, "saved") == {"d:a": "1"}
+    assert refused(served.client.post(f"{savepoints}/two/rollback")) == (404, "not-found")
+    assert served.client.delete(f"{savepoints}/one").json()["savepoints"] == []
+
+
+def test_a_read_only_transaction_does_not_write(served: Served) -> None:
+    id = served.client.post("/v1/transactions", json={"read_only": True}).json()["id"]
+    assert refused(put(served.client, id, "r", "1")) == (422, "invalid-request")
+    assert commit(served.client, id).status_code == 200
+
+
+def test_the_past_is_read_without_a_transaction(served: Served) -> None:
+    times = []
+    for value in ("1", "2"):
+        id = begin(served.client)
+        put(served.client, id, "past", value)
+        times.append(commit(served.client, id).json()["commit_timestamp"])
+    served.client.post("/v1/oracle/begin")
+    for time, value in zip(times, ("1", "2"), strict=True):
+        rows = f"/v1/snapshots/{time}/tables/accounts/rows"
+        assert served.client.get(f"{rows}/past").json()["values"] == {"d:a": value}
+        page = served.client.get(rows, params={"prefix": "past"}).json()
+        assert page == {"rows": [{"row": "past", "values": {"d:a": value}}], "next": None}
+
+
+def test_one_transaction_serves_one_request_at_a_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    id = begin(served.client)
+    put(served.client, id, "busy", "1")
+    held = served.rest.app.state.services.gateway._held[int(id)]
+    writing, go_on, plainly = threading.Event(), threading.Event(), held.transaction.get
+
+    def slowly(*arguments: Any) -> Any:
+        writing.set()
+        assert go_on.wait(WAIT_S)
+        return plainly(*arguments)
+
+    monkeypatch.setattr(held.transaction, "get", slowly)
+    seen: list[dict[str, str]] = []
+    reader = threading.Thread(target=lambda: seen.append(read(served.client, id, "busy")))
+    reader.start()
+    assert writing.wait(WAIT_S)
+    assert refused(put(served.client, id, "busy", "2")) == (409, "transaction-busy")
+    assert refused(commit(served.client, id)) == (409, "transaction-busy")
+    assert refused(served.client.delete(f"/v1/transactions/{id}")) == (409, "transaction-busy")
+    go_on.set()
+    reader.join(WAIT_S)
+    assert seen == [{"d:a": "1"}]
+    assert commit(served.client, id).status_code == 200
+
+
+def test_what_is_held_is_bounded(serve_rest: Serve, shared_installation: object) -> None:
+    client = serve_rest(transactions_max=2, transactions_bytes_max=2_000, transaction_bytes_max=2_000).client
+    one, two = begin(client), begin(client)
+    answer = client.post("/v1/transactions")
+    assert refused(answer) == (429, "too-many-transactions")
+    assert answer.headers["retry-after"] == "1"
+    assert put(client, one, "bounded", "x" * 1_500).status_code == 200
+    assert refused(put(client, two, "bounded-2", "x" * 1_500)) == (429, "too-many-bytes")
+    assert read(client, two, "bounded-2") == {}
+    client.delete(f"/v1/transactions/{one}")
+    assert put(client, two, "bounded-2", "x" * 1_500).status_code == 200
+    assert begin(client)
+
+
+def test_a_transaction_that_nobody_uses_expires(serve_rest: Serve, served: Served) -> None:
+    rest = serve_rest(transaction_idle_ms_max=1)
+    id = begin(rest.client)
+    put(rest.client, id, "expired", "1")
+    answer = rest.client.get(f"/v1/transactions/{id}")
+    for _ in range(200):
+        if answer.status_code != 200:
+            break
+        threading.Event().wait(0.1)
+        answer = rest.client.get(f"/v1/transactions/{id}")
+    assert refused(answer) == (410, "transaction-expired")
+    assert refused(commit(rest.client, id)) == (410, "transaction-expired")
+    assert stored(served.manager, b"expired") == {}
+
+
+def test_a_transaction_of_a_process_that_was_started_anew_is_unknown_and_never_commits(
+    serve_rest: Serve, served: Served
+) -> None:
+    before = serve_rest()
+    id = begin(before.client)
+    put(before.client, id, "lost", "1")
+    after = serve_rest()
+    assert refused(put(after.client, id, "lost", "1")) == (404, "transaction-unknown")
+    assert refused(after.client.get(f"/v1/transactions/{id}")) == (404, "transaction-unknown")
+    for _ in range(2):
+        assert refused(commit(after.client, id)) == (410, "transaction-lost")
+    assert commit(before.client, id).status_code == 409, "it was told that it never will"
+    assert stored(served.manager, b"lost") == {}
+
+
+def test_a_commit_that_is_repeated_at_another_process_is_answered_from_the_commit_table(
+    serve_rest: Serve, served: Served
+) -> None:
+    before, after = serve_rest(), serve_rest()
+    id = begin(before.client)
+    put(before.client, id, "again", "1")
+    committed = commit(before.client, id).json()
+    assert commit(after.client, id).json() == committed
+    assert stored(served.manager, b"again") == {b"d:a": b"1"}

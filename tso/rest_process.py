@@ -1,0 +1,94 @@
+"""The REST process beside an oracle: started, started again when it ends, and ended with the oracle.
+
+The invariant: the listening socket is this process's, so that its address is known before there is a child, and stays
+while one child follows another; and no child outlives this process, since each ends when the pipe to its standard input
+does (which the kernel closes even after SIGKILL).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import sys
+from collections.abc import Sequence
+
+log = logging.getLogger(__name__)
+
+BACK_OFF_MS_MIN = 100
+BACK_OFF_MS_MAX = 10_000
+STEADY_MS_MIN = 60_000
+"""A child that ran for so long is started again at once, and not after the last wait doubled."""
+END_MS_MAX = 8_000
+"""How long a child may take to end in order; then it is killed."""
+USAGE_ERROR_CODE = 2
+NOT_STARTED_CODE = -1
+_BACKLOG_CONNECTIONS_MAX = 512
+
+
+class RestProcess:
+    """Keeps one child running while ``run`` does. ``options`` are those of `python -m rest`."""
+
+    def __init__(self, listening: socket.socket, options: Sequence[str], *, command: Sequence[str] = ()) -> None:
+        self._listening = listening
+        self._options = list(options)
+        self._command = list(command) or [sys.executable, "-m", "rest"]
+
+    async def run(self, oracle: str) -> None:
+        """Until it is cancelled; ``oracle``: the address of the oracle beside which it runs."""
+        loop, wait_ms = asyncio.get_running_loop(), BACK_OFF_MS_MIN
+        while True:
+            started_s = loop.time()
+            try:
+                code = await self._run_once(oracle)
+            except OSError as error:
+                log.error("no REST process could be started: %s", error)
+                code = NOT_STARTED_CODE
+            if code == USAGE_ERROR_CODE:
+                log.error("REST does not run: its options cannot work, as it says above; correct them and start anew")
+                return
+            if (loop.time() - started_s) * 1000 >= STEADY_MS_MIN:
+                wait_ms = BACK_OFF_MS_MIN
+            log.warning("the REST process ended with code %d: another is started in %d ms", code, wait_ms)
+            await asyncio.sleep(wait_ms / 1000)
+            wait_ms = min(2 * wait_ms, BACK_OFF_MS_MAX)
+
+    async def _run_once(self, oracle: str) -> int:
+        descriptor = self._listening.fileno()
+        child = await asyncio.create_subprocess_exec(
+            *self._command,
+            *("--listening-socket", str(descriptor), "--oracle", oracle, *self._options),
+            stdin=asyncio.subprocess.PIPE,
+            pass_fds=[descriptor],
+        )
+        log.info("REST is process %d", child.pid)
+        try:
+            return await child.wait()
+        finally:
+            await _end(child)
+
+
+async def _end(child: asyncio.subprocess.Process) -> None:
+    """Close its standard input, and wait; a child that does not end then is killed."""
+    if child.stdin is not None:
+        child.stdin.close()
+    try:
+        await asyncio.wait_for(child.wait(), END_MS_MAX / 1000)
+    except TimeoutError:
+        log.warning("the REST process %d did not end in %d ms: it is killed", child.pid, END_MS_MAX)
+        with contextlib.suppress(ProcessLookupError):
+            child.kill()
+        await child.wait()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The socket that every child inherits. Raises ``OSError``."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=_BACKLOG_CONNECTIONS_MAX)
+
+
+def address_of(listening: socket.socket) -> str:
+    """``host:port`` that it is bound to."""
+    host, port = listening.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
