@@ -23,6 +23,7 @@ from drills.guard import Guard
 from drills.installation import Installation, Plan, installed
 from tests.spark_jobs.differential import explore
 from tests.spark_jobs.gateway import Gateway
+from tests.spark_jobs.inventing import ACTS
 from tests.spark_jobs.kills import GATEWAY, KINDS, Ground, campaign
 from tests.spark_jobs.pairs import Ending, counted, table_of
 from tests.spark_jobs.session import session
@@ -60,11 +61,18 @@ def _say(step: devcluster.settings.Step) -> None:
 @main.command()
 @click.option("--seeds", type=click.IntRange(1), help="So many; by default as many as the time allows.")
 @click.option("--first-seed", type=int, default=1, show_default=True, help="From here on.")
+@click.option("--acts", type=click.IntRange(1), default=ACTS, show_default=True, help="How long each story is.")
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="At most.")
 @click.option("--keep-going", is_flag=True, help="Do not end at the first seed that fails.")
 @_services
 def differential(
-    seeds: int | None, first_seed: int, minutes: float, keep_going: bool, zookeeper: str | None, thrift: str | None
+    seeds: int | None,
+    first_seed: int,
+    acts: int,
+    minutes: float,
+    keep_going: bool,
+    zookeeper: str | None,
+    thrift: str | None,
 ) -> None:
     """Random jobs on real Spark and on a model in memory, which have to agree."""
     numbers = itertools.islice(itertools.count(first_seed), seeds)
@@ -77,7 +85,8 @@ def differential(
     ):
         report = explore(
             spark, manager, numbers, f"{installation.settings.root.strip('/')}_jobs",
-            minutes_max=minutes, say=click.echo,
+            minutes_max=minutes,
+            acts=acts, say=click.echo,
             progress=lambda text: click.echo(text, err=True), keep_going=keep_going,
         )  # fmt: skip
     for kind, count in sorted(report.done.items()):

@@ -50,7 +50,7 @@ def explore(
             progress(f"seed {seed}: {len(story.steps)} steps")
         except Difference as difference:
             report.differences[seed] = str(difference)
-            say("\n".join([*told(story), f"DIFFERENCE: {difference}", f"again: {again(seed)}"]))
+            say("\n".join([*told(story, run.reached), f"DIFFERENCE: {difference}", f"again: {again(seed, acts)}"]))
             if not keep_going:
                 break
         finally:
@@ -59,12 +59,12 @@ def explore(
     return report
 
 
-def told(story: Story) -> list[str]:
-    """The story of a seed, a line a step."""
+def told(story: Story, reached: int) -> list[str]:
+    """The story of a seed up to that step, a line a step."""
     head = [f"seed {story.seed}", *(f"  {table}" for table in story.tables)]
-    return [*head, *(f"  {number}. {step}" for number, step in enumerate(story.steps, 1))]
+    return [*head, *(f"  {number}. {step}" for number, step in enumerate(story.steps[:reached], 1))]
 
 
-def again(seed: int) -> str:
+def again(seed: int, acts: int) -> str:
     """The command that runs a seed once more."""
-    return f"python -m tests.spark_jobs differential --seeds 1 --first-seed {seed}"
+    return f"python -m tests.spark_jobs differential --seeds 1 --first-seed {seed} --acts {acts}"

@@ -32,6 +32,7 @@ STRIKE_SECONDS_MAX: Final = 240.0
 PRIMARY_SECONDS_MAX: Final = 60.0
 DEATH_AFTER_MS_MAX: Final = 40
 
+AFTER: Final = "after its end"
 WORKER, DRIVER, PRIMARY, GATEWAY = "Python workers", "driver", "primary oracle", "Thrift gateway"
 KINDS: Final = (WORKER, DRIVER, PRIMARY, GATEWAY)
 
@@ -92,7 +93,8 @@ def _disturbed(ground: Ground, kind: str) -> Ending:
     phase = ground.choice.choice(_PHASES[kind])
     delay = ground.choice.random() * ground.usual.get(phase, 1.0)
     phases, job = Phases(), alone if phase == ALONE else together
-    strike = threading.Thread(target=_strike, args=(ground, kind, phases, phase, delay), daemon=True)
+    moments: list[str] = []
+    strike = threading.Thread(target=_strike, args=(ground, kind, phases, phase, delay, moments), daemon=True)
 
     def run() -> Ended:
         strike.start()
@@ -102,13 +104,16 @@ def _disturbed(ground: Ground, kind: str) -> Ending:
             strike.join(STRIKE_SECONDS_MAX)
             assert not strike.is_alive(), f"{kind}: what was killed was not back within {STRIKE_SECONDS_MAX:.0f} s"
 
-    return _judged(ground, kind, phase, run, both=phase != ALONE)
+    ending = _judged(ground, kind, phase, run, both=phase != ALONE)
+    return replace(ending, moment=moments[0] if moments else f"never came to: {phase}")
 
 
-def _strike(ground: Ground, kind: str, phases: Phases, phase: str, delay: float) -> None:
+def _strike(ground: Ground, kind: str, phases: Phases, phase: str, delay: float, moments: list[str]) -> None:
+    """Kill, and have it back. ``moments`` gets the phase in which that was: a random moment may come late."""
     if not phases.until(phase):
         return
-    threading.Event().wait(delay)  # the moment is random, and nobody waits for what it is to find
+    threading.Event().wait(delay)  # random: nothing has to be found in any state
+    moments.append(phases.now or AFTER)
     if kind == WORKER:
         kill_python_workers()
     elif kind == GATEWAY:

@@ -33,10 +33,14 @@ class Difference(AssertionError):
 
 
 class StoryRun:
-    """One story on tables whose names begin with ``prefix``. ``done`` counts the steps that were done, by kind."""
+    """One story on tables whose names begin with ``prefix``.
+
+    ``done`` counts the steps that were done, by kind; ``reached`` is the last one that was begun.
+    """
 
     def __init__(self, spark: SparkSession, manager: TransactionManager, story: Story, prefix: str) -> None:
         self.done: Counter[str] = Counter()
+        self.reached = 0
         self._spark = spark
         self._manager = manager
         self._story = story
@@ -53,6 +57,7 @@ class StoryRun:
             create_table(self._manager, mapping)
         try:
             for number, step in enumerate(self._story.steps, 1):
+                self.reached = number
                 self._in_step(number, step)
             self._all_points()
         finally:

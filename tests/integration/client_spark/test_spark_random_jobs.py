@@ -18,7 +18,10 @@ from tests.spark_jobs.differential import explore
 from tests.spark_jobs.gateway import Gateway
 from tests.spark_jobs.kills import DRIVER, GATEWAY, PRIMARY, WORKER, Ground, campaign
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),  # at mapInArrow
+]
 
 SEEDS = (1, 2)
 ROWS = 1_500
