@@ -1,0 +1,132 @@
+"""Random Spark jobs against a model, and kills in the middle of jobs: ``python -m tests.spark_jobs``.
+
+Services are the command's own, unless ``--zookeeper`` (HBase's) and ``--thrift`` name some that are there; what it
+starts, or makes on them, is gone when it ends.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import click
+
+import devcluster
+from client import TransactionManager
+from drills.guard import Guard
+from drills.installation import Installation, Plan, installed
+from tests.spark_jobs.differential import explore
+from tests.spark_jobs.gateway import Gateway
+from tests.spark_jobs.inventing import ACTS
+from tests.spark_jobs.kills import GATEWAY, KINDS, Ground, campaign
+from tests.spark_jobs.pairs import Ending, counted, table_of
+from tests.spark_jobs.session import session
+
+
+@click.group()
+def main() -> None:
+    """Spark jobs, checked."""
+
+
+def _services(command: click.decorators.FC) -> click.decorators.FC:
+    for name in ("thrift", "zookeeper"):
+        command = click.option(f"--{name}", metavar="HOST:PORT", help="Given; by default own services.")(command)
+    return command
+
+
+@contextmanager
+def _installation(directory: Path, guard: Guard, zookeeper: str | None, thrift: str | None) -> Iterator[Installation]:
+    """Two oracle processes on the given services, or on own ones."""
+    with ExitStack() as stack:
+        if not (zookeeper and thrift):
+            place = directory / "cluster"
+            guard.watch_cluster(place)
+            stack.callback(devcluster.down, place, wipe=True)
+            cluster = devcluster.up(devcluster.ClusterSettings(place), _say)
+            zookeeper, thrift = cluster.zookeeper, cluster.thrift
+        plan = Plan(directory, processes=2, zookeeper=zookeeper, thrift=thrift)
+        yield stack.enter_context(installed(plan, guard, _say))
+
+
+def _say(step: devcluster.settings.Step) -> None:
+    click.echo(step.text, err=True)
+
+
+@main.command()
+@click.option("--seeds", type=click.IntRange(1), help="So many; by default as many as the time allows.")
+@click.option("--first-seed", type=int, default=1, show_default=True, help="From here on.")
+@click.option("--acts", type=click.IntRange(1), default=ACTS, show_default=True, help="How long each story is.")
+@click.option("--minutes", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="At most.")
+@click.option("--keep-going", is_flag=True, help="Do not end at the first seed that fails.")
+@_services
+def differential(
+    seeds: int | None,
+    first_seed: int,
+    acts: int,
+    minutes: float,
+    keep_going: bool,
+    zookeeper: str | None,
+    thrift: str | None,
+) -> None:
+    """Random jobs on real Spark and on a model in memory, which have to agree."""
+    numbers = itertools.islice(itertools.count(first_seed), seeds)
+    with (
+        tempfile.TemporaryDirectory(prefix="pythia-spark-jobs-") as directory,
+        Guard() as guard,
+        _installation(Path(directory), guard, zookeeper, thrift) as installation,
+        TransactionManager.connect(installation.settings) as manager,
+        session(installation.settings) as spark,
+    ):
+        report = explore(
+            spark, manager, numbers, f"{installation.settings.root.strip('/')}_jobs",
+            minutes_max=minutes,
+            acts=acts, say=click.echo,
+            progress=lambda text: click.echo(text, err=True), keep_going=keep_going,
+        )  # fmt: skip
+    for kind, count in sorted(report.done.items()):
+        click.echo(f"{count:8,} {kind}")
+    failed = ", ".join(map(str, report.differences)) or "none"
+    click.echo(f"{report.seeds:,} seeds from {first_seed} on; seeds that failed: {failed}")
+    sys.exit(1 if report.differences else 0)
+
+
+@main.command()
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only such; several may be named.")
+@click.option("--times", type=click.IntRange(1), default=10, show_default=True, help="Kills of each kind.")
+@click.option("--rows", type=click.IntRange(10), default=4_000, show_default=True, help="Of each table.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the moments.")
+@click.option("--json", "as_json", is_flag=True, help="The table as JSON.")
+@_services
+def kills(
+    kinds: tuple[str, ...], times: int, rows: int, seed: int, as_json: bool, zookeeper: str | None, thrift: str | None
+) -> None:
+    """Kill workers, drivers, oracles and gateways in the middle of jobs, and have readers look at what is left."""
+    chosen = kinds or KINDS
+    endings: list[Ending] = []
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pythia-spark-jobs-")))
+        guard = stack.enter_context(Guard())
+        installation = stack.enter_context(_installation(directory, guard, zookeeper, thrift))
+        spark = stack.enter_context(session(installation.settings))
+        gateway = None
+        if GATEWAY in chosen:
+            gateway = Gateway(directory / "gateway", installation.services.zookeeper, guard)
+            gateway.start()
+            stack.callback(gateway.kill)
+        prefix = f"{installation.settings.root.strip('/')}_kills"
+        ground = Ground(spark, installation, gateway, prefix, rows, random.Random(seed))
+        for ending in campaign(ground, chosen, times):
+            endings.append(ending)
+            click.echo(f"{ending}", err=True)
+    click.echo(json.dumps(counted(endings), indent=2) if as_json else "\n".join(table_of(endings)))
+    sys.exit(1 if any(ending.violations for ending in endings) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,275 @@
+"""A story from a seed: random jobs, and what the model says has to come of each. Pure.
+
+Invariant: the same seed gives the same story; the model alone decides what is expected.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tests.spark_jobs.model import Draft, Key, Model, Outcome, State, Table, Values
+from tests.spark_jobs.steps import Begin, Condition, Fault, Finish, How, Look, Plain, Read, Step, Story, Write
+from tests.spark_jobs.values import KEY_TYPES, VALUE_TYPES, comparable, some_value
+
+KEYS_MAX: Final = 14
+"""Different row keys of one table in a story: few, so that jobs meet in them."""
+ROWS_MAX: Final = 8
+TABLES: Final = 2
+ACTS: Final = 6
+READ_AGAIN_MAX: Final = 2
+
+
+def invent(seed: int, acts: int = ACTS) -> Story:
+    """A story of so many acts: jobs of their own, transactions of several, and two of them side by side."""
+    return _Inventor(seed).story(acts)
+
+
+def shown(table: Table, state: State, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The rows of a table as a read shows them, without an order: sorted as text."""
+    names = list(table.keys)
+    rows = [{**dict(zip(names, key, strict=True)), **row} for key, row in state[table.name].items()]
+    return in_order([tuple(row.get(column) for column in columns) for row in rows])
+
+
+def in_order(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """Rows that are equal exactly when these are; their order says nothing."""
+    return sorted((tuple(map(comparable, row)) for row in rows), key=repr)
+
+
+def passes(value: Any, condition: Condition) -> bool:
+    """Whether a row with this value in the condition's column is shown."""
+    operand = condition.operand
+    match condition.operator:
+        case "null" | "not null":
+            return (value is None) == (condition.operator == "null")
+        case "=":
+            return bool(value == operand)
+        case "<" | "<=":
+            return bool(value < operand or (condition.operator == "<=" and value == operand))
+        case ">" | ">=":
+            return bool(value > operand or (condition.operator == ">=" and value == operand))
+        case "in":
+            return value in operand
+    return bool(value.startswith(operand))
+
+
+class _Inventor:
+    def __init__(self, seed: int) -> None:
+        self._choice = random.Random(seed)
+        tables = [self._table(f"t{number}") for number in range(TABLES)]
+        self._story = Story(seed, tables)
+        self._model = Model(tables)
+        self._keys = {table.name: self._some_keys(table) for table in tables}
+        self._transactions = 0
+
+    def story(self, acts: int) -> Story:
+        for _ in range(acts):
+            act = self._choice.choice([self._alone, self._alone, self._together, self._side_by_side])
+            act()
+            self._look()
+            self._read()
+        again = min(READ_AGAIN_MAX, len(self._story.points))
+        self._story.read_again = self._choice.sample(list(self._story.points), again)
+        return self._story
+
+    # --- acts
+
+    def _alone(self) -> None:
+        """A job with a transaction of its own."""
+        draft = self._model.begin()
+        self._write("", draft, fault=self._choice.choice([Fault.NONE, Fault.NONE, Fault.ONCE, Fault.ALWAYS]))
+
+    def _together(self) -> None:
+        """Several jobs and plain writes in one transaction, with reads of it."""
+        name, draft = self._begin()
+        self._jobs(name, draft)
+        self._finish(name, draft)
+
+    def _side_by_side(self) -> None:
+        """Two transactions, which conflict where they write the same."""
+        (first, one), (second, other) = self._begin(), self._begin()
+        self._jobs(first, one, jobs_max=1)
+        self._jobs(second, other, jobs_max=1)
+        self._finish(first, one)
+        self._look()
+        self._finish(second, other)
+
+    def _begin(self) -> tuple[str, Draft]:
+        self._transactions += 1
+        name = f"x{self._transactions}"
+        self._add(Begin(name))
+        return name, self._model.begin()
+
+    def _jobs(self, name: str, draft: Draft, jobs_max: int = 3) -> None:
+        for number in range(self._choice.randint(1, jobs_max)):
+            last = self._choice.random() < 0.1
+            fault = Fault.ALWAYS if last else self._choice.choice([Fault.NONE, Fault.NONE, Fault.ONCE])
+            if number == 0 and self._choice.random() < 0.3:
+                self._read_own(name, draft)
+            self._write(name, draft, fault=fault)
+            if last:
+                return
+        if self._choice.random() < 0.5:
+            self._read_own(name, draft)
+        # What the driver itself writes is laid over what jobs wrote, at the commit: so it comes after them.
+        for _ in range(self._choice.choice([0, 0, 1, 3])):
+            self._plain(name, draft)
+
+    def _finish(self, name: str, draft: Draft) -> None:
+        commit = self._choice.random() < 0.85
+        before = self._model.state
+        outcome = self._model.commit(draft) if commit else Outcome.FAILED
+        self._add(Finish(name, commit, outcome))
+        if outcome is Outcome.COMMITTED:
+            self._story.points[f"before {name}"] = before
+            self._story.points[f"at {name}"] = self._model.state
+
+    def _look(self) -> None:
+        name = f"s{len(self._story.points)}"
+        self._add(Look(name))
+        self._story.points[name] = self._model.state
+
+    # --- writes
+
+    def _write(self, transaction: str, draft: Draft, *, fault: Fault) -> None:
+        table = self._choice.choice(self._story.tables)
+        how = self._choice.choice([How.UPSERT, How.UPSERT, How.UPSERT, How.DELETE, How.OVERWRITE])
+        prefix: Key = ()
+        if how is How.OVERWRITE and self._choice.random() < 0.5:
+            prefix = self._choice.choice(self._keys[table.name])[: self._choice.randint(1, len(table.keys))]
+        columns = self._columns(table, how)
+        keys = [key for key in self._keys[table.name] if key[: len(prefix)] == prefix]
+        chosen = self._choice.sample(keys, self._choice.randint(0, min(ROWS_MAX, len(keys))))
+        if fault is not Fault.NONE and not chosen:
+            chosen = keys[:1]
+        rows = {key: self._values(table, columns) for key in chosen}
+        if fault is Fault.ALWAYS:
+            draft.failed = True
+        else:
+            _apply(draft, table.name, how, rows, prefix)
+        outcome = Outcome.FAILED if draft.failed else Outcome.COMMITTED
+        if not transaction:
+            outcome = self._model.commit(draft)
+        self._add(
+            Write(
+                table.name,
+                transaction,
+                how,
+                rows,
+                columns,
+                outcome,
+                prefix,
+                fault,
+                partitions=self._choice.randint(1, 2),
+                batch_rows=self._choice.choice([1, 3, 2_000]),
+            )
+        )
+
+    def _columns(self, table: Table, how: How) -> list[str]:
+        names = list(table.values)
+        if how is How.DELETE:
+            return []
+        if how is How.OVERWRITE or self._choice.random() < 0.5:
+            return names
+        return self._choice.sample(names, self._choice.randint(1, len(names)))
+
+    def _values(self, table: Table, columns: Sequence[str]) -> dict[str, Any]:
+        nulls = self._choice.choice([0.0, 0.3, 0.3, 1.0])
+        return {
+            column: None if self._choice.random() < nulls else some_value(self._choice, table.values[column])
+            for column in columns
+        }
+
+    def _plain(self, transaction: str, draft: Draft) -> None:
+        table = self._choice.choice(self._story.tables)
+        rows = draft.state()[table.name]
+        if rows and self._choice.random() < 0.4:
+            key = self._choice.choice(list(rows))
+            draft.delete_seen(table.name, key)
+            self._add(Plain(table.name, transaction, key, None))
+            return
+        key = self._choice.choice(self._keys[table.name])
+        columns = self._choice.sample(list(table.values), self._choice.randint(1, len(table.values)))
+        values = {column: some_value(self._choice, table.values[column]) for column in columns}
+        draft.upsert(table.name, {key: values})
+        self._add(Plain(table.name, transaction, key, values))
+
+    # --- reads
+
+    def _read_own(self, transaction: str, draft: Draft) -> None:
+        table = self._choice.choice(self._story.tables)
+        columns = [*table.keys, *table.values]
+        self._add(Read(table.name, columns, shown(table, draft.state(), columns), transaction=transaction))
+
+    def _read(self) -> None:
+        """The newest, or some moment of the past, whole or in part."""
+        table = self._choice.choice(self._story.tables)
+        point = self._choice.choice(["", *self._story.points])
+        state = self._story.points[point] if point else self._model.state
+        names = [*table.keys, *table.values]
+        columns = [name for name in names if self._choice.random() < 0.6] or names
+        conditions = [self._condition(table) for _ in range(self._choice.choice([0, 1, 2]))]
+        state = {table.name: _narrowed(table, state, conditions)}
+        # Spark filters what it was given: a column with a condition has to be among those that are asked for.
+        columns = [name for name in names if name in {*columns, *(each.column for each in conditions)}]
+        self._add(
+            Read(
+                table.name,
+                columns,
+                shown(table, state, columns),
+                point=point,
+                conditions=conditions,
+                pushed=self._choice.random() < 0.7,
+                by_schema=self._choice.random() < 0.5,
+                by_handle=self._choice.random() < 0.5,
+            )
+        )
+
+    def _condition(self, table: Table) -> Condition:
+        if self._choice.random() < 0.3:
+            return Condition(self._choice.choice(list(table.values)), self._choice.choice(["null", "not null"]))
+        position = self._choice.choice([0, 0, *range(len(table.keys))])
+        column = list(table.keys)[position]
+        operand = self._choice.choice(self._keys[table.name])[position]
+        operators = ["=", "=", "<", "<=", ">", ">=", "in", *(["starts"] if table.keys[column] == "string" else [])]
+        operator = self._choice.choice(operators)
+        if operator == "in":
+            several = self._choice.sample(self._keys[table.name], min(3, len(self._keys[table.name])))
+            return Condition(column, operator, tuple(dict.fromkeys(key[position] for key in several)))
+        return Condition(column, operator, operand)
+
+    # --- tables
+
+    def _table(self, name: str) -> Table:
+        types = self._choice.sample(KEY_TYPES, self._choice.randint(1, 3))
+        keys = {f"k{number}": type_name for number, type_name in enumerate(types)}
+        wide = self._choice.sample(VALUE_TYPES, self._choice.randint(1, 5))
+        values = {f"v{number}": type_name for number, type_name in enumerate(wide)}
+        return Table(name, keys, values, by_row=self._choice.random() < 0.6)
+
+    def _some_keys(self, table: Table) -> list[Key]:
+        drawn = [tuple(some_value(self._choice, each) for each in table.keys.values()) for _ in range(KEYS_MAX)]
+        return list(dict.fromkeys(drawn))
+
+    def _add(self, step: Step) -> None:
+        self._story.steps.append(step)
+
+
+def _apply(draft: Draft, table: str, how: How, rows: Mapping[Key, Values], prefix: Key) -> None:
+    if how is How.UPSERT:
+        draft.upsert(table, rows)
+    elif how is How.DELETE:
+        draft.delete(table, rows)
+    else:
+        draft.overwrite(table, rows, prefix)
+
+
+def _narrowed(table: Table, state: State, conditions: Sequence[Condition]) -> Mapping[Key, Mapping[str, Any]]:
+    names = list(table.keys)
+    return {
+        key: row
+        for key, row in state[table.name].items()
+        if all(passes({**dict(zip(names, key, strict=True)), **row}.get(each.column), each) for each in conditions)
+    }

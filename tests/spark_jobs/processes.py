@@ -1,0 +1,43 @@
+"""Which processes this one has started, through others, and which of them are Spark's Python workers (Linux)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections import defaultdict
+from pathlib import Path
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes that a process started, and that these started."""
+    children: dict[int, list[int]] = defaultdict(list)
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            # The name, in parentheses, may hold anything; the parent is the second field behind it.
+            children[int(status.read_text().rpartition(")")[2].split()[1])].append(int(status.parent.name))
+    found = [pid]
+    for each in found:
+        found += children[each]
+    return found[1:]
+
+
+def python_workers() -> list[int]:
+    """Spark's Python workers below this process; their parent, which makes new ones, is not among them."""
+    daemons = [pid for pid in descendants(os.getpid()) if "pyspark.daemon" in _command(pid)]
+    return [pid for daemon in daemons for pid in descendants(daemon)]
+
+
+def kill_python_workers() -> int:
+    """SIGKILL to each of them; how many there were."""
+    workers = python_workers()
+    for pid in workers:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return len(workers)
+
+
+def _command(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    return ""

@@ -1,0 +1,47 @@
+"""A Spark session for hours of random jobs: small, on loopback, its Python workers able to import this project."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+from client import ClientSettings
+from tests.imports import ROOT
+
+TASK_ATTEMPTS: int = 3
+
+
+@contextmanager
+def session(settings: ClientSettings) -> Iterator[SparkSession]:
+    """Two cores, tasks tried up to three times; the session's zone has hours twice and hours that are not there."""
+    os.environ |= {
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
+    }
+    with tempfile.TemporaryDirectory(prefix="pythia-spark-jobs-") as warehouse:
+        builder = SparkSession.Builder().master(f"local[2,{TASK_ATTEMPTS}]").appName("pythia spark jobs")
+        for name, value in {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.session.timeZone": "America/New_York",
+            "spark.sql.warehouse.dir": warehouse,
+            "spark.pythia.zookeeper": settings.zookeeper,
+            "spark.pythia.thrift": settings.thrift,
+            "spark.pythia.root": settings.root,
+        }.items():
+            builder = builder.config(name, value)
+        made = builder.getOrCreate()
+        made.sparkContext.setLogLevel("OFF")  # tasks fail here all the time
+        try:
+            yield made
+        finally:
+            made.stop()
