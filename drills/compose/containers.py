@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from tenacity import Retrying, stop_after_attempt
+
 from drills.children import Child
 from drills.compose.engine import Project, docker
 from drills.guard import Guard
@@ -21,6 +23,7 @@ NETWORKS: Final = ("coordination", "storage", "clients")
 """Of each oracle: on the way to ZooKeeper, to HBase, to clients."""
 READY_SECONDS_MAX: Final = 90.0
 LOG_SECONDS_MAX: Final = 20.0
+PAUSE_TRIES_MAX: Final = 10
 NS_PER_SECOND: Final = 1_000_000_000
 
 
@@ -94,8 +97,8 @@ class Container:
         self.take_up(since_ns)
 
     def pause(self) -> None:
-        """Freeze its processes."""
-        docker("pause", self._id)
+        """Freeze its processes; the kernel may need several tries while they are busy."""
+        Retrying(stop=stop_after_attempt(PAUSE_TRIES_MAX), reraise=True)(docker, "pause", self._id)
 
     def unpause(self) -> None:
         """Let them go on."""

@@ -11,7 +11,7 @@ import pytest
 from drills.campaign import mixed
 from drills.compose import containers
 from drills.compose.containers import NETWORKS, Container, Containers
-from drills.compose.engine import Project
+from drills.compose.engine import CommandFailed, Project
 from drills.compose.faults import FAULTS, ContainerFault, upgrade_order
 from drills.guard import Guard
 from drills.site import Announced
@@ -116,6 +116,22 @@ def test_cut_from_all_takes_every_network_and_brings_each_back(events: list[str]
     cut, mended = events[: len(NETWORKS)], events[len(NETWORKS) + 1 :]
     assert cut == [f"network disconnect p_{network} tso-2-id" for network in NETWORKS]
     assert mended == [f"network connect --alias tso-2 p_{network} tso-2-id" for network in NETWORKS]
+
+
+def test_a_busy_container_is_paused_at_the_next_try(events: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [CommandFailed("unable to freeze"), CommandFailed("unable to freeze")]
+
+    def docker(*arguments: str) -> None:
+        if arguments[0] == "pause" and answers:
+            raise answers.pop()
+        events.append(" ".join(arguments))
+
+    monkeypatch.setattr(containers, "docker", docker)
+    struck("pause", events)
+    assert events == ["pause tso-2-id", "—", "unpause tso-2-id"]
+    answers += [CommandFailed("no such container")] * containers.PAUSE_TRIES_MAX
+    with pytest.raises(CommandFailed, match="no such container"):
+        struck("pause", events)
 
 
 def test_an_upgrade_leaves_the_primary_for_the_end() -> None:
