@@ -1,8 +1,8 @@
 """A few faults on real containers: who is killed, paused or cut off from ZooKeeper is followed, and nobody is harmed.
 
-It needs a Docker engine. Where none answers, it brings one up with ``compose-engine/up``, which is looked for at
-``PYTHIA_COMPOSE_ENGINE``, else in ``../shared`` beside the project, and which needs root; it takes down what it brought
-up. Where neither can be had, the test is skipped, and says why in the summary of the run.
+It needs a Docker engine. Where none answers, it brings one up with the script ``up`` in the directory that
+``PYTHIA_COMPOSE_ENGINE`` names, which needs root, and takes it down with ``stop``; an engine and images from nothing
+take minutes, so that nobody gets this without asking. Else the test is skipped, and says why in the run's summary.
 """
 
 from __future__ import annotations
@@ -31,11 +31,6 @@ LEASE_MS = 2_000
 LEFT_OUT = {"docs", "tests", "__pycache__"}
 
 
-def engine_directory() -> Path:
-    given = os.environ.get("PYTHIA_COMPOSE_ENGINE")
-    return Path(given) if given else ROOT.parent / "shared" / "compose-engine"
-
-
 @pytest.fixture(scope="module")
 def engine() -> Iterator[dict[str, str]]:
     """The environment of commands for a Docker engine; one that was not there before is gone afterwards."""
@@ -46,9 +41,14 @@ def engine() -> Iterator[dict[str, str]]:
     else:
         yield dict(os.environ)
         return
-    directory = engine_directory()
+    directory = Path(os.environ.get("PYTHIA_COMPOSE_ENGINE") or "not given")
     if os.geteuid() != 0 or not (directory / "up").is_file():
-        pytest.skip(f"no drill on containers: {reason}; and no root with PYTHIA_COMPOSE_ENGINE/up to start an engine")
+        beside = ROOT.parent / "shared" / "compose-engine"
+        hint = f" (there is one: {beside})" if beside.is_dir() else ""
+        pytest.skip(
+            f"no drill on containers: {reason}; to have an engine started, be root and set PYTHIA_COMPOSE_ENGINE to a "
+            f"directory with its scripts up and stop{hint}"
+        )
     # Its base images are on no registry, which BuildKit would ask.
     environment = {**os.environ, "DOCKER_BUILDKIT": "0"}
     try:
