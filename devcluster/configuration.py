@@ -1,7 +1,7 @@
 """What the servers are told: HBase's settings and the command lines. Pure: values come in, texts come out.
 
-Invariant: every listening socket these settings cause is on 127.0.0.1, and every JVM carries the mark of its cluster,
-by which a process is recognised before it is ended.
+Invariant: every listening socket these settings cause is on 127.0.0.1 unless the caller names another address, and
+every JVM of a cluster carries its mark, by which a process is recognised before it is ended.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ ZOOKEEPER_CONNECTIONS_MAX = 1_000
 # The gateway adds workers beyond these only once its queue is full, so this is how many connections it serves.
 GATEWAY_WORKERS = 256
 STOP_HEAP_MEBIBYTES = 128
+ZOOKEEPER_HEAP_MEBIBYTES = 128
 
 _OPENED_PACKAGES = ("java.lang", "java.lang.reflect", "java.nio", "java.util", "sun.nio.ch", "jdk.internal.ref")
 OPENING_OPTIONS = (
@@ -108,7 +109,9 @@ def _java_command(java: Path, directory: Path, log: str, heap_mebibytes: int, op
     ]
 
 
-def start_command(part: Part, java: Path, directory: Path, heap_mebibytes: int, thrift_port: int) -> list[str]:
+def start_command(
+    part: Part, java: Path, directory: Path, heap_mebibytes: int, thrift_port: int, thrift_host: str = LOOPBACK
+) -> list[str]:
     """The command that runs one part of the cluster in the foreground."""
     # ZooKeeper answers without waiting for the disk: a killed process loses nothing by it, and a busy disk of a shared
     # machine would else hold up leases for seconds.
@@ -116,7 +119,7 @@ def start_command(part: Part, java: Path, directory: Path, heap_mebibytes: int, 
     command = _java_command(java, directory, part, heap_mebibytes, options)
     if part == "hbase":
         return [*command, "org.apache.hadoop.hbase.master.HMaster", "start"]
-    listen = ["-p", str(thrift_port), "-b", LOOPBACK, "--infoport", "-1"]
+    listen = ["-p", str(thrift_port), "-b", thrift_host, "--infoport", "-1"]
     return [*command, "org.apache.hadoop.hbase.thrift.ThriftServer", "start", *listen]
 
 
@@ -133,3 +136,25 @@ def stop_command(java: Path, directory: Path) -> list[str]:
 def class_path(directory: Path, jars: Sequence[Path]) -> str:
     """The settings first, then the jars in the order of the list."""
     return ":".join(map(str, (directory / "conf", *jars)))
+
+
+def zookeeper_settings(data: Path, port: int, host: str = LOOPBACK) -> str:
+    """zoo.cfg of a ZooKeeper apart from HBase's own, which the oracles have to themselves."""
+    settings = {
+        "dataDir": data,
+        "clientPort": port,
+        "clientPortAddress": host,
+        "tickTime": TICK_MS,
+        "maxClientCnxns": ZOOKEEPER_CONNECTIONS_MAX,
+        "admin.enableServer": "false",
+        "4lw.commands.whitelist": "srvr",
+    }
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def zookeeper_command(java: str, jars: Sequence[str], configuration: Path) -> list[str]:
+    """The command that runs that ZooKeeper in the foreground."""
+    # A killed process loses nothing that it gave the system, and a busy disk would else hold up leases for seconds.
+    options = ["-Dzookeeper.forceSync=no", "-Djava.net.preferIPv4Stack=true", "-XX:-UsePerfData"]
+    main_class = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+    return [java, f"-Xmx{ZOOKEEPER_HEAP_MEBIBYTES}m", *options, "-cp", ":".join(jars), main_class, str(configuration)]

@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
 from drills.errors import DrillStalled
-from drills.fault import FAILOVER_SECONDS_MAX, Fault, Recovery
+from drills.fault import FAILOVER_SECONDS_MAX, AnyFault, Recovery, SiteT
 from drills.flights import Stage
-from drills.installation import Installation
 from drills.loads import Loads
 from drills.outages import Window
 
@@ -25,6 +24,8 @@ EXPENSIVE: Final = ("kill-hbase", "ten-failovers", "cut-hbase", "hole-hbase")
 """Faults that take many times as long as the others; a mixed campaign has no more of them than it must."""
 MIXED_TIMES_MIN: Final = 2
 """How often each fault comes in a mixed campaign that is long enough."""
+
+KindT = TypeVar("KindT", bound=type[AnyFault[Any]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +37,19 @@ class Struck:
     victim: str
     window: Window
     failovers: int
+    successors: tuple[str, ...] = ()
+    """Who took over, one for each of the failovers."""
 
 
-class Campaign:
+class Campaign(Generic[SiteT]):
     """``random`` decides what faults leave open; ``tell`` is called with each fault that is over."""
 
-    def __init__(self, installation: Installation, loads: Loads, random: Random) -> None:
+    def __init__(self, installation: SiteT, loads: Loads, random: Random) -> None:
         self._installation = installation
         self._loads = loads
         self._random = random
 
-    def run(self, faults: Sequence[type[Fault]], tell: Callable[[str, int], None]) -> Iterator[Struck]:
+    def run(self, faults: Sequence[type[AnyFault[SiteT]]], tell: Callable[[str, int], None]) -> Iterator[Struck]:
         """Inflict them one after the other. Raises ``DrillStalled`` where it does not go on."""
         for number, fault in enumerate(faults, 1):
             tell(fault.name, number - 1)
@@ -55,7 +58,7 @@ class Campaign:
             except DrillStalled as error:
                 raise DrillStalled(f"fault {number}, {fault.name}: {error}") from error
 
-    def _strike(self, number: int, kind: type[Fault]) -> Struck:
+    def _strike(self, number: int, kind: type[AnyFault[SiteT]]) -> Struck:
         installation = self._installation
         newest = max(tenure.epoch for tenure in installation.tenures())
         installation.await_primary(newest - 1, FAILOVER_SECONDS_MAX)
@@ -70,9 +73,10 @@ class Campaign:
         self._settle(number)
         window = Window(inflicted_ns, time.monotonic_ns())
         self._loads.land(number)
-        return Struck(number, kind.name, fault.victim.name, window, len(installation.tenures()) - before)
+        successors = tuple(tenure.seat for tenure in installation.tenures()[before:])
+        return Struck(number, kind.name, fault.victim.name, window, len(successors), successors)
 
-    def _recover(self, fault: Fault, number: int, epoch: int) -> None:
+    def _recover(self, fault: AnyFault[SiteT], number: int, epoch: int) -> None:
         """From the fault to its end, with clients served before it or after it, as it promises."""
         if fault.recovery in (Recovery.BY_FAILOVER, Recovery.FOR_SOME):
             self._installation.await_primary(epoch, FAILOVER_SECONDS_MAX)
@@ -96,7 +100,7 @@ class Campaign:
             raise DrillStalled(f"{error}\n{self._installation.describe()}") from error
 
 
-def mixed(kinds: Sequence[type[Fault]], faults: int, random: Random) -> list[type[Fault]]:
+def mixed(kinds: Sequence[KindT], faults: int, random: Random) -> list[KindT]:
     """A plan of that many faults in random order: each of ``kinds`` twice if there is room, then cheap ones at random.
 
     Where there is no room for all, those that come first in ``kinds`` are in.

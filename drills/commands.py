@@ -11,6 +11,7 @@ from rich.table import Table
 
 from client import ClientSettings, PythiaError
 from drills import writer_kill
+from drills.compose.commands import compose_command
 from drills.failover_commands import failover_command, list_command, mixed_command
 from store import StoreError
 
@@ -20,7 +21,7 @@ def drill() -> None:
     """Pull the plug on real processes, and look at what is left."""
 
 
-for _command in (failover_command, mixed_command, list_command):
+for _command in (failover_command, mixed_command, compose_command, list_command):
     drill.add_command(_command)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from client import Committed, TransactionManager
-from drills.campaign import Struck
 from drills.errors import DrillError
 from drills.flights import flight_cells
 from drills.load import FLIGHTS, LOADS, LoadSettings, workload_of
+from drills.outages import Window
 from drills.verdict import Record
 from histories import Anomaly, History, Key, Outcome, RecordedTransaction, Recorder, check
 from histories.files import load
@@ -21,7 +21,7 @@ OUTCOMES_AT_ONCE: Final = 5_000
 def gather(
     manager: TransactionManager,
     loads: Sequence[LoadSettings],
-    struck: Sequence[Struck],
+    faults: Sequence[Window],
     tenures: Sequence[int],
 ) -> Record:
     """Everything that the verdict needs. Raises ``HistoryError``, and the errors of the services."""
@@ -37,7 +37,7 @@ def gather(
         tenures=tenures,
         outcomes=_outcomes(manager, transactions),
         anomalies=_anomalies(histories, transactions, final_state, loads[0].tables),
-        faults=[each.window for each in struck],
+        faults=faults,
     )
 
 

@@ -11,14 +11,16 @@ from typing import Final
 from client import InvalidRequest, TransactionManager
 from devcluster import Step
 from drills.campaign import Campaign, Struck
+from drills.children import python
 from drills.evidence import gather
-from drills.fault import Fault
+from drills.fault import AnyFault, Fault, SiteT
+from drills.findings import findings
 from drills.guard import Guard
-from drills.installation import PROCESSES_MAX, PROCESSES_MIN, Installation, Plan, installed
-from drills.loads import Loads, create_tables, running
-from drills.outages import Timeline, Window
+from drills.installation import CLIENT_PROCESSES, PROCESSES_MAX, PROCESSES_MIN, Installation, Plan, installed
+from drills.load import LoadSettings
+from drills.loads import Loads, create_tables, load_tables, running, settings_of
+from drills.outages import Window
 from drills.report import Report
-from drills.verdict import Record, judge
 
 QUIET_SECONDS: Final = 2.0
 """How long the load runs before the first fault, so that there is something to compare an outage with."""
@@ -66,21 +68,37 @@ def run(drill: Drill, progress: Progress) -> Report:
         faults = drill.choose([kind for kind in drill.kinds if kind.name not in left_out], random)
         with TransactionManager.connect(installation.settings) as manager:
             progress(Step("making the tables of the load"))
-            tables = create_tables(manager, installation)
-            histories = drill.plan.directory / "histories"
-            with running(installation, tables, histories, seed=drill.seed, pause_ms=drill.pause_ms) as loads:
-                quiet, struck = _under_load(installation, loads, faults, random, progress)
+            tables = load_tables(installation.settings.root)
+            create_tables(manager, tables)
+            settings = _load_settings(drill, installation, tables)
+            with running(settings, python("drills.load"), installation.logs, installation.guard) as loads:
+                quiet, struck = under_load(installation, loads, faults, random, progress)
                 progress(Step("ending the load"))
                 loads.stop()
                 progress(Step("reading what it left, and checking its history"))
-                settings = [process.settings for process in loads.processes]
                 tenures = [tenure.epoch for tenure in installation.tenures()]
-                record = gather(manager, settings, struck, tenures)
-            return _report(drill, record, struck, quiet, dict(loads.landed), left_out, time.monotonic() - started)
+                record = gather(manager, settings, [each.window for each in struck], tenures)
+            return Report.of(
+                findings(record, quiet),
+                struck=struck,
+                flights=dict(loads.landed),
+                left_out=left_out,
+                processes=drill.plan.processes,
+                lease_ms=drill.plan.lease_ms,
+                seed=drill.seed,
+                seconds=time.monotonic() - started,
+            )
 
 
-def _under_load(
-    installation: Installation, loads: Loads, faults: Sequence[type[Fault]], random: Random, progress: Progress
+def _load_settings(drill: Drill, installation: Installation, tables: str) -> list[LoadSettings]:
+    histories = drill.plan.directory / "histories"
+    histories.mkdir(parents=True, exist_ok=True)
+    clients = [installation.client_settings(number) for number in range(CLIENT_PROCESSES)]
+    return settings_of(clients, histories, tables=tables, seed=drill.seed, pause_ms=drill.pause_ms)
+
+
+def under_load(
+    installation: SiteT, loads: Loads, faults: Sequence[type[AnyFault[SiteT]]], random: Random, progress: Progress
 ) -> tuple[Window, list[Struck]]:
     """The time before the first fault, and all of them."""
     progress(Step("load begins, without faults at first"))
@@ -94,30 +112,3 @@ def _under_load(
         progress(Step(name, done, len(faults)))
 
     return quiet, list(Campaign(installation, loads, random).run(faults, tell))
-
-
-def _report(
-    drill: Drill,
-    record: Record,
-    struck: Sequence[Struck],
-    quiet: Window,
-    flights: dict[str, int],
-    left_out: dict[str, str],
-    seconds: float,
-) -> Report:
-    timeline = Timeline(record.transactions)
-    return Report(
-        struck=struck,
-        outages=[timeline.outage(each.window) for each in struck],
-        verdict=judge(record),
-        flights=flights,
-        left_out=left_out,
-        processes=drill.plan.processes,
-        lease_ms=drill.plan.lease_ms,
-        seed=drill.seed,
-        transactions=len(record.transactions),
-        commits=len(record.outcomes),
-        commits_per_second=timeline.commits_per_second(quiet),
-        quiet_gap_ms=timeline.outage(quiet).gap_ms,
-        seconds=seconds,
-    )

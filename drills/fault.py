@@ -5,9 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from enum import Enum
 from random import Random
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Generic, TypeVar
 
 from drills.installation import Installation
+from drills.oracles import Seat
+from drills.site import Place, Site
 
 FAILOVER_SECONDS_MAX: Final = 60.0
 """How long another process may take to become primary."""
@@ -22,7 +24,10 @@ class Recovery(Enum):
     AT_ONCE = "service goes on, at most it gets slower"
 
 
-class Fault(ABC):
+SiteT = TypeVar("SiteT", bound=Site[Place])
+
+
+class AnyFault(ABC, Generic[SiteT]):
     """One fault, inflicted once, on whoever is primary when it is made. ``random`` chooses what is left open.
 
     ``inflict`` does the harm and ``heal`` undoes it; both return soon, and the drill waits between them for what
@@ -35,15 +40,15 @@ class Fault(ABC):
     hold_ms: ClassVar[tuple[int, int]] = (0, 0)
     """How long it lasts at least, once clients are served again (or, where they cannot be, in all)."""
 
-    def __init__(self, installation: Installation, random: Random) -> None:
+    def __init__(self, installation: SiteT, random: Random) -> None:
         self._installation = installation
         self._random = random
         victim = installation.primary()
         assert victim is not None, "a fault is made when somebody is primary"
-        self.victim = victim
+        self.victim: Place = victim
 
     @classmethod
-    def missing(cls, installation: Installation) -> str | None:
+    def missing(cls, installation: SiteT) -> str | None:
         """Why the fault cannot be had in this installation; ``None`` where it can."""
         del installation
         return None
@@ -55,3 +60,9 @@ class Fault(ABC):
     @abstractmethod
     def heal(self) -> None:
         """Undo it, as far as it can be undone."""
+
+
+class Fault(AnyFault[Installation]):
+    """A fault of an installation of processes."""
+
+    victim: Seat

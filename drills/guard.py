@@ -10,11 +10,12 @@ python -m drills.guard
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -56,6 +57,10 @@ class Guard:
         """A development cluster that is to end with the drill, data and all."""
         self._tell(f"cluster {directory}")
 
+    def watch_command(self, command: Sequence[str]) -> None:
+        """A command that undoes something, and that may be run even where there is nothing to undo."""
+        self._tell(f"command {json.dumps(command)}")
+
     def _tell(self, line: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(line + "\n")
@@ -64,11 +69,13 @@ class Guard:
 
 def end_all(lines: Iterable[str]) -> None:
     """Take note of what the lines name, and when they end, end it."""
-    descriptors, clusters = [], []
+    descriptors, clusters, commands = [], [], []
     for line in lines:
         what, _, which = line.rstrip("\n").partition(" ")
         if what == "cluster":
             clusters.append(Path(which))
+        elif what == "command":
+            commands.append(json.loads(which))
         else:
             with contextlib.suppress(ProcessLookupError):
                 descriptors.append(os.pidfd_open(int(which)))
@@ -78,6 +85,9 @@ def end_all(lines: Iterable[str]) -> None:
         os.close(descriptor)
     for cluster in clusters:
         devcluster.down(cluster, wipe=True)
+    for command in commands:
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(command, capture_output=True, timeout=END_SECONDS_MAX, check=False)
 
 
 if __name__ == "__main__":

@@ -18,10 +18,10 @@ import devcluster
 from client import ClientSettings
 from drills.clocks import SteppedClock
 from drills.guard import Guard
-from drills.oracles import OracleSettings, Seat, Tenure
+from drills.oracles import OracleSettings, Seat
 from drills.proxy import Mode, Proxies, Proxy
 from drills.services import GivenServices, OwnServices, own_services
-from drills.waiting import wait_until
+from drills.site import Site
 from store import StoreError
 from store.hbase import HBaseCellStore
 
@@ -49,7 +49,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Installation:
+class Installation(Site[Seat]):
     """Everything that a fault may lay hands on."""
 
     services: GivenServices | OwnServices
@@ -62,37 +62,9 @@ class Installation:
     guard: Guard
     logs: Path
 
-    def primary(self, above_epoch: int = 0) -> Seat | None:
-        """Who said last, in an epoch above that one, that it is primary; ``None`` where nobody has.
-
-        It may have died since, or been deposed without knowing.
-        """
-        serving = [(seat.epoch, seat) for seat in self.seats if (seat.epoch or 0) > above_epoch]
-        return max(serving, key=lambda pair: pair[0] or 0)[1] if serving else None
-
-    def await_primary(self, above_epoch: int, seconds_max: float) -> Seat:
-        """Wait for a primary of a later epoch. Raises ``DrillStalled``, which shows what each process says."""
-        wait_until(
-            lambda: self.primary(above_epoch) is not None,
-            f"a primary of an epoch above {above_epoch}",
-            seconds_max,
-            explain=self.describe,
-        )
-        primary = self.primary(above_epoch)
-        assert primary is not None
-        return primary
-
-    def tenures(self) -> list[Tenure]:
-        """Every tenure so far, oldest first."""
-        return sorted((tenure for seat in self.seats for tenure in seat.tenures), key=lambda tenure: tenure.epoch)
-
     def client_settings(self, process: int) -> ClientSettings:
         """Of the clients in that process of the load."""
         return replace(self.settings, zookeeper=self.zookeeper_for_clients[process].address)
-
-    def describe(self) -> str:
-        """What each process says it is, and the ends of their logs."""
-        return "\n".join([*map(str, self.seats), *(seat.tail() for seat in self.seats)])
 
 
 @contextmanager

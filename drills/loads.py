@@ -10,10 +10,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from client import TransactionManager
-from drills.children import Child, python
+from client import ClientSettings, TransactionManager
+from drills.children import Child
 from drills.flights import LANDING_SECONDS_MAX, OPEN_SECONDS_MAX, Stage
-from drills.installation import CLIENT_PROCESSES, Installation, tables_of
+from drills.guard import Guard
+from drills.installation import tables_of
 from drills.load import FLIGHTS, LOADS, LoadSettings, workload_of
 from drills.waiting import wait_until
 from histories.cells import FAMILY
@@ -24,17 +25,14 @@ STOP_SECONDS_MAX: Final = 300.0
 class LoadProcess:
     """One of them. Its methods belong to the drill's main thread."""
 
-    def __init__(self, settings: LoadSettings, installation: Installation) -> None:
+    def __init__(self, settings: LoadSettings, command: Sequence[str], logs: Path, guard: Guard) -> None:
         self.settings = settings
         self._lock = threading.Lock()
         self._sent_ns = 0
         self._done: Counter[str] = Counter()
         self._failures: list[str] = []
         self.landed: Counter[str] = Counter()
-        log = installation.logs / f"{settings.name}.log"
-        self._child = Child(
-            settings.name, python("drills.load", settings.to_json()), log, installation.guard, take=self._take
-        )
+        self._child = Child(settings.name, command, logs / f"{settings.name}.log", guard, take=self._take)
 
     @property
     def sent_ns(self) -> int:
@@ -123,27 +121,38 @@ class Loads:
             process.await_done(f"{done} {fault}", seconds_max)
 
 
-def create_tables(manager: TransactionManager, installation: Installation) -> str:
-    """Make the tables of the load; what their names begin with."""
-    tables = f"{tables_of(installation.settings.root)}_load"
+def load_tables(root: str) -> str:
+    """What the names of the load's tables begin with, in the installation of that root."""
+    return f"{tables_of(root)}_load"
+
+
+def create_tables(manager: TransactionManager, tables: str) -> None:
+    """Make the tables of the load."""
     for name in LOADS:
         workload_of(name, tables).setup(manager)
     manager.create_table(f"{tables}_{FLIGHTS}", [FAMILY])
-    return tables
+
+
+def settings_of(
+    clients: Sequence[ClientSettings], directory: Path, *, tables: str, seed: int, pause_ms: int
+) -> list[LoadSettings]:
+    """One process of the load for each of ``clients``."""
+    return [
+        LoadSettings(f"load-{number}", client.to_json(), tables, str(directory), seed, pause_ms)
+        for number, client in enumerate(clients, 1)
+    ]
 
 
 @contextmanager
-def running(installation: Installation, tables: str, directory: Path, *, seed: int, pause_ms: int) -> Iterator[Loads]:
-    """The load, while it runs. Whatever ends the block ends its processes."""
-    directory.mkdir(parents=True, exist_ok=True)
-    settings = []
-    for number in range(CLIENT_PROCESSES):
-        client = installation.client_settings(number).to_json()
-        settings.append(LoadSettings(f"load-{number + 1}", client, tables, str(directory), seed, pause_ms))
+def running(settings: Sequence[LoadSettings], command: Sequence[str], logs: Path, guard: Guard) -> Iterator[Loads]:
+    """The load, while it runs; ``command`` takes the settings as its last argument.
+
+    Whatever ends the block ends its processes.
+    """
     with ExitStack() as stack:
         processes = []
         for each in settings:
-            process = LoadProcess(each, installation)
+            process = LoadProcess(each, [*command, each.to_json()], logs, guard)
             stack.callback(process.end)
             processes.append(process)
         yield Loads(processes)

@@ -6,10 +6,7 @@ standard output: ``serving on …``, ``primary, epoch E``, ``standby``.
 
 from __future__ import annotations
 
-import re
 import signal
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,21 +15,10 @@ from drills.children import Child
 from drills.clocks import SteppedClock
 from drills.guard import Guard
 from drills.proxy import LOOPBACK, Mode, Proxies
+from drills.site import Announced, Tenure
 from drills.waiting import wait_until
 
 START_SECONDS_MAX: Final = 60.0
-
-_SERVING = re.compile(r"serving on (\S+) as standby")
-_PRIMARY = re.compile(r"primary, epoch (\d+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Tenure:
-    """A process became primary: the epoch's first timestamp, and when it said so (monotonic nanoseconds)."""
-
-    seat: str
-    epoch: int
-    said_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,34 +43,32 @@ class Seat:
         self.zookeeper = proxies.open(f"ZooKeeper for {name}", settings.zookeeper)
         self.hbase = proxies.open(f"HBase for {name}", settings.thrift)
         self.clock = clock
-        self.tenures: list[Tenure] = []
         self._settings = settings
         self._guard = guard
         self._starts = 0
         self._child: Child | None = None
-        self._lock = threading.Lock()
-        self._address: str | None = None
-        self._epoch: int | None = None
+        self._announced = Announced(name)
 
     @property
     def epoch(self) -> int | None:
-        """The epoch in which the process last said that it is primary; ``None`` where it has said otherwise since."""
-        with self._lock:
-            return self._epoch
+        """See ``Announced.epoch``."""
+        return self._announced.epoch
+
+    @property
+    def tenures(self) -> list[Tenure]:
+        """All that began here."""
+        return self._announced.tenures
 
     @property
     def is_ready(self) -> bool:
         """Whether the process runs and listens."""
-        with self._lock:
-            return self._address is not None and self._child is not None and self._child.is_running()
+        return self._announced.address is not None and self._child is not None and self._child.is_running()
 
     def start(self) -> None:
         """Start a process here, as a standby; returns before it listens (see ``is_ready``)."""
         self._starts += 1
-        with self._lock:
-            self._address = self._epoch = None
         log = self._settings.logs / f"{self.name}.log"
-        take = self._listening_to(self._starts)
+        take = self._announced.begin(self.clients.set_target)
         self._child = Child(self.name, self._command(), log, self._guard, take=take)
 
     def await_ready(self) -> None:
@@ -136,20 +120,3 @@ class Seat:
         }
         given = (text for name, value in options.items() for text in (f"--{name}", value))
         return self.clock.command("tso", "serve", *given)
-
-    def _listening_to(self, start: int) -> Callable[[str, int], None]:
-        """Lines of a process that sits here no more change nothing but the list of tenures."""
-
-        def take(line: str, at_ns: int) -> None:
-            serving, primary = _SERVING.fullmatch(line), _PRIMARY.fullmatch(line)
-            with self._lock:
-                if primary:
-                    self.tenures.append(Tenure(self.name, int(primary[1]), at_ns))
-                if start != self._starts:
-                    return
-                self._epoch = int(primary[1]) if primary else None
-                if serving:
-                    self._address = serving[1]
-                    self.clients.set_target(serving[1])
-
-        return take

@@ -4,36 +4,34 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, fields
+from typing import Any, Final, Self
 
 from rich.table import Table
 
 from drills.campaign import Struck
-from drills.outages import Outage, Spread, spread
-from drills.verdict import Verdict
+from drills.findings import Findings
+from drills.outages import Spread, spread
 
 HARMS_SHOWN_MAX: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report(Findings):
     """Everything that one drill found out. ``left_out``: faults that could not be had, and why."""
 
     struck: Sequence[Struck]
-    outages: Sequence[Outage]
-    verdict: Verdict
     flights: Mapping[str, int]
     left_out: Mapping[str, str]
     processes: int
     lease_ms: int
     seed: int
-    transactions: int
-    commits: int
-    commits_per_second: float
-    quiet_gap_ms: float
-    """The longest time without an acknowledged commit before the first fault: what is no outage at all."""
     seconds: float
+
+    @classmethod
+    def of(cls, found: Findings, **others: Any) -> Self:
+        """What was found, and what the drill itself knows: all the fields of its own."""
+        return cls(**{each.name: getattr(found, each.name) for each in fields(found)}, **others)
 
     def to_fields(self) -> dict[str, Any]:
         """Plain values for JSON; times are milliseconds unless their name says otherwise."""
@@ -71,6 +69,22 @@ class Report:
             table.add_row(name, *self._row(places))
         table.add_section()
         table.add_row("all", *self._row(range(len(self.struck))))
+        return table
+
+    def each_table(self) -> Table:
+        """A row for each fault, in their order; milliseconds."""
+        table = Table(title="one after the other")
+        for heading in ("", "fault", "of", "took over"):
+            table.add_column(heading, no_wrap=True)
+        for heading in ("outage, ms", "first begin", "first commit", "aborted by it"):
+            table.add_column(heading, justify="right")
+        for place, struck in enumerate(self.struck):
+            outage = self.outages[place]
+            times = (outage.gap_ms, outage.begin_ms, outage.commit_ms)
+            shown = ["" if each is None else f"{each:,.0f}" for each in times]
+            aborted = str(self.verdict.aborted_at.get(place, 0))
+            who = ", ".join(struck.successors) or "nobody"
+            table.add_row(str(struck.number), struck.name, struck.victim, who, *shown, aborted)
         return table
 
     def harms_table(self) -> Table:
@@ -129,6 +143,7 @@ class Report:
             "fault": struck.name,
             "victim": struck.victim,
             "failovers": struck.failovers,
+            "took_over": list(struck.successors),
             "in_flight": self.verdict.in_flight[place],
             "aborted_by_failover": self.verdict.aborted_at.get(place, 0),
             "outage_ms": round(outage.gap_ms, 1),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from devcluster.configuration import TICK_MS, ZOOKEEPER_CONNECTIONS_MAX
+from devcluster.configuration import zookeeper_command, zookeeper_settings
 from devcluster.ports import LOOPBACK, claim
 from devcluster.readiness import zookeeper_answers
 from devcluster.state import read_state
@@ -19,9 +19,7 @@ from drills.errors import DrillError
 from drills.guard import Guard
 from drills.waiting import wait_until
 
-HEAP_MEBIBYTES: Final = 128
 START_SECONDS_MAX: Final = 30.0
-_MAIN_CLASS: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 
 class ZooKeeper:
@@ -34,10 +32,10 @@ class ZooKeeper:
         directory.mkdir(parents=True, exist_ok=True)
         self._port = claim(0, "ZooKeeper", "another directory")
         self._configuration = directory / "zoo.cfg"
-        self._configuration.write_text(_settings(directory / "data", self._port), encoding="utf-8")
+        self._configuration.write_text(zookeeper_settings(directory / "data", self._port), encoding="utf-8")
         self._log = log
         self._guard = guard
-        self._command = _command(state.java, state.jars, self._configuration)
+        self._command = zookeeper_command(state.java, state.jars, self._configuration)
         self._child: Child | None = None
 
     @property
@@ -57,22 +55,3 @@ class ZooKeeper:
         if self._child is not None:
             self._child.kill()
             self._child = None
-
-
-def _settings(data: Path, port: int) -> str:
-    settings = {
-        "dataDir": data,
-        "clientPort": port,
-        "clientPortAddress": LOOPBACK,
-        "tickTime": TICK_MS,
-        "maxClientCnxns": ZOOKEEPER_CONNECTIONS_MAX,
-        "admin.enableServer": "false",
-        "4lw.commands.whitelist": "srvr",
-    }
-    return "".join(f"{name}={value}\n" for name, value in settings.items())
-
-
-def _command(java: str, jars: tuple[str, ...], configuration: Path) -> list[str]:
-    # A killed process loses nothing that it gave the system, and a busy disk would else hold up leases for seconds.
-    options = ["-Dzookeeper.forceSync=no", "-Djava.net.preferIPv4Stack=true", "-XX:-UsePerfData"]
-    return [java, f"-Xmx{HEAP_MEBIBYTES}m", *options, "-cp", ":".join(jars), _MAIN_CLASS, str(configuration)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutations.client_rules import CLIENT_RULES
 from tests.mutations.commit_table_rules import COMMIT_TABLE_RULES
+from tests.mutations.drill_rules import DRILL_RULES
 from tests.mutations.failover_rules import FAILOVER_RULES
 from tests.mutations.lease_rules import LEASE_RULES
 from tests.mutations.mutation import Mutation
@@ -29,4 +30,5 @@ RULES: list[Mutation] = [
     *SPARK_RULES,
     *OBSERVING_RULES,
     *REST_RULES,
+    *DRILL_RULES,
 ]

@@ -13,7 +13,8 @@ from drills.fault import Fault, Recovery
 from drills.flights import Stage
 from drills.installation import Installation
 from drills.loads import Loads
-from drills.oracles import Seat, Tenure
+from drills.oracles import Seat
+from drills.site import Tenure
 
 
 class MadeUpSeat:
@@ -81,7 +82,7 @@ def made_up(recovery: Recovery, events: list[str]) -> type[Fault]:
     return MadeUp
 
 
-def campaign(events: list[str]) -> tuple[Campaign, MadeUpLoads]:
+def campaign(events: list[str]) -> tuple[Campaign[Installation], MadeUpLoads]:
     loads = MadeUpLoads(events)
     installation = cast(Installation, MadeUpInstallation(events))
     return Campaign(installation, cast(Loads, loads), Random(1)), loads

@@ -102,3 +102,12 @@ def test_a_drill_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None
         os.kill(drill.pid, signal.SIGKILL)
         drill.wait(LIMIT_SECONDS)
         wait_until(lambda: not any(map(is_alive, pids)), "the guard to end them and itself", LIMIT_SECONDS)
+
+
+def test_a_command_that_undoes_something_is_run_at_the_end_even_after_one_that_fails(tmp_path: Path) -> None:
+    with Guard() as guard:
+        guard.watch_command(["false"])
+        guard.watch_command(["nowhere-to-be-found"])
+        guard.watch_command(["touch", str(tmp_path / "undone")])
+        assert not (tmp_path / "undone").exists()
+    assert (tmp_path / "undone").exists()
