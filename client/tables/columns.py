@@ -33,11 +33,19 @@ def parse_column(text: str) -> tuple[str, str]:
 
 
 def mapping_of(
-    table: str, columns: Columns, row_key: Sequence[str], *, family: str, conflict_level: ConflictLevel
+    table: str,
+    columns: Columns,
+    row_key: Sequence[str],
+    *,
+    family: str,
+    conflict_level: ConflictLevel,
+    packed: bool = False,
 ) -> TableMapping:
     """The mapping of a table with these columns. Raises ``InvalidMapping``."""
     schema = StructType([StructField(name, column_types.spark_type(type_name)) for name, type_name in columns])
-    return TableMapping.from_schema(table, schema, row_key=row_key, family=family, conflict_level=conflict_level)
+    return TableMapping.from_schema(
+        table, schema, row_key=row_key, family=family, conflict_level=conflict_level, packed=packed
+    )
 
 
 def columns_like(schema: pa.Schema) -> list[tuple[str, str]]:

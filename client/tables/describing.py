@@ -11,7 +11,7 @@ from client.guards import Guards
 from client.manager import TransactionManager
 from client.resolver import OutcomeCache, Resolver
 from client.spark.errors import InvalidMapping
-from client.spark.mapping import KeyColumn, TableMapping
+from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.tables import table_mapping
 from client.tables.record import PURPOSE
 from commit_table import system_table
@@ -111,10 +111,15 @@ def _columns(mapping: TableMapping) -> list[dict[str, str]]:
         {
             "name": column.name,
             "type": column.type,
-            "place": "row key" if isinstance(column, KeyColumn) else f"cell {column.cell.decode()}",
+            "place": "row key" if isinstance(column, KeyColumn) else f"cell {_cell_of(mapping, column)}",
         }
         for column in mapping.columns
     ]
+
+
+def _cell_of(mapping: TableMapping, column: ValueColumn) -> str:
+    (cell,) = mapping.cells_of([column.name])
+    return cell.decode()
 
 
 def _keeps_all(family: Family) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutations.client_rules import CLIENT_RULES
+from tests.mutations.column_rules import COLUMN_RULES
 from tests.mutations.commit_table_rules import COMMIT_TABLE_RULES
 from tests.mutations.drill_rules import DRILL_RULES
 from tests.mutations.failover_rules import FAILOVER_RULES
@@ -28,6 +29,7 @@ RULES: list[Mutation] = [
     *SNAPSHOT_RULES,
     *STREAMING_RULES,
     *SPARK_RULES,
+    *COLUMN_RULES,
     *OBSERVING_RULES,
     *REST_RULES,
     *DRILL_RULES,

@@ -6,15 +6,15 @@ the commit table; it must come to what the model says, whatever is missing and w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client import CatalogEntry
-from client.cells import TOMBSTONE, decode_shadow
+from client import CatalogEntry, InvalidRequest
+from client.cells import ROW_MARKER_VALUE, TOMBSTONE, decode_shadow, row_marker_column
 from client.reading import SnapshotReader
 from client.resolver import OutcomeCache, Resolver, Site
 from client.visibility import NOT_COMMITTED, OPEN, View
@@ -27,6 +27,7 @@ OLD_EPOCH, EPOCH = 1_000, 2_000
 TABLE, COMMITS = "t", "commits"
 ROWS = (b"r1", b"r2", b"r3")
 COLUMNS = (b"f:a", b"f:b", b"g:a")
+WHOLE = KeyRange(b"", b"")
 
 
 class AgreedTables:
@@ -115,6 +116,12 @@ def expected(writers: list[Writer], snapshot: int) -> dict[bytes, dict[bytes, by
     return {row: values for row, values in visible.items() if values}
 
 
+def by_columns(reader: SnapshotReader, columns: Sequence[bytes] | None = None) -> dict[bytes, Mapping[bytes, bytes]]:
+    """What a scan as columns shows."""
+    batches = reader.scan_columns(TABLE, WHOLE, columns, columns or COLUMNS, 2)
+    return {put.row: put.columns for batch in batches for put in batch.puts()}
+
+
 writers_of_a_history = st.lists(
     st.builds(
         Writer,
@@ -142,12 +149,15 @@ def test_a_reader_sees_what_the_model_says(writers: list[Writer], snapshot: int)
         write(world, writer)
     reader = world.reader(View(snapshot, EPOCH))
     want = expected(past, snapshot)
+    assert by_columns(reader) == want
     for _ in range(2):  # once to ask and heal, once from what was healed
         assert dict(reader.scan(TABLE, KeyRange(b"", b""), None)) == want
     assert {row: values for row in ROWS if (values := reader.row(TABLE, row, None))} == want
     for column in COLUMNS:
         chosen = {row: {column: values[column]} for row, values in want.items() if column in values}
         assert dict(reader.scan(TABLE, KeyRange(b"", b""), [column])) == chosen
+        assert by_columns(world.reader(View(snapshot, EPOCH)), [column]) == chosen
+    assert by_columns(reader) == want
 
 
 @given(writers_of_a_history, st.integers(EPOCH, 3_000))
@@ -163,6 +173,42 @@ def test_whoever_was_not_committed_for_a_reader_never_comes_to_be(writers: list[
     for zombie in zombies:
         record(world.store, COMMITS, {zombie.start: zombie.start + 5}, OLD_EPOCH)
     assert dict(world.reader(View(snapshot, EPOCH)).scan(TABLE, KeyRange(b"", b""), None)) == want
+
+
+def test_columns_that_are_not_asked_for_make_a_row_exist(world: World) -> None:
+    write(world, Writer(2_100, frozenset({(b"r1", b"f:a"), (b"r2", b"g:a")}), False, 5, recorded=True, marked="all"))
+    reader = world.reader(View(2_500, EPOCH))
+    found = [put for batch in reader.scan_columns(TABLE, WHOLE, None, [b"f:a"]) for put in batch.puts()]
+    assert found == [RowPut(b"r1", {b"f:a": b"2100"}), RowPut(b"r2", {})]
+
+
+def test_more_writers_than_are_expected_of_a_batch(world: World) -> None:
+    starts = [2_100 + 2 * number for number in range(200)]
+    for start in starts:
+        world.store.put(TABLE, [RowPut(b"%d" % start, {b"f:a": b"1"})], start)
+        if start % 4:
+            record(world.store, COMMITS, {start: start + 1}, EPOCH)
+    reader = world.reader(View(2_300, EPOCH))
+    found = [put.row for batch in reader.scan_columns(TABLE, WHOLE, None, COLUMNS) for put in batch.puts()]
+    assert found == [b"%d" % start for start in starts if start % 4 and start < 2_300]
+
+
+def test_escaped_values_markers_and_own_versions_in_columns(world: World) -> None:
+    write(world, Writer(2_100, frozenset({(b"r1", b"f:a"), (b"r1", b"f:b")}), False, 5, recorded=True, marked="all"))
+    world.store.put(TABLE, [RowPut(b"r1", {b"f:a": TOMBSTONE + TOMBSTONE + b"x", b"f:b": TOMBSTONE})], 2_600)
+    world.store.put(TABLE, [RowPut(b"r2", {b"f:a": TOMBSTONE, row_marker_column(b"f"): ROW_MARKER_VALUE})], 2_600)
+    own = world.reader(View(2_500, EPOCH, own=2_600))
+    found = [put for batch in own.scan_columns(TABLE, WHOLE, None, COLUMNS) for put in batch.puts()]
+    assert found == [RowPut(b"r1", {b"f:a": TOMBSTONE + b"x"}), RowPut(b"r2", {})]
+    assert by_columns(world.reader(View(2_500, EPOCH))) == {b"r1": {b"f:a": b"2100", b"f:b": b"2100"}}
+
+
+def test_a_scan_as_columns_below_the_mark_is_refused_before_it_shows_anything(world: World) -> None:
+    write(world, Writer(2_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=True, marked="all"))
+    view = View(2_500, EPOCH)
+    reader = SnapshotReader(world.store, world.resolver, view, FAMILIES, vacuumed_below=lambda table: 2_600)
+    with pytest.raises(InvalidRequest, match="was vacuumed"):
+        next(reader.scan_columns(TABLE, WHOLE, None, COLUMNS))
 
 
 def test_a_missing_shadow_cell_is_healed(world: World) -> None:

@@ -24,7 +24,7 @@ from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.addresses import Address
 from store.hbase.connection import GatewayConnection
 from store.hbase.thrift_types import AlreadyExists, GatewayIOError, IllegalArgument
-from tests.unit.store.fake_gateway import HANG_UP, HANG_UP_AFTER, RUBBISH, SILENCE, FakeGateway, Fate
+from tests.unit.store.fake_gateway import CUT, HANG_UP, HANG_UP_AFTER, RUBBISH, SILENCE, FakeGateway, Fate
 
 
 @pytest.fixture
@@ -279,6 +279,18 @@ class TestScans:
         next(scan)
         gateway.stop()
         del scan
+
+
+class TestScansOfColumns(TestScans):
+    """The same of the form that goes past Thrift's library."""
+
+    def scan(self, store: HBaseCellStore) -> Iterator[bytes]:
+        batches = store.scan_columns("t", KeyRange(b"", b""), [b"f"], [b"f:a"], batch_rows=6)
+        return (row for batch in batches for row in batch.cells.row_keys())
+
+    def test_rubbish_is_a_failure_of_the_connection(self, gateway: FakeGateway, store: HBaseCellStore) -> None:
+        gateway.fates.extend([None, RUBBISH, None, CUT])
+        assert tuple(self.scan(store)) == self.ROWS
 
 
 def test_a_wrong_address_is_refused_before_anything_is_connected() -> None:

@@ -1,0 +1,76 @@
+"""Broken rules of what goes as columns: which cells are visible, what a null is, what a commit takes from the record."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_READING = "unit/client/test_reading.py::"
+_BULK = "unit/client/test_bulk.py::"
+_CODECS = "unit/client_spark/test_spark_codecs.py::"
+
+COLUMN_RULES = [
+    Mutation(
+        "a row whose newest cell is not visible is shown by columns",
+        "client/column_visibility.py",
+        "            if not last_seen:\n",
+        "            if False:\n",
+        _READING + "test_a_reader_sees_what_the_model_says",
+    ),
+    Mutation(
+        "a tombstone is a value in columns",
+        "client/column_visibility.py",
+        "                if length == 1:\n",
+        "                if length == 0:\n",
+        _READING + "test_a_reader_sees_what_the_model_says",
+    ),
+    Mutation(
+        "columns show what committed after the snapshot",
+        "client/column_visibility.py",
+        "    return NOT_COMMITTED < outcome <= view.snapshot or",
+        "    return NOT_COMMITTED < outcome or",
+        _READING + "test_a_reader_sees_what_the_model_says",
+    ),
+    Mutation(
+        "columns take a writer that is not known for one that never committed",
+        "client/reading.py",
+        "                outcomes.update(self._resolver.resolve(self._view, sites))\n",
+        "                outcomes.update(dict.fromkeys(sites, NOT_COMMITTED))\n",
+        _READING + "test_a_reader_sees_what_the_model_says",
+    ),
+    Mutation(
+        "a scan as columns does not look at the vacuum's mark",
+        "client/reading.py",
+        "            settled = self._visible_columns(table, batch, len(known), len(looked_at))\n"
+        "            self._require_not_vacuumed(table)\n",
+        "            settled = self._visible_columns(table, batch, len(known), len(looked_at))\n",
+        _READING + "test_a_scan_as_columns_below_the_mark_is_refused_before_it_shows_anything",
+    ),
+    Mutation(
+        "the record of a bulk write goes although shadow cells are missing",
+        "client/shadow_pass.py",
+        "            while under_way:\n                under_way.popleft().result()\n",
+        "            while under_way:\n                under_way.popleft().exception()\n",
+        _BULK + "test_a_shadow_pass_that_broke_off_is_taken_up_again",
+    ),
+    Mutation(
+        "conflict keys of another conflict level are taken",
+        "client/commit.py",
+        "                if levels != {guards.entry(table).conflict_level}:\n",
+        "                if not levels:\n",
+        _BULK + "test_a_table_that_was_made_anew_with_another_conflict_level_takes_no_commit",
+    ),
+    Mutation(
+        "an older value shines through a null",
+        "client/spark/codecs.py",
+        "        if nulls.any():\n",
+        "        if False:\n",
+        _CODECS + "test_a_null_is_a_tombstone_and_a_row_of_nulls_has_a_marker",
+    ),
+    Mutation(
+        "a row of nothing but nulls does not exist",
+        "client/spark/codecs.py",
+        "            if empty.any():\n",
+        "            if False:\n",
+        _CODECS + "test_a_null_is_a_tombstone_and_a_row_of_nulls_has_a_marker",
+    ),
+]
