@@ -78,7 +78,7 @@ def list_(zookeeper: str, thrift: str, root: str, as_json: bool) -> None:
 @click.option("--level", default="row", show_default=True, type=click.Choice(["row", "cell"]),
               help="Whether transactions conflict when they write the same row, or only the same cell.")  # fmt: skip
 @click.option("--packed", is_flag=True,
-              help="Keep all columns of a row in one cell: several times as fast, but writes have them all.")  # fmt: skip
+              help="Keep all columns of a row in one cell: faster, but writes have them all.")  # fmt: skip
 @json_option
 def create(
     name: str,

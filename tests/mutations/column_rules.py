@@ -1,4 +1,4 @@
-"""Broken rules of what goes as columns: which cells are visible, what a null is, what a commit takes from the record."""
+"""Broken rules of what goes as columns: which cells are seen, what a null is, what a commit takes from the record."""
 
 from __future__ import annotations
 
