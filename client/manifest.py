@@ -131,7 +131,7 @@ class Manifest:
                 b"m:level": level.encode(),
                 b"m:keys": keys.astype("<u8").tobytes(),
                 b"m:columns": columns,
-                b"m:rows": b"".join(piece.row_keys()),
+                b"m:rows": piece.joined_keys(),
                 b"m:lengths": piece.key_lengths.astype(">u2").tobytes(),
             }
             entries.append(RowPut(key, written))

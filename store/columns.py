@@ -79,6 +79,13 @@ class CellColumns:
         """The row keys."""
         return taken(self.data, self.key_starts, self.key_lengths)
 
+    def joined_keys(self) -> bytes:
+        """The row keys one after the other."""
+        ends = self.key_starts + self.key_lengths
+        if self.rows and (ends[:-1] == self.key_starts[1:]).all():
+            return self.data[self.key_starts[0] : ends[-1]].tobytes()
+        return b"".join(self.row_keys())
+
     def puts(self) -> Iterator[RowPut]:
         """Each row by itself."""
         found: list[dict[bytes, bytes]] = [{} for _ in range(self.rows)]

@@ -31,7 +31,8 @@ _SPARKS_OPTIONS: Final = ("checkpointlocation", "queryname")
 """What Spark itself is told by the options of a streaming write, and hands on."""
 
 MIN_PARTITIONS: Final = 4
-BATCH_ROWS: Final = 2_000
+BATCH_ROWS: Final = 10_000
+"""As many as Spark puts into an Arrow batch: each costs a manifest row and a look whether the transaction is open."""
 _MIN_PARTITIONS_MAX: Final = 10_000
 _BATCH_ROWS_MAX: Final = 100_000
 

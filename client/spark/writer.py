@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -49,6 +49,9 @@ from commit_table import Committed
 from store.columns import CellColumns
 
 _log = logging.getLogger(__name__)
+
+PIECE_BYTES_WANTED: Final = 8 * 2**20
+"""Of Arrow's rows that are encoded and written at a time: their cells take a few times as much."""
 
 
 @dataclass(frozen=True)
@@ -163,11 +166,12 @@ class PythiaWriter(DataSourceArrowWriter):
 def write_batches(
     attempt_writer: AttemptWriter, encoder: BatchEncoder, record_batches: Iterable[pa.RecordBatch], batch_rows: int
 ) -> int:
-    """Write record batches in pieces of at most ``batch_rows`` rows; how many rows there were."""
+    """Write record batches in pieces of at most ``batch_rows`` rows, fewer of large ones; how many rows there were."""
     rows = 0
     for batch in record_batches:
-        for start in range(0, batch.num_rows, batch_rows):
-            attempt_writer.write(encoder.encode(batch.slice(start, batch_rows)))
+        piece_rows = max(1, min(batch_rows, PIECE_BYTES_WANTED * batch.num_rows // max(1, batch.nbytes)))
+        for start in range(0, batch.num_rows, piece_rows):
+            attempt_writer.write(encoder.encode(batch.slice(start, piece_rows)))
         rows += batch.num_rows
     return rows
 

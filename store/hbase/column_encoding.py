@@ -81,7 +81,7 @@ def _cuts(sizes: Places, limits: RequestLimits) -> Iterator[tuple[int, int]]:
     first, before = 0, 0
     while first < len(sizes):
         fitting = int(np.searchsorted(ends, before + limits.request_bytes_max, side="right"))
-        last = max(first + 1, min(fitting, first + limits.rows_max))
+        last = max(first + 1, min(fitting, first + limits.column_rows_max))
         yield first, last
         first, before = last, int(ends[last - 1])
 

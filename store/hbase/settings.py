@@ -56,6 +56,8 @@ class RequestLimits:
 
     rows_max: int = 1_000
     """Rows of one request, read or written."""
+    column_rows_max: int = 5_000
+    """The same of rows that are written as columns, which cost the gateway less."""
     request_bytes_max: int = 1_500_000
     """Keys, columns and values of one request that writes; a single row that is larger goes alone."""
 

@@ -65,7 +65,8 @@ def store(request: pytest.FixtureRequest) -> Iterator[CellStore]:
     else:
         kind = HBaseCellStore if request.param == "kernels" else RowByRow
         opened = kind(
-            request.getfixturevalue("services").thrift, limits=RequestLimits(rows_max=7, request_bytes_max=2_000)
+            request.getfixturevalue("services").thrift,
+            limits=RequestLimits(rows_max=7, column_rows_max=7, request_bytes_max=2_000),
         )
     yield opened
     opened.close()
@@ -248,4 +249,8 @@ def test_slices_and_rows_of_a_batch() -> None:
     cells = CellColumns.of_puts(puts)
     assert [(put.row, dict(put.columns)) for put in cells.puts()] == [(put.row, dict(put.columns)) for put in puts]
     assert [put.row for put in cells.slice(3, 5).puts()] == [put.row for put in puts[3:5]]
+    keys = [put.row for put in puts]
+    assert cells.slice(3, 9).joined_keys() == b"".join(keys[3:9])
+    assert cells.only(np.arange(len(puts)) % 2 == 0).joined_keys() == b"".join(keys[::2])
+    assert cells.slice(3, 3).joined_keys() == b""
     assert cells.value_lengths.dtype == np.int64
