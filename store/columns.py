@@ -13,14 +13,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from store import validation
 from store.errors import InvalidCell
-from store.protocol import ROW_KEY_BYTES_MAX, Cell, Row, RowPut
+from store.protocol import ROW_KEY_BYTES_MAX, Cell, KeyRange, Row, RowPut
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Places: TypeAlias = npt.NDArray[np.int64]
@@ -233,6 +233,44 @@ def check_columns(table: str, cells: CellColumns, timestamp: int) -> None:
     row_bytes = int(np.maximum(cells.value_lengths, 0).sum(axis=0).max()) + sum(map(len, cells.columns))
     if row_bytes > validation.ROW_PUT_BYTES_MAX:
         raise InvalidCell(f"one row's put is at most {validation.ROW_PUT_BYTES_MAX:,} bytes, not {row_bytes:,}")
+
+
+class _StoreOfRows(Protocol):
+    def scan(
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes],
+        *,
+        before: int | None = None,
+        batch_rows: int = 500,
+        reverse: bool = False,
+    ) -> Iterator[tuple[bytes, Row]]: ...
+
+    def put(self, table: str, puts: Sequence[RowPut], timestamp: int) -> None: ...
+
+
+class ColumnsByRows:
+    """The two calls of a ``CellStore`` that take columns, made of those that take rows: for stores without kernels."""
+
+    def scan_columns(
+        self: _StoreOfRows,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes],
+        known: Sequence[bytes],
+        *,
+        before: int | None = None,
+        batch_rows: int = 500,
+    ) -> Iterator[ScannedColumns]:
+        """See ``CellStore``."""
+        rows = self.scan(table, key_range, columns, before=before, batch_rows=batch_rows)
+        return batches_of_columns(rows, tuple(known), batch_rows)
+
+    def put_columns(self: _StoreOfRows, table: str, cells: CellColumns, timestamp: int) -> None:
+        """See ``CellStore``."""
+        check_columns(table, cells, timestamp)
+        self.put(table, list(cells.puts()), timestamp)
 
 
 def batches_of_columns(

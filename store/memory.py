@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from store import validation
-from store.columns import CellColumns, ScannedColumns, batches_of_columns, check_columns
+from store.columns import ColumnsByRows
 from store.errors import StoreUnavailable, TableExists, TableMissing
 from store.protocol import Applied, Cell, CompareAndSet, Family, KeyRange, Rejected, Row, RowPut
 
@@ -107,7 +107,7 @@ class _Table:
         return bisect_left(self.keys, start), bisect_left(self.keys, stop) if stop else len(self.keys)
 
 
-class MemoryCellStore:
+class MemoryCellStore(ColumnsByRows):
     """A ``CellStore`` in this process. ``wall_ms`` gives the store's own time in milliseconds since 1970."""
 
     def __init__(self, *, wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
@@ -217,25 +217,6 @@ class MemoryCellStore:
         if last - first <= batch_rows:
             return batch, None
         return batch, KeyRange(key_range.start, keys[-1]) if reverse else KeyRange(keys[-1] + b"\x00", key_range.stop)
-
-    def scan_columns(
-        self,
-        table: str,
-        key_range: KeyRange,
-        columns: Sequence[bytes],
-        known: Sequence[bytes],
-        *,
-        before: int | None = None,
-        batch_rows: int = 500,
-    ) -> Iterator[ScannedColumns]:
-        """See ``CellStore``."""
-        rows = self.scan(table, key_range, columns, before=before, batch_rows=batch_rows)
-        return batches_of_columns(rows, tuple(known), batch_rows)
-
-    def put_columns(self, table: str, cells: CellColumns, timestamp: int) -> None:
-        """See ``CellStore``."""
-        check_columns(table, cells, timestamp)
-        self.put(table, list(cells.puts()), timestamp)
 
     def put(self, table: str, puts: Sequence[RowPut], timestamp: int) -> None:
         """See ``CellStore``."""

@@ -25,7 +25,7 @@ from store import (
     RowPut,
     TableMissing,
 )
-from store.columns import CellColumns, ScannedColumns, batches_of_columns, check_columns
+from store.columns import CellColumns, ColumnsByRows
 from store.hbase import HBaseCellStore, RequestLimits
 from store.validation import VALUE_BYTES_MAX
 
@@ -33,25 +33,8 @@ COLUMNS = (b"f:b", b"f:a", b"g:", b"g:\x00", b"f:ab")
 _numbers = itertools.count()
 
 
-class RowByRow(HBaseCellStore):
+class RowByRow(ColumnsByRows, HBaseCellStore):
     """HBase with HappyBase's client for every call."""
-
-    def scan_columns(
-        self,
-        table: str,
-        key_range: KeyRange,
-        columns: Sequence[bytes],
-        known: Sequence[bytes],
-        *,
-        before: int | None = None,
-        batch_rows: int = 500,
-    ) -> Iterator[ScannedColumns]:
-        rows = self.scan(table, key_range, columns, before=before, batch_rows=batch_rows)
-        return batches_of_columns(rows, tuple(known), batch_rows)
-
-    def put_columns(self, table: str, cells: CellColumns, timestamp: int) -> None:
-        check_columns(table, cells, timestamp)
-        self.put(table, list(cells.puts()), timestamp)
 
 
 @pytest.fixture(

@@ -20,7 +20,7 @@ from store import (
     StoreUnavailable,
     Unknown,
 )
-from store.columns import CellColumns, ScannedColumns, batches_of_columns, check_columns
+from store.columns import ColumnsByRows
 from store.memory import MemoryCellStore
 from store.protocol import Cell
 from store.validation import check_puts, check_rows
@@ -56,7 +56,7 @@ class StoreCluster:
             watch(table, put, timestamp)
 
 
-class SimulatedCellStore:
+class SimulatedCellStore(ColumnsByRows):
     """A ``CellStore`` of one process."""
 
     def __init__(self, cluster: StoreCluster, process: Process) -> None:
@@ -118,25 +118,6 @@ class SimulatedCellStore:
         if reverse:
             raise NotImplementedError("the simulated store scans forwards")
         return self._scan(table, key_range, columns, before, min(batch_rows, SCANNED_ROWS_MAX))
-
-    def scan_columns(
-        self,
-        table: str,
-        key_range: KeyRange,
-        columns: Sequence[bytes],
-        known: Sequence[bytes],
-        *,
-        before: int | None = None,
-        batch_rows: int = 500,
-    ) -> Iterator[ScannedColumns]:
-        """See ``CellStore``."""
-        rows = self.scan(table, key_range, columns, before=before, batch_rows=batch_rows)
-        return batches_of_columns(rows, tuple(known), batch_rows)
-
-    def put_columns(self, table: str, cells: CellColumns, timestamp: int) -> None:
-        """See ``CellStore``."""
-        check_columns(table, cells, timestamp)
-        self.put(table, list(cells.puts()), timestamp)
 
     def put(self, table: str, puts: Sequence[RowPut], timestamp: int) -> None:
         """See ``CellStore``."""
