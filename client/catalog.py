@@ -46,6 +46,9 @@ class _Remembered(NamedTuple):
     read_seconds: float
 
 
+_OWN_PURPOSES = ("catalog", "commits", "manifest", "snapshots")
+
+
 class Catalog:
     """The agreed descriptions of an installation's tables; remembers what it read, for a while. Thread-safe."""
 
@@ -54,7 +57,8 @@ class Catalog:
         self.own_table = system_table(root, "catalog")
         """The table that all this lies in."""
         self._own = OwnTable(store, self.own_table, Family("t", versions_max=1), Family(FENCE_FAMILY))
-        self._own_tables = {system_table(root, purpose) for purpose in ("catalog", "commits", "manifest", "snapshots")}
+        self.own_tables = frozenset(system_table(root, purpose) for purpose in _OWN_PURPOSES)
+        """Tables of the installation that are nobody's to name."""
         self._entries: dict[str, _Remembered] = {}
 
     def create_table(self, table: str, entry: CatalogEntry) -> None:
@@ -196,7 +200,7 @@ class Catalog:
 
     def _check_name(self, table: str) -> None:
         validate_table(table)
-        if table in self._own_tables:
+        if table in self.own_tables:
             raise InvalidRequest(f"table {table!r} is Pythia's own")
 
     def _check_families(self, table: str, wanted: Sequence[str]) -> tuple[str, ...]:

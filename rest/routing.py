@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from fastapi import APIRouter, Depends
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
 from rest.problems import MEDIA_TYPE
@@ -33,9 +34,11 @@ class Routes:
         *,
         status: int = 200,
         tags: Iterable[str],
+        response_class: type[Response] = JSONResponse,
     ) -> None:
         """``handler``'s name is the operation's, by which ``ROLES`` knows it; ``answer`` its model, if it
-        has one. Raises ``KeyError`` for one without a role.
+        has one; ``response_class`` tells the document of what media type the answer is. Raises ``KeyError`` for one
+        without a role.
         """
         name: str = handler.__name__
         role = ROLES[name]
@@ -45,6 +48,7 @@ class Routes:
             methods=[method],
             response_model=answer,
             status_code=status,
+            response_class=response_class,
             operation_id=name,
             tags=list(tags),
             dependencies=[Depends(self._require(role))],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Depends, Response
+from fastapi.responses import PlainTextResponse
 
 from client import NoPrimary
 from rest import models
@@ -22,7 +23,7 @@ def add_service_routes(routes: Routes) -> None:
     tags = ["service"]
     routes.add("GET", "/v1/health/live", live, models.Health, tags=tags)
     routes.add("GET", "/v1/health/ready", ready, models.Health, tags=tags)
-    routes.add("GET", "/metrics", metrics, None, tags=tags)
+    routes.add("GET", "/metrics", metrics, None, tags=tags, response_class=PlainTextResponse)
     routes.add("GET", "/v1/status", status, models.Status, tags=tags)
     routes.add("GET", "/v1/problems/{code}", problem, models.ProblemKind, tags=tags)
 

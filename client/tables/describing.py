@@ -18,8 +18,6 @@ from commit_table import system_table
 from commit_table.timestamps import wall_time_of
 from store import ALL_VERSIONS, Family, KeyRange
 
-_OWN_PURPOSES = ("catalog", "commits", "manifest", PURPOSE)
-
 
 @dataclass(frozen=True, slots=True)
 class Description:
@@ -87,7 +85,7 @@ def describe(manager: TransactionManager, table: str) -> Description:
 
 def tables(manager: TransactionManager) -> list[str]:
     """The tables of an installation, without those that are Pythia's own, sorted."""
-    own = {system_table(manager.settings.root, purpose) for purpose in _OWN_PURPOSES}
+    own = {*manager.catalog.own_tables, system_table(manager.settings.root, PURPOSE)}
     return [name for name in manager.store.table_names() if name not in own and manager.catalog.has_entry(name)]
 
 

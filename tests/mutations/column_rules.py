@@ -28,14 +28,7 @@ COLUMN_RULES = [
         "client/column_visibility.py",
         "    return NOT_COMMITTED < outcome <= view.snapshot or",
         "    return NOT_COMMITTED < outcome or",
-        _READING + "test_a_reader_sees_what_the_model_says",
-    ),
-    Mutation(
-        "columns take a writer that is not known for one that never committed",
-        "client/reading.py",
-        "                outcomes.update(self._resolver.resolve(self._view, sites))\n",
-        "                outcomes.update(dict.fromkeys(sites, NOT_COMMITTED))\n",
-        _READING + "test_a_reader_sees_what_the_model_says",
+        _READING + "test_columns_do_not_show_what_committed_after_the_snapshot",
     ),
     Mutation(
         "a scan as columns does not look at the vacuum's mark",

@@ -193,6 +193,14 @@ def test_more_writers_than_are_expected_of_a_batch(world: World) -> None:
     assert found == [b"%d" % start for start in starts if start % 4 and start < 2_300]
 
 
+@pytest.mark.parametrize("marked", ["all", "none"])
+def test_columns_do_not_show_what_committed_after_the_snapshot(world: World, marked: str) -> None:
+    write(world, Writer(2_100, frozenset({(b"r1", b"f:a"), (b"r2", b"f:a")}), False, 5, recorded=True, marked="all"))
+    write(world, Writer(2_200, frozenset({(b"r1", b"f:a")}), False, 300, recorded=True, marked=marked))
+    assert by_columns(world.reader(View(2_499, EPOCH))) == {b"r1": {b"f:a": b"2100"}, b"r2": {b"f:a": b"2100"}}
+    assert by_columns(world.reader(View(2_500, EPOCH))) == {b"r1": {b"f:a": b"2200"}, b"r2": {b"f:a": b"2100"}}
+
+
 def test_escaped_values_markers_and_own_versions_in_columns(world: World) -> None:
     write(world, Writer(2_100, frozenset({(b"r1", b"f:a"), (b"r1", b"f:b")}), False, 5, recorded=True, marked="all"))
     world.store.put(TABLE, [RowPut(b"r1", {b"f:a": TOMBSTONE + TOMBSTONE + b"x", b"f:b": TOMBSTONE})], 2_600)

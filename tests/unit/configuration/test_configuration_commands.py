@@ -75,7 +75,7 @@ def test_the_help_of_serve_names_every_setting_its_variable_and_its_default() ->
     output = re.sub(r"\s+", " ", CliRunner().invoke(tso, ["serve", "--help"], terminal_width=500).output)
     serve = tso.commands["serve"]
     assert isinstance(serve, click.Command)
-    flags = {parameter.name for parameter in serve.params} - {"file", "limits"}
+    flags = {parameter.name for parameter in serve.params} - {"file", "limits", "rest_limits"}
     assert flags == {setting.name for setting in ORACLE.settings}
     for setting in ORACLE.settings:
         assert setting.environment in output
