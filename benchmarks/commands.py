@@ -6,6 +6,7 @@ import click
 
 from benchmarks.availability_command import availability
 from benchmarks.begins_command import begins
+from benchmarks.bulk_commit_command import bulk_commit
 from benchmarks.growth_command import growth
 from benchmarks.large_command import large
 from benchmarks.latency_command import latency
@@ -18,5 +19,5 @@ def bench() -> None:
     """Claims of speed, each as a ratio beside something else in the same run."""
 
 
-for command in (availability, begins, growth, large, latency, peer, spark):
+for command in (availability, begins, bulk_commit, growth, large, latency, peer, spark):
     bench.add_command(command)
