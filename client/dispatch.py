@@ -40,6 +40,7 @@ MOVED_LOOK_MS: Final = 1_000
 DIRECTORY_THREADS: Final = 2
 """One looks for a primary, one looks whether there is another."""
 RECEIVE_BYTES: Final = 256 * 2**10
+NOBODY: Final = "no oracle is primary now"
 
 
 class Dispatcher:
@@ -149,7 +150,7 @@ class Dispatcher:
         try:
             address = self._address or await self._locate()
             if address is None:
-                self._pause(f"no oracle is primary now ({self._why})" if self._refusals else "no oracle is primary now")
+                self._pause(self._why_nobody())
                 return
             self._address = address
             limit_seconds = min(CONNECT_MS_MAX, self._settings.request_timeout_ms) / 1000
@@ -164,6 +165,12 @@ class Dispatcher:
         finally:
             self._connecting = None
             self._flush_soon()
+
+    def _why_nobody(self) -> str:
+        """That there is no primary, and what was wrong before that; not the same over again."""
+        if not self._refusals:
+            return NOBODY
+        return self._why if self._why.startswith(NOBODY) else f"{NOBODY} ({self._why})"
 
     async def _locate(self) -> str | None:
         return await self._loop.run_in_executor(

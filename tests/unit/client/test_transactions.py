@@ -250,6 +250,16 @@ def test_an_address_that_cannot_be_is_no_primary(empty_installation: Installatio
         empty_installation.manager(settings=impatient).transaction()
 
 
+def test_what_was_wrong_before_there_was_no_primary_is_told_once(empty_installation: Installation) -> None:
+    found = iter(["127.0.0.1:port"])
+    empty_installation.find_primary = lambda: next(found, None)
+    impatient = dataclasses.replace(SETTINGS, deadline_ms=400)
+    with pytest.raises(NoPrimary) as caught:
+        empty_installation.manager(settings=impatient).transaction()
+    assert str(caught.value).count("no oracle is primary now") == 1
+    assert "no connection to the primary at 127.0.0.1:port" in str(caught.value)
+
+
 def test_a_standby_sends_the_client_on_to_the_primary(installation: Installation) -> None:
     primary = installation.find_primary()
     standby = installation.oracle("b")
