@@ -75,12 +75,28 @@ def dev() -> None:
 @click.option(
     "--thrift-port", type=int, default=0, help="Port for HBase Thrift; 0 chooses a free one.", show_default=True
 )
+@click.option(
+    "--hbase-heap-mebibytes", type=int, default=1_024, show_default=True, help="Memory of HBase; more for large jobs."
+)
 @click.option("--fresh", is_flag=True, help="Stop what runs there and delete its data first.")
 @click.option("--ready-timeout", "ready_timeout_seconds", type=float, default=120.0, show_default=True, help="Seconds.")
-def up(directory: Path, zookeeper_port: int, thrift_port: int, fresh: bool, ready_timeout_seconds: float) -> None:
+def up(
+    directory: Path,
+    zookeeper_port: int,
+    thrift_port: int,
+    hbase_heap_mebibytes: int,
+    fresh: bool,
+    ready_timeout_seconds: float,
+) -> None:
     """Bring the cluster up, or find it running."""
     with _shown() as tell:
-        settings = ClusterSettings(directory, zookeeper_port, thrift_port, ready_timeout_seconds=ready_timeout_seconds)
+        settings = ClusterSettings(
+            directory,
+            zookeeper_port,
+            thrift_port,
+            hbase_heap_mebibytes=hbase_heap_mebibytes,
+            ready_timeout_seconds=ready_timeout_seconds,
+        )
         if fresh:
             cluster.down(settings.directory, wipe=True, progress=tell)
         running = cluster.up(settings, tell)
