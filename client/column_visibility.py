@@ -19,6 +19,7 @@ import numpy.typing as npt
 from client.cells import ABORTED_SHADOW, TOMBSTONE
 from client.visibility import NOT_COMMITTED, OPEN, View
 from store.columns import ABSENT, Bytes, CellColumns, Places, ScannedColumns
+from store.lines import packed
 
 _WRITERS_FIRST: Final = 64
 _TOMBSTONE: Final = TOMBSTONE[0]
@@ -42,7 +43,7 @@ def writers_of(scanned: ScannedColumns, columns: int) -> list[int]:
     """Who wrote the cells of the first ``columns`` columns; each once."""
     timestamps, lengths = scanned.timestamps[:columns], scanned.cells.value_lengths[:columns]
     found = np.empty(_WRITERS_FIRST, np.int64)
-    count = distinct_writers(np.ascontiguousarray(timestamps), np.ascontiguousarray(lengths), found)
+    count = distinct_writers(packed(timestamps), packed(lengths), found)
     if count < 0:
         found = np.unique(timestamps[lengths != ABSENT])
         count = len(found)
@@ -56,10 +57,10 @@ def shadowed(scanned: ScannedColumns, columns: int, writers: list[int]) -> dict[
     outcomes = np.full(len(wanted), OPEN, np.int64)
     cells = scanned.cells
     read_shadows(
-        _writable(cells.data),
-        np.ascontiguousarray(scanned.timestamps[columns:]),
-        np.ascontiguousarray(cells.value_starts[columns:]),
-        np.ascontiguousarray(cells.value_lengths[columns:]),
+        packed(cells.data),
+        packed(scanned.timestamps[columns:]),
+        packed(cells.value_starts[columns:]),
+        packed(cells.value_lengths[columns:]),
         wanted,
         outcomes,
     )
@@ -82,21 +83,16 @@ def settle_columns(scanned: ScannedColumns, columns: int, shown: int, visible: M
     cells = scanned.cells
     writers = np.array(sorted(visible), np.int64)
     seen = np.array([visible[writer] for writer in writers.tolist()], np.uint8)
-    starts = np.ascontiguousarray(cells.value_starts[:columns])
-    lengths = np.ascontiguousarray(cells.value_lengths[:columns])
-    timestamps = np.ascontiguousarray(scanned.timestamps[:columns])
+    starts = packed(cells.value_starts[:columns])
+    lengths = packed(cells.value_lengths[:columns])
+    timestamps = packed(scanned.timestamps[:columns])
     out_starts, out_lengths = starts.copy(), lengths.copy()
     states = np.zeros(cells.rows, np.uint8)
-    settle_rows(_writable(cells.data), timestamps, starts, lengths, writers, seen, out_starts, out_lengths, states)
+    settle_rows(packed(cells.data), timestamps, starts, lengths, writers, seen, out_starts, out_lengths, states)
     values = CellColumns(
         cells.columns[:shown], cells.data, cells.key_starts, cells.key_lengths, out_starts[:shown], out_lengths[:shown]
     )
     return SettledColumns(values, states)
-
-
-def _writable(data: Bytes) -> Bytes:
-    """As the kernels take it; what a store gives is so already."""
-    return data if data.flags.writeable and data.flags.c_contiguous else np.array(data)
 
 
 @numba.njit("int64(int64[:, ::1], int64[:, ::1], int64[::1])", cache=True, nogil=True)

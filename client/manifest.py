@@ -34,7 +34,7 @@ from client.cells import ConflictKeys, write_set_of_columns
 from client.errors import InvalidRequest
 from commit_table import system_table
 from store import Applied, CellStore, Family, KeyRange, Row, RowPut, StoreUnavailable, Unknown
-from store.columns import Bytes, CellColumns, Places, taken
+from store.columns import Bytes, CellColumns, Places, cuts, taken
 
 ENTRY_BYTES_MAX = 2**20
 """Row keys and conflict keys in one manifest row: well below the largest cell that HBase takes."""
@@ -47,7 +47,11 @@ END, _CLAIM = b"\x00", b"m:claimant"
 """What follows in the row key of the cell that says who ends the transaction."""
 CLAIM_ATTEMPTS_MAX = 10
 _LENGTH_BYTES, _KEY_BYTES = 2, 8
-_SUMMARY = (b"m:open", b"m:winners", b"m:table", b"m:level", b"m:keys")
+_MARKS = (b"m:open", b"m:winners", b"m:table")
+"""Of every row but a claim the smallest column: what is read where the row keys alone tell."""
+_SUMMARY = (*_MARKS, b"m:level", b"m:keys")
+KEY_COLUMNS = (*_MARKS, _CLAIM)
+"""The same of every row there is."""
 _SCAN_BATCH_ROWS = 100
 _PIECES_AT_ONCE = 8
 """Rows of the manifest in one answer, of up to ``ENTRY_BYTES_MAX`` each."""
@@ -184,7 +188,7 @@ class Manifest:
     def job_ends(self, start_timestamp: int) -> dict[str, bool]:
         """Every job on record for a transaction, and whether it is sealed; no key is read."""
         ends: dict[str, bool] = {}
-        for key, _ in self._scan(start_timestamp, (b"m:open", b"m:winners", b"m:table")):
+        for key, _ in self._scan(start_timestamp, _MARKS):
             ends[_job_of(key)] = ends.get(_job_of(key), False) or _entry_of(key)[0] == _SEAL
         return ends
 
@@ -208,8 +212,7 @@ class Manifest:
     def transactions(self) -> Iterator[int]:
         """Every transaction of which a bulk write is on record."""
         last = None
-        columns = (b"m:open", b"m:winners", b"m:table")
-        for key, _ in self._store.scan(self._own.name(), KeyRange(b"", b""), columns, batch_rows=_SCAN_BATCH_ROWS):
+        for key, _ in self._store.scan(self._own.name(), KeyRange(b"", b""), _MARKS, batch_rows=_SCAN_BATCH_ROWS):
             (start_timestamp,) = START.unpack_from(key)
             if start_timestamp != last:
                 last = start_timestamp
@@ -217,8 +220,7 @@ class Manifest:
 
     def forget(self, start_timestamp: int) -> None:
         """Drop the record of a transaction whose shadow cells all stand."""
-        columns = (b"m:open", b"m:winners", b"m:table", _CLAIM)
-        keys = [key for key, _ in self._scan(start_timestamp, columns, claims=True)]
+        keys = [key for key, _ in self._scan(start_timestamp, KEY_COLUMNS, claims=True)]
         self._store.delete(self._own.name(), keys, start_timestamp)
 
     def _scan(
@@ -263,9 +265,5 @@ def _entry_of(key: bytes) -> tuple[bytes, bytes]:
 def _pieces(cells: CellColumns) -> Iterator[CellColumns]:
     """Rows in pieces of bounded size: their keys, and as many conflict keys as they could have."""
     sizes = cells.key_lengths + _LENGTH_BYTES + _KEY_BYTES * len(cells.columns)
-    ends = np.cumsum(sizes)
-    first, before = 0, 0
-    while first < cells.rows:
-        last = max(first + 1, int(np.searchsorted(ends, before + ENTRY_BYTES_MAX, side="right")))
+    for first, last in cuts(sizes, ENTRY_BYTES_MAX, cells.rows):
         yield cells.slice(first, last)
-        first, before = last, int(ends[last - 1])

@@ -212,6 +212,17 @@ def taken(data: Bytes, starts: Places, lengths: Places) -> list[bytes]:
     return [bytes(block[start:end]) for start, end in zip(starts.tolist(), ends, strict=True)]
 
 
+def cuts(sizes: Places, bytes_max: int, rows_max: int) -> Iterator[tuple[int, int]]:
+    """Ranges of rows of these sizes that go together within the limits; a row that is larger goes alone."""
+    ends = np.cumsum(sizes)
+    first, before = 0, 0
+    while first < len(sizes):
+        fitting = int(np.searchsorted(ends, before + bytes_max, side="right"))
+        last = max(first + 1, min(fitting, first + rows_max))
+        yield first, last
+        first, before = last, int(ends[last - 1])
+
+
 def check_columns(table: str, cells: CellColumns, timestamp: int) -> None:
     """Raise ``InvalidCell`` unless every cell can be held. Nothing has been written then."""
     validation.check_table(table)

@@ -6,7 +6,7 @@ never in the middle of a write.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numba
 import numpy as np
@@ -15,12 +15,14 @@ import numpy.typing as npt
 ByteLines: TypeAlias = npt.NDArray[np.uint8]
 """One line of bytes for each cell, all of one width."""
 
+Number = TypeVar("Number", bound=np.generic)
+
 _COLON = ord(":")
 
 
-def packed(lines: ByteLines) -> ByteLines:
-    """The lines as kernels take them; hardly ever a copy."""
-    return lines if lines.flags.c_contiguous and lines.flags.writeable else np.array(lines, order="C")
+def packed(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
+    """An array as kernels take it; hardly ever a copy."""
+    return array if array.flags.c_contiguous and array.flags.writeable else np.array(array, order="C")
 
 
 @numba.njit("int64(uint8[:, ::1], int64)", cache=True)

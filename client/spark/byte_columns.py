@@ -7,19 +7,18 @@ apart, is a pass over all of them; the passes that are seldom needed are made on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
 from store.columns import ABSENT, Bytes, Places
+from store.lines import packed
 
 TERMINATOR_BYTES: Final = 2
 """What ends a text in a row key: two zero bytes. A zero byte within the text is followed by ``_ESCAPE``."""
 _ESCAPE: Final = 0xFF
-
-Number = TypeVar("Number", bound=np.generic)
 
 
 class ByteColumn(NamedTuple):
@@ -124,11 +123,7 @@ def split_text_keys(keys: ByteColumn, positions: Places) -> tuple[ByteColumn, Pl
 
 def _packed(column: ByteColumn) -> ByteColumn:
     """As the kernels take it: without gaps and writable, so that they are compiled for one type; hardly ever a copy."""
-    return ByteColumn(_kernel_ready(column.data), _kernel_ready(column.starts), _kernel_ready(column.lengths))
-
-
-def _kernel_ready(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    return array if array.flags.c_contiguous and array.flags.writeable else np.array(array)
+    return ByteColumn(packed(column.data), packed(column.starts), packed(column.lengths))
 
 
 # The kernels name their types, so that they are compiled, or read from the cache, when they are imported.

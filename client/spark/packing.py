@@ -24,6 +24,7 @@ from client.spark.byte_columns import ByteColumn, stacked
 from client.spark.mapping import ValueColumn
 from client.spark.value_codec import DECIMAL_BYTES, WIDTHS
 from store.columns import ABSENT, Bytes, Places
+from store.lines import packed
 
 FORMAT: Final = 1
 _LENGTH_BYTES: Final = 4
@@ -47,10 +48,8 @@ def unpack(columns: Sequence[ValueColumn], cells: ByteColumn) -> list[ByteColumn
     """The values of all value columns; nothing is copied. Raises ``ValueError`` for a cell that is none of these."""
     shape = (len(columns), len(cells.starts))
     starts, lengths = np.zeros(shape, np.int64), np.full(shape, ABSENT, np.int64)
-    data = cells.data if cells.data.flags.writeable else cells.data.copy()
-    wrong = unpack_rows(
-        data, np.ascontiguousarray(cells.starts), np.ascontiguousarray(cells.lengths), _widths(columns), starts, lengths
-    )
+    data = packed(cells.data)
+    wrong = unpack_rows(data, packed(cells.starts), packed(cells.lengths), _widths(columns), starts, lengths)
     if wrong >= 0:
         raise ValueError(_MALFORMED)
     return [ByteColumn(data, starts[index], lengths[index]) for index in range(len(columns))]

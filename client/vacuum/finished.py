@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from client.manager import TransactionManager
-from client.manifest import END, START
+from client.manifest import END, KEY_COLUMNS, START
 from client.vacuum.report import VacuumReport
 from commit_table import Aborted, Committed, system_table
 from store import CellStore, KeyRange
@@ -25,7 +25,6 @@ SCAN_BATCH_ROWS = 100
 SALTS = 256
 
 _BLOCK = struct.Struct(">q")
-_KEY_COLUMNS = [b"m:open", b"m:winners", b"m:table", b"m:claimant"]
 
 
 def forget_bulk_writes(manager: TransactionManager, report: VacuumReport, through: int) -> None:
@@ -38,7 +37,7 @@ def forget_bulk_writes(manager: TransactionManager, report: VacuumReport, throug
         return
     records: defaultdict[int, list[bytes]] = defaultdict(list)
     below = KeyRange(START.pack(0), START.pack(through + 1))
-    for key, _ in manager.store.scan(table, below, _KEY_COLUMNS, batch_rows=SCAN_BATCH_ROWS):
+    for key, _ in manager.store.scan(table, below, KEY_COLUMNS, batch_rows=SCAN_BATCH_ROWS):
         (start_timestamp,) = START.unpack_from(key)
         records[start_timestamp].append(key)
     for start_timestamp, keys in records.items():

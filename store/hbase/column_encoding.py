@@ -11,18 +11,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import TypeVar
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
-from store.columns import ABSENT, Bytes, CellColumns, Places
+from store.columns import ABSENT, Bytes, CellColumns, Places, cuts
 from store.hbase.binary_protocol import COUNT_BYTES, FRAME_BYTES, INT64, LIST, STOP, STRING, STRUCT
 from store.hbase.encoding import put_head
 from store.hbase.settings import RequestLimits
-
-Number = TypeVar("Number", bound=np.generic)
+from store.lines import packed
 
 _KEY_FIELD = np.array(bytearray(struct.pack(">bh", STRING, 1)), np.uint8)
 _MUTATIONS_FIELD = np.array(bytearray(struct.pack(">bhb", LIST, 2, STRUCT)), np.uint8)
@@ -42,12 +39,12 @@ def column_put_requests(
     headers = [_header(column) for column in cells.columns]
     header_data = np.frombuffer(bytearray(b"".join(headers)), np.uint8)
     header_ends = np.cumsum([0, *map(len, headers)], dtype=np.int64)
-    key_lengths, value_lengths = _packed(cells.key_lengths), _packed(cells.value_lengths)
+    key_lengths, value_lengths = packed(cells.key_lengths), packed(cells.value_lengths)
     sizes = row_sizes(header_ends, key_lengths, value_lengths)
-    data, key_starts, value_starts = _packed(cells.data), _packed(cells.key_starts), _packed(cells.value_starts)
+    data, key_starts, value_starts = packed(cells.data), packed(cells.key_starts), packed(cells.value_starts)
     head, tail = put_head(table, framed), struct.pack(">bhqb", INT64, 3, timestamp, STOP)
     buffer = bytearray()
-    for first, last in _cuts(sizes, limits):
+    for first, last in cuts(sizes, limits.request_bytes_max, limits.column_rows_max):
         size = len(head) + int(sizes[first:last].sum()) + len(tail)
         if size > len(buffer):
             buffer = bytearray(size)
@@ -68,22 +65,6 @@ def column_put_requests(
 def _header(column: bytes) -> bytes:
     """A mutation up to the length of its value."""
     return struct.pack(f">bhi{len(column)}sbh", STRING, 2, len(column), column, STRING, 3)
-
-
-def _packed(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """As kernels take it: without gaps and writable, so that they are compiled for one type; hardly ever a copy."""
-    return array if array.flags.c_contiguous and array.flags.writeable else np.array(array, order="C")
-
-
-def _cuts(sizes: Places, limits: RequestLimits) -> Iterator[tuple[int, int]]:
-    """Ranges of rows that go into one request."""
-    ends = np.cumsum(sizes)
-    first, before = 0, 0
-    while first < len(sizes):
-        fitting = int(np.searchsorted(ends, before + limits.request_bytes_max, side="right"))
-        last = max(first + 1, min(fitting, first + limits.column_rows_max))
-        yield first, last
-        first, before = last, int(ends[last - 1])
 
 
 @numba.njit("int64[::1](int64[::1], int64[::1], int64[:, ::1])", cache=True, nogil=True)
