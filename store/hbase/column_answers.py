@@ -199,6 +199,20 @@ def _column_of(data: Bytes, start: int, length: int, names: Bytes, name_ends: np
 
 
 @numba.njit(cache=True, nogil=True)
+def _read_text(data: Bytes, size: int, at: int, place: Places) -> int:
+    """Where the text in the first field of a struct lies into ``place``; where it ends, maybe beyond what has come.
+
+    Minus a status where it is not known.
+    """
+    if at + 7 > size:
+        return -_INCOMPLETE
+    if data[at] != STRING or _number(data, at + 1, 2) != 1:
+        return -_MALFORMED
+    place[0], place[1] = at + 7, _number(data, at + 3, 4)
+    return int(at + 7 + place[1]) if place[1] >= 0 else -_MALFORMED
+
+
+@numba.njit(cache=True, nogil=True)
 def _read_cell(data: Bytes, size: int, at: int, cell: Places) -> int:
     """Name, value and timestamp of the cell at ``at`` into ``cell``; where it ends, or minus a status."""
     if at + 4 > size:
@@ -206,15 +220,9 @@ def _read_cell(data: Bytes, size: int, at: int, cell: Places) -> int:
     cell[0], cell[1] = at + 4, _number(data, at, 4)
     if cell[1] < 0:
         return -_MALFORMED
-    at += 4 + cell[1]
-    if at + 7 > size:
-        return -_INCOMPLETE
-    if data[at] != STRING or _number(data, at + 1, 2) != 1:
-        return -_MALFORMED
-    cell[2], cell[3] = at + 7, _number(data, at + 3, 4)
-    if cell[3] < 0:
-        return -_MALFORMED
-    at += 7 + cell[3]
+    at = _read_text(data, size, at + 4 + cell[1], cell[2:4])
+    if at < 0:
+        return int(at)
     if at + 12 > size:
         return -_INCOMPLETE
     if data[at] != INT64 or _number(data, at + 1, 2) != 2 or data[at + 11] != STOP:
@@ -226,14 +234,9 @@ def _read_cell(data: Bytes, size: int, at: int, cell: Places) -> int:
 @numba.njit(cache=True, nogil=True)
 def _read_row_start(data: Bytes, size: int, at: int, row_start: Places) -> int:
     """A row's key, and how many cells follow, into ``row_start``; where they begin, or minus a status."""
-    if at + 7 > size:
-        return -_INCOMPLETE
-    if data[at] != STRING or _number(data, at + 1, 2) != 1:
-        return -_MALFORMED
-    row_start[0], row_start[1] = at + 7, _number(data, at + 3, 4)
-    if row_start[1] < 0:
-        return -_MALFORMED
-    at += 7 + row_start[1]
+    at = _read_text(data, size, at, row_start[:2])
+    if at < 0:
+        return int(at)
     if at + 9 > size:
         return -_INCOMPLETE
     if data[at] != MAP or _number(data, at + 1, 2) != 2 or data[at + 3] != STRING or data[at + 4] != STRUCT:
