@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
 
 from client.cells import encode_shadow, family_of, shadow_column
 from client.manifest import Manifest, Piece
-from store import CellStore
+from store import CellStore, TableMissing
 from store.columns import CellColumns
 
 
@@ -26,7 +27,8 @@ def write_bulk_shadows(
 ) -> None:
     """Write the shadow cells of all that a transaction's bulk writers recorded, and drop the record.
 
-    ``outcome``: its commit timestamp, or ``ABORTED_SHADOW`` once it never can commit. Raises ``StoreError``.
+    ``outcome``: its commit timestamp, or ``ABORTED_SHADOW`` once it never can commit. Nothing is owed to a table that is
+    gone. Raises ``StoreError``.
     """
     write = partial(_write, store, start_timestamp, encode_shadow(outcome))
     pieces = manifest.pieces(start_timestamp)
@@ -66,4 +68,5 @@ def _write(store: CellStore, start_timestamp: int, value: bytes, piece: Piece) -
         np.full(shape, len(piece.data), np.int64),
         np.full(shape, len(value), np.int64),
     )
-    store.put_columns(piece.table, cells, start_timestamp)
+    with suppress(TableMissing):  # it was dropped, and took with it what the shadow cells would tell of
+        store.put_columns(piece.table, cells, start_timestamp)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _READING = "unit/client/test_reading.py::"
-_BULK = "unit/client/test_bulk.py::"
+_SHADOW_PASS = "unit/client/test_shadow_pass.py::"
 _CODECS = "unit/client_spark/test_spark_codecs.py::"
 
 COLUMN_RULES = [
@@ -43,14 +43,21 @@ COLUMN_RULES = [
         "client/shadow_pass.py",
         "            while under_way:\n                under_way.popleft().result()\n",
         "            while under_way:\n                under_way.popleft().exception()\n",
-        _BULK + "test_a_shadow_pass_that_broke_off_is_taken_up_again",
+        _SHADOW_PASS + "test_a_shadow_pass_that_broke_off_is_taken_up_again",
     ),
     Mutation(
         "conflict keys of another conflict level are taken",
         "client/commit.py",
         "                if levels != {guards.entry(table).conflict_level}:\n",
         "                if not levels:\n",
-        _BULK + "test_a_table_that_was_made_anew_with_another_conflict_level_takes_no_commit",
+        "unit/client/test_bulk.py::test_a_table_that_was_made_anew_with_another_conflict_level_takes_no_commit",
+    ),
+    Mutation(
+        "a table that was dropped keeps the shadow cells of all others from being finished",
+        "client/shadow_pass.py",
+        "with suppress(TableMissing):",
+        "with suppress():",
+        _SHADOW_PASS + "test_the_shadow_cells_of_a_table_that_was_dropped_are_no_longer_owed",
     ),
     Mutation(
         "an older value shines through a null",

@@ -1,4 +1,4 @@
-"""Random Spark jobs against a model, and kills in the middle of jobs: ``python -m tests.spark_jobs``.
+"""Random Spark jobs against a model, kills in the middle of jobs, and broken rules: ``python -m tests.spark_jobs``.
 
 Services are the command's own, unless ``--zookeeper`` (HBase's) and ``--thrift`` name some that are there; what it
 starts, or makes on them, is gone when it ends.
@@ -21,6 +21,7 @@ import devcluster
 from client import TransactionManager
 from drills.guard import Guard
 from drills.installation import Installation, Plan, installed
+from tests.spark_jobs.breaking import BROKEN, break_each
 from tests.spark_jobs.differential import explore
 from tests.spark_jobs.gateway import Gateway
 from tests.spark_jobs.inventing import ACTS
@@ -43,15 +44,27 @@ def _services(command: click.decorators.FC) -> click.decorators.FC:
 @contextmanager
 def _installation(directory: Path, guard: Guard, zookeeper: str | None, thrift: str | None) -> Iterator[Installation]:
     """Two oracle processes on the given services, or on own ones."""
-    with ExitStack() as stack:
-        if not (zookeeper and thrift):
-            place = directory / "cluster"
-            guard.watch_cluster(place)
-            stack.callback(devcluster.down, place, wipe=True)
-            cluster = devcluster.up(devcluster.ClusterSettings(place), _say)
-            zookeeper, thrift = cluster.zookeeper, cluster.thrift
+    with _some_services(directory, guard, zookeeper, thrift) as (zookeeper, thrift):
         plan = Plan(directory, processes=2, zookeeper=zookeeper, thrift=thrift)
-        yield stack.enter_context(installed(plan, guard, _say))
+        with installed(plan, guard, _say) as installation:
+            yield installation
+
+
+@contextmanager
+def _some_services(
+    directory: Path, guard: Guard, zookeeper: str | None, thrift: str | None
+) -> Iterator[tuple[str, str]]:
+    """Where ZooKeeper and Thrift are: as given, or own ones."""
+    if zookeeper and thrift:
+        yield zookeeper, thrift
+        return
+    place = directory / "cluster"
+    guard.watch_cluster(place)
+    try:
+        cluster = devcluster.up(devcluster.ClusterSettings(place), _say)
+        yield cluster.zookeeper, cluster.thrift
+    finally:
+        devcluster.down(place, wipe=True)
 
 
 def _say(step: devcluster.settings.Step) -> None:
@@ -126,6 +139,30 @@ def kills(
             click.echo(f"{ending}", err=True)
     click.echo(json.dumps(counted(endings), indent=2) if as_json else "\n".join(table_of(endings)))
     sys.exit(1 if any(ending.violations for ending in endings) else 0)
+
+
+@main.command()
+@click.option("--only", metavar="NAME", default="", help="Only the rules whose name contains this.")
+@click.option("--seeds", type=click.IntRange(1), default=6, show_default=True, help="Stories for each rule, at most.")
+@_services
+def broken(only: str, seeds: int, zookeeper: str | None, thrift: str | None) -> None:
+    """Break rules one at a time, in a copy, and see that random jobs notice."""
+    chosen = [mutation for mutation in BROKEN if only.lower() in mutation.name.lower()]
+    if not chosen:
+        raise click.UsageError(f"no rule's name contains {only!r}")
+    missed = 0
+    with (
+        tempfile.TemporaryDirectory(prefix="pythia-spark-jobs-") as directory,
+        Guard() as guard,
+        _some_services(Path(directory), guard, zookeeper, thrift) as (zookeeper, thrift),
+    ):
+        copies = Path(directory) / "copies"
+        copies.mkdir()
+        for verdict in break_each(chosen, copies, seeds=seeds, zookeeper=zookeeper, thrift=thrift):
+            missed += not verdict.noticed
+            click.echo(f"{'noticed' if verdict.noticed else 'MISSED'}: {verdict.name}\n{verdict.said}")
+    click.echo(f"{len(chosen) - missed} of {len(chosen)} noticed")
+    sys.exit(1 if missed else 0)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tests.spark_jobs.model import Draft, Key, Model, Outcome, State, Table, Values
-from tests.spark_jobs.steps import Begin, Condition, Fault, Finish, How, Look, Plain, Read, Step, Story, Write
+from tests.spark_jobs.steps import (
+    Begin,
+    Condition,
+    Fault,
+    Finish,
+    How,
+    Look,
+    Plain,
+    Read,
+    Step,
+    Story,
+    Write,
+    WriteShadows,
+)
 from tests.spark_jobs.values import KEY_TYPES, VALUE_TYPES, comparable, some_value
 
 KEYS_MAX: Final = 14
@@ -68,6 +81,8 @@ class _Inventor:
         for _ in range(acts):
             act = self._choice.choice([self._alone, self._alone, self._together, self._side_by_side])
             act()
+            if self._choice.random() < 0.25:
+                self._add(WriteShadows())
             self._look()
             self._read()
         again = min(READ_AGAIN_MAX, len(self._story.points))
@@ -164,6 +179,7 @@ class _Inventor:
                 fault,
                 partitions=self._choice.randint(1, 2),
                 batch_rows=self._choice.choice([1, 3, 2_000]),
+                deferred=not transaction and self._choice.random() < 0.5,
             )
         )
 
@@ -171,7 +187,7 @@ class _Inventor:
         names = list(table.values)
         if how is How.DELETE:
             return []
-        if how is How.OVERWRITE or self._choice.random() < 0.5:
+        if table.packed or how is How.OVERWRITE or self._choice.random() < 0.5:
             return names
         return self._choice.sample(names, self._choice.randint(1, len(names)))
 
@@ -189,6 +205,8 @@ class _Inventor:
             key = self._choice.choice(list(rows))
             draft.delete_seen(table.name, key)
             self._add(Plain(table.name, transaction, key, None))
+            return
+        if table.packed:  # programs without Spark put no rows there
             return
         key = self._choice.choice(self._keys[table.name])
         columns = self._choice.sample(list(table.values), self._choice.randint(1, len(table.values)))
@@ -247,7 +265,8 @@ class _Inventor:
         keys = {f"k{number}": type_name for number, type_name in enumerate(types)}
         wide = self._choice.sample(VALUE_TYPES, self._choice.randint(1, 5))
         values = {f"v{number}": type_name for number, type_name in enumerate(wide)}
-        return Table(name, keys, values, by_row=self._choice.random() < 0.6)
+        by_row = self._choice.random() < 0.6
+        return Table(name, keys, values, by_row, packed=by_row and self._choice.random() < 0.5)
 
     def _some_keys(self, table: Table) -> list[Key]:
         drawn = [tuple(some_value(self._choice, each) for each in table.keys.values()) for _ in range(KEYS_MAX)]

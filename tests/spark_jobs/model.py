@@ -34,12 +34,15 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its columns by name with their types, and whether two writers of a row conflict or only of a cell."""
+    """A table: its columns by name with their types; whether two writers of a row conflict or only of a cell; whether
+    all value columns of a row lie in one cell: then rows conflict, and every write has all columns.
+    """
 
     name: str
     keys: Mapping[str, str]
     values: Mapping[str, str]
     by_row: bool
+    packed: bool = False
 
 
 @dataclass

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -19,10 +20,26 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from client import Conflict, SnapshotHandle, Transaction, TransactionAborted, TransactionManager
 from client.spark import KeyColumn, TableMapping, ValueColumn, create_table, register, row_key
+from client.spark.byte_columns import ByteColumn
+from client.spark.packing import unpack
+from store.columns import ABSENT
 from tests.spark_jobs.faults import WANTED, with_fault
 from tests.spark_jobs.inventing import in_order, shown
 from tests.spark_jobs.model import Outcome, Table
-from tests.spark_jobs.steps import Begin, Condition, Fault, Finish, How, Look, Plain, Read, Step, Story, Write
+from tests.spark_jobs.steps import (
+    Begin,
+    Condition,
+    Fault,
+    Finish,
+    How,
+    Look,
+    Plain,
+    Read,
+    Step,
+    Story,
+    Write,
+    WriteShadows,
+)
 from tests.spark_jobs.values import ARROW, as_json, cell_bytes
 
 FORMAT: Final = "pythia"
@@ -95,6 +112,9 @@ class StoryRun:
                 snapshot = self._manager.snapshot()
                 self._snapshots[step.point] = snapshot.handle()
                 self._timestamps[step.point] = snapshot.timestamp
+            case WriteShadows():
+                self._manager.finish_bulk_writes()
+                self.done["shadow cells written"] += 1
             case Read():
                 self._agree("the rows read", self._read(step), list(step.expected))
                 self.done["read" + " of the past" * bool(step.point) + ", filters pushed" * step.pushed] += 1
@@ -108,6 +128,8 @@ class StoryRun:
     def _write(self, step: Write) -> Outcome:
         frame = with_fault(self._frame(step).repartition(step.partitions), step.fault)
         options = {"table": self._mappings[step.table].table, "batch_rows": str(step.batch_rows)}
+        if step.deferred:
+            options["shadow_cells"] = "deferred"
         if step.transaction:
             options["transaction"] = self._open[step.transaction].handle().to_json()
         if step.how is How.DELETE:
@@ -216,6 +238,8 @@ class StoryRun:
         mapping = self._mappings[name]
         known = {column.cell for column in mapping.value_columns}
         snapshot = self._manager.snapshot(at=self._timestamps[point])
+        if mapping.packed:
+            return {row: _unpacked(mapping, cells) for row, cells in snapshot.scan(mapping.table)}
         return {
             row: {cell: value for cell, value in cells.items() if cell in known}
             for row, cells in snapshot.scan(mapping.table)
@@ -237,11 +261,23 @@ class StoryRun:
 
 def _mapping(table: Table, name: str) -> TableMapping:
     values = [
-        ValueColumn(column, type_name, family="fg"[number % 2])
+        ValueColumn(column, type_name, family="f" if table.packed else "fg"[number % 2])
         for number, (column, type_name) in enumerate(table.values.items())
     ]
     keys = [KeyColumn(column, type_name) for column, type_name in table.keys.items()]
-    return TableMapping(name, tuple(table.keys), (*keys, *values), "row" if table.by_row else "cell")
+    return TableMapping(name, tuple(table.keys), (*keys, *values), "row" if table.by_row else "cell", table.packed)
+
+
+def _unpacked(mapping: TableMapping, cells: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """What the one cell of a packed row has in it, by the cells that the columns would have else."""
+    data = np.frombuffer(cells[mapping.cells[0]], np.uint8)
+    one = ByteColumn(data, np.zeros(1, np.int64), np.array([len(data)], np.int64))
+    places = unpack(mapping.value_columns, one)
+    return {
+        column.cell: place.data[place.starts[0] :][: place.lengths[0]].tobytes()
+        for column, place in zip(mapping.value_columns, places, strict=True)
+        if place.lengths[0] != ABSENT
+    }
 
 
 def _rows(frame: DataFrame) -> list[tuple[Any, ...]]:

@@ -47,6 +47,8 @@ class Write:
     fault: Fault = Fault.NONE
     partitions: int = 1
     batch_rows: int = 2_000
+    deferred: bool = False
+    """Whether the job ends before its shadow cells are written."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,11 @@ class Look:
 
 
 @dataclass(frozen=True)
+class WriteShadows:
+    """The shadow cells that jobs left for later are written; nobody sees a difference."""
+
+
+@dataclass(frozen=True)
 class Condition:
     """A filter on a column: ``=``, ``<``, ``<=``, ``>``, ``>=``, ``in``, ``starts``, ``null`` or ``not null``."""
 
@@ -103,7 +110,7 @@ class Read:
     """Whether a snapshot is named by its handle, and not ``as_of`` its timestamp."""
 
 
-Step = Begin | Write | Plain | Finish | Look | Read
+Step = Begin | Write | Plain | Finish | Look | WriteShadows | Read
 
 
 @dataclass

@@ -23,30 +23,8 @@ from client.manifest import ENTRY_BYTES_MAX, Manifest, joined
 from store import MemoryCellStore, RowPut, StoreUnavailable
 from store.columns import CellColumns
 from store.faults import Fault
+from tests.unit.client.bulk_writing import A, puts, rows_seen, shadow, write
 from tests.unit.client.conftest import SETTINGS, Installation
-
-A = b"f:a"
-
-
-def puts(*rows: bytes, value: bytes = b"1") -> list[RowPut]:
-    return [RowPut(row, {A: value}) for row in rows]
-
-
-def write(
-    manager: TransactionManager, handle: TransactionHandle, job: str, *rows: bytes, partition: int = 0, attempt: int = 0
-) -> None:
-    manager.attempt_writer(handle, "t", job, partition=partition, attempt=attempt).write(
-        CellColumns.of_puts(puts(*rows))
-    )
-
-
-def rows_seen(manager: TransactionManager) -> list[bytes]:
-    return [row for row, _ in manager.snapshot().scan("t")]
-
-
-def shadow(manager: TransactionManager, row: bytes) -> int | None:
-    versions = manager.store.versions("t", row, b"f:\x00", limit=1)
-    return decode_shadow(versions[0].value) if versions else None
 
 
 def test_several_jobs_and_plain_writes_land_together(installation: Installation, manager: TransactionManager) -> None:
@@ -344,56 +322,6 @@ def test_one_attempt_may_write_into_two_tables(manager: TransactionManager) -> N
     recorded = manager.manifest.pieces(handle.start_timestamp)
     assert {(piece.table, *piece.rows()) for piece in recorded} == {("t", b"a"), ("u", b"a")}
     transaction.commit()
-
-
-def test_shadow_cells_of_a_large_write_are_written_in_threads(
-    installation: Installation, manager: TransactionManager
-) -> None:
-    transaction = manager.transaction()
-    handle = transaction.handle()
-    rows = [b"%04d" % number for number in range(60)]
-    for partition in range(20):
-        write(manager, handle, "job", *rows[3 * partition : 3 * partition + 3], partition=partition)
-    manager.manifest.seal(handle.start_timestamp, "job", [(partition, 0) for partition in range(20)])
-    committed = transaction.commit()
-    assert {shadow(manager, row) for row in rows} == {committed.commit_timestamp}
-    assert manager.manifest.jobs(handle.start_timestamp) == {}
-
-
-def test_deferred_shadow_cells_are_finished_by_whoever_comes_by(installation: Installation) -> None:
-    deferring = installation.manager(settings=dataclasses.replace(SETTINGS, defer_shadow_cells=True))
-    transaction = deferring.transaction()
-    write(deferring, transaction.handle(), "job", b"a", b"b")
-    deferring.manifest.seal(transaction.start_timestamp, "job", [(0, 0)])
-    committed = transaction.commit()
-    another = installation.manager()
-    assert rows_seen(another) == [b"a", b"b"]
-    assert list(another.manifest.transactions()) == [transaction.start_timestamp]
-    assert another.finish_bulk_writes() == 1
-    assert shadow(another, b"b") == committed.commit_timestamp
-    assert another.finish_bulk_writes() == 0
-
-
-def test_a_shadow_pass_that_broke_off_is_taken_up_again(
-    installation: Installation, manager: TransactionManager
-) -> None:
-    transaction = manager.transaction()
-    handle = transaction.handle()
-    for partition in range(3):
-        write(manager, handle, "job", b"%d" % partition, partition=partition)
-    manager.manifest.seal(handle.start_timestamp, "job", [(partition, 0) for partition in range(3)])
-    installation.store.plan("put", None, Fault.LOST)
-    committed = transaction.commit()
-    assert {shadow(manager, b"%d" % partition) for partition in range(3)} > {committed.commit_timestamp}
-    assert manager.finish_bulk_writes() == 1
-    assert {shadow(manager, b"%d" % partition) for partition in range(3)} == {committed.commit_timestamp}
-
-
-def test_an_open_bulk_write_is_left_alone(manager: TransactionManager) -> None:
-    transaction = manager.transaction()
-    write(manager, transaction.handle(), "job", b"a")
-    assert manager.finish_bulk_writes() == 0
-    assert list(manager.manifest.transactions()) == [transaction.start_timestamp]
 
 
 def test_a_table_that_was_made_anew_with_another_conflict_level_takes_no_commit(

@@ -1,0 +1,74 @@
+"""The shadow cells of bulk writes: in threads, later, by others, and again where a pass broke off."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from client import TransactionManager
+from store.faults import Fault
+from tests.unit.client.bulk_writing import rows_seen, shadow, write
+from tests.unit.client.conftest import SETTINGS, Installation
+
+
+def test_shadow_cells_of_a_large_write_are_written_in_threads(
+    installation: Installation, manager: TransactionManager
+) -> None:
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    rows = [b"%04d" % number for number in range(60)]
+    for partition in range(20):
+        write(manager, handle, "job", *rows[3 * partition : 3 * partition + 3], partition=partition)
+    manager.manifest.seal(handle.start_timestamp, "job", [(partition, 0) for partition in range(20)])
+    committed = transaction.commit()
+    assert {shadow(manager, row) for row in rows} == {committed.commit_timestamp}
+    assert manager.manifest.jobs(handle.start_timestamp) == {}
+
+
+def test_deferred_shadow_cells_are_finished_by_whoever_comes_by(installation: Installation) -> None:
+    deferring = installation.manager(settings=dataclasses.replace(SETTINGS, defer_shadow_cells=True))
+    transaction = deferring.transaction()
+    write(deferring, transaction.handle(), "job", b"a", b"b")
+    deferring.manifest.seal(transaction.start_timestamp, "job", [(0, 0)])
+    committed = transaction.commit()
+    another = installation.manager()
+    assert rows_seen(another) == [b"a", b"b"]
+    assert list(another.manifest.transactions()) == [transaction.start_timestamp]
+    assert another.finish_bulk_writes() == 1
+    assert shadow(another, b"b") == committed.commit_timestamp
+    assert another.finish_bulk_writes() == 0
+
+
+def test_a_shadow_pass_that_broke_off_is_taken_up_again(
+    installation: Installation, manager: TransactionManager
+) -> None:
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    for partition in range(3):
+        write(manager, handle, "job", b"%d" % partition, partition=partition)
+    manager.manifest.seal(handle.start_timestamp, "job", [(partition, 0) for partition in range(3)])
+    installation.store.plan("put", None, Fault.LOST)
+    committed = transaction.commit()
+    assert {shadow(manager, b"%d" % partition) for partition in range(3)} > {committed.commit_timestamp}
+    assert manager.finish_bulk_writes() == 1
+    assert {shadow(manager, b"%d" % partition) for partition in range(3)} == {committed.commit_timestamp}
+
+
+def test_an_open_bulk_write_is_left_alone(manager: TransactionManager) -> None:
+    transaction = manager.transaction()
+    write(manager, transaction.handle(), "job", b"a")
+    assert manager.finish_bulk_writes() == 0
+    assert list(manager.manifest.transactions()) == [transaction.start_timestamp]
+
+
+def test_the_shadow_cells_of_a_table_that_was_dropped_are_no_longer_owed(installation: Installation) -> None:
+    deferring = installation.manager(settings=dataclasses.replace(SETTINGS, defer_shadow_cells=True))
+    deferring.create_table("gone", ["f"])
+    transaction = deferring.transaction()
+    write(deferring, transaction.handle(), "job", b"a")
+    write(deferring, transaction.handle(), "job", b"b", table="gone", partition=1)
+    deferring.manifest.seal(transaction.start_timestamp, "job", [(0, 0), (1, 0)])
+    committed = transaction.commit()
+    deferring.drop_table("gone")
+    assert deferring.finish_bulk_writes() == 1
+    assert shadow(deferring, b"a") == committed.commit_timestamp
+    assert list(deferring.manifest.transactions()) == []
