@@ -27,8 +27,8 @@ def write_bulk_shadows(
 ) -> None:
     """Write the shadow cells of all that a transaction's bulk writers recorded, and drop the record.
 
-    ``outcome``: its commit timestamp, or ``ABORTED_SHADOW`` once it never can commit. Nothing is owed to a table that is
-    gone. Raises ``StoreError``.
+    ``outcome``: its commit timestamp, or ``ABORTED_SHADOW`` once it never can commit. Nothing is owed to a table
+    that is gone. Raises ``StoreError``.
     """
     write = partial(_write, store, start_timestamp, encode_shadow(outcome))
     pieces = manifest.pieces(start_timestamp)

@@ -23,8 +23,8 @@ from client.manifest import ENTRY_BYTES_MAX, Manifest, joined
 from store import MemoryCellStore, RowPut, StoreUnavailable
 from store.columns import CellColumns
 from store.faults import Fault
-from tests.unit.client.bulk_writing import A, puts, rows_seen, shadow, write
-from tests.unit.client.conftest import SETTINGS, Installation
+from tests.unit.client.bulk_writing import puts, rows_seen, shadow, write
+from tests.unit.client.conftest import SETTINGS, A, Installation
 
 
 def test_several_jobs_and_plain_writes_land_together(installation: Installation, manager: TransactionManager) -> None:
