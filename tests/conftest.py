@@ -49,11 +49,18 @@ WITH_SPARK, WITHOUT_SPARK = "Spark, HBase and ZooKeeper", "HBase and ZooKeeper"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Note on each integration test which real services its fixtures bring in."""
+    """Note on each integration test which real services its fixtures bring in, and what runs in one process.
+
+    With several processes (``make test`` has two) all tests that use the same services run in one of them, so that
+    these are brought up once; the tests of one file stay together, too.
+    """
     for item in items:
+        together = str(item.path)
         if item.get_closest_marker("integration"):
             with_spark = "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("with_spark")
-            item.user_properties.append(("real services", WITH_SPARK if with_spark else WITHOUT_SPARK))
+            together = WITH_SPARK if with_spark else WITHOUT_SPARK
+            item.user_properties.append(("real services", together))
+        item.add_marker(pytest.mark.xdist_group(together))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
