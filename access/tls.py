@@ -9,8 +9,10 @@ from __future__ import annotations
 import logging
 import os
 import ssl
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Final
+
+from access.server_files import ServerFiles
 
 log = logging.getLogger(__name__)
 
@@ -24,29 +26,15 @@ class BadTls(ValueError):
     """Files that no TLS can be made of; the text says which and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerFiles:
-    """A server's certificate (with those that sign it) and key; ``client_authority``: who signs clients' certificates,
-    which then every client must show.
-    """
-
-    certificate: str
-    key: str
-    client_authority: str = ""
-
-    def context(self) -> ssl.SSLContext:
-        """Raises ``BadTls``."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        _load_certificate(context, self.certificate, self.key)
-        if self.client_authority:
-            _load_authority(context, self.client_authority)
-            context.verify_mode = ssl.CERT_REQUIRED
-        return context
-
-    def stamps(self) -> tuple[tuple[int, int, int] | None, ...]:
-        """What is another when a file is."""
-        return tuple(_stamp(path) for path in (self.certificate, self.key, self.client_authority) if path)
+def server_context(files: ServerFiles) -> ssl.SSLContext:
+    """For one server. Raises ``BadTls``."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    _load_certificate(context, files.certificate, files.key)
+    if files.client_authority:
+        _load_authority(context, files.client_authority)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
 
 
 class ServerTls:
@@ -54,23 +42,33 @@ class ServerTls:
 
     def __init__(self, files: ServerFiles, now_s: float) -> None:
         self._files = files
-        self._stamps = files.stamps()
+        self._stamps = _stamps(files)
         self._looked_s = now_s
-        self._context = files.context()
+        self._context = server_context(files)
 
     def context(self, now_s: float) -> ssl.SSLContext:
         """For the next connection; the files are looked at where that was ``LOOK_MS`` ago. Raises nothing."""
         if (now_s - self._looked_s) * 1000 >= LOOK_MS:
             self._looked_s = now_s
-            stamps = self._files.stamps()
+            stamps = _stamps(self._files)
             if stamps != self._stamps:
                 self._read_again(stamps)
         return self._context
 
+    def renewing(self, clock_s: Callable[[], float]) -> ssl.SSLContext:
+        """A context that gives each connection the files of the moment, for servers that keep one for good."""
+
+        def choose(connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _: ssl.SSLContext) -> None:
+            connection.context = self.context(clock_s())
+
+        first = server_context(self._files)
+        first.sni_callback = choose  # called for each handshake, also where no name is given
+        return first
+
     def _read_again(self, stamps: tuple[tuple[int, int, int] | None, ...]) -> None:
         self._stamps = stamps
         try:
-            self._context = self._files.context()
+            self._context = server_context(self._files)
         except BadTls as error:
             log.error("TLS goes on with the files that were there before: %s", error)
         else:
@@ -118,6 +116,11 @@ def _load_authority(context: ssl.SSLContext, path: str) -> None:
 def _why(error: OSError) -> str:
     reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
     return str(reason or error)
+
+
+def _stamps(files: ServerFiles) -> tuple[tuple[int, int, int] | None, ...]:
+    """What is another when a file is."""
+    return tuple(_stamp(path) for path in (files.certificate, files.key, files.client_authority) if path)
 
 
 def _stamp(path: str) -> tuple[int, int, int] | None:
