@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 
 LOOK_MS: Final = 1_000
 """How often it is looked whether a file has changed."""
-HANDSHAKE_FIRST_BYTE: Final = 0x16
-"""What a TLS client sends first, and no frame and no line of HTTP begins with."""
+HANDSHAKE_BEGIN: Final = b"\x16\x03"
+"""What a TLS client sends first, of whatever version."""
 
 
 class BadTls(ValueError):

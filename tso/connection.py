@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING, cast
 
 from access import EVERYBODY, Bearer
-from access.tls import HANDSHAKE_FIRST_BYTE
+from access.tls import HANDSHAKE_BEGIN
 from tso.reception import NOTHING, Visitor, opened
 from wire import (
     HELLO_BYTES_MAX,
@@ -129,9 +129,8 @@ class Connection(asyncio.BufferedProtocol):
                 completed = True
                 self._request(frame)
         except ProtocolError:
-            if not self.is_in and self._server.receive_buffer[0] == HANDSHAKE_FIRST_BYTE:
-                error = ProtocolError("this port does not speak TLS")
-            self.refuse(error)
+            begins_tls = not self.is_in and self._server.receive_buffer[:2] == HANDSHAKE_BEGIN
+            self.refuse(ProtocolError("this port does not speak TLS") if begins_tls else error)
             return
         if self._decoder.buffered_bytes or self.held_bytes:
             self._account(completed=completed)
