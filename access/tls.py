@@ -26,25 +26,28 @@ class BadTls(ValueError):
     """Files that no TLS can be made of; the text says which and why."""
 
 
-def server_context(files: ServerFiles) -> ssl.SSLContext:
-    """For one server. Raises ``BadTls``."""
+def server_context(files: ServerFiles, *, tells_why: bool = False) -> ssl.SSLContext:
+    """For one server. ``tells_why``: it looks itself whether a client has shown a certificate, so that it can say that
+    one is needed; a certificate that is wrong ends the handshake all the same. Raises ``BadTls``.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     _load_certificate(context, files.certificate, files.key)
     if files.client_authority:
         _load_authority(context, files.client_authority)
-        context.verify_mode = ssl.CERT_REQUIRED
+        context.verify_mode = ssl.CERT_OPTIONAL if tells_why else ssl.CERT_REQUIRED
     return context
 
 
 class ServerTls:
     """The context in force. ``now_s`` is a monotonic clock's. Raises ``BadTls`` where there can be none at first."""
 
-    def __init__(self, files: ServerFiles, now_s: float) -> None:
+    def __init__(self, files: ServerFiles, now_s: float, *, tells_why: bool = False) -> None:
         self._files = files
+        self._tells_why = tells_why
         self._stamps = _stamps(files)
         self._looked_s = now_s
-        self._context = server_context(files)
+        self._context = self._made()
 
     def context(self, now_s: float) -> ssl.SSLContext:
         """For the next connection; the files are looked at where that was ``LOOK_MS`` ago. Raises nothing."""
@@ -61,14 +64,22 @@ class ServerTls:
         def choose(connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _: ssl.SSLContext) -> None:
             connection.context = self.context(clock_s())
 
-        first = server_context(self._files)
+        first = self._made()
         first.sni_callback = choose  # called for each handshake, also where no name is given
         return first
+
+    @property
+    def is_mutual(self) -> bool:
+        """Whether clients have to show certificates."""
+        return bool(self._files.client_authority)
+
+    def _made(self) -> ssl.SSLContext:
+        return server_context(self._files, tells_why=self._tells_why)
 
     def _read_again(self, stamps: tuple[tuple[int, int, int] | None, ...]) -> None:
         self._stamps = stamps
         try:
-            self._context = server_context(self._files)
+            self._context = self._made()
         except BadTls as error:
             log.error("TLS goes on with the files that were there before: %s", error)
         else:
@@ -92,7 +103,7 @@ def what_failed(error: ssl.SSLError) -> str:
     if error.reason in ("WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL"):
         return "it does not speak TLS: unset tls_authority_file, or give the oracle a certificate"
     if error.reason is not None and "ALERT" in error.reason:
-        return f"it refused the TLS of this client ({error.reason}): does it ask for a client's certificate?"
+        return f"it refused the TLS of this client ({error.reason}): does it accept the certificate that is shown?"
     return f"no TLS could be agreed on: {error.reason or error}"
 
 

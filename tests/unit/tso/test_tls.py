@@ -16,7 +16,7 @@ from access import Credentials
 from access.server_files import ServerFiles
 from access.tls import LOOK_MS, BadTls, ServerTls, server_context
 from client import AsyncOracleClient, ClientSettings
-from client.errors import AccessDenied
+from client.errors import AccessDenied, NoPrimary
 from client.primary import SoloDirectory
 from tests.certificates import Authority
 from tests.unit.tso.calling import transact
@@ -42,7 +42,7 @@ def server_files(authority: Authority) -> ServerFiles:
     return authority.issue("oracle")
 
 
-async def begun(address: str, **settings: str) -> int:
+async def begun(address: str, **settings: str | int) -> int:
     """Transactions that a client of the library could begin. Raises what it raises."""
     client = AsyncOracleClient(SoloDirectory(address), ClientSettings("", "t:1", oracle=address, **settings))  # type: ignore[arg-type]
     try:
@@ -111,10 +111,13 @@ def test_a_client_has_to_show_a_certificate_where_one_is_asked_for(
         assert await begun(address, **trusting, **shown) == 1
         status = await asyncio.to_thread(ask_status, address, 5_000, Credentials(**trusting, **shown))
         assert status.role is Role.PRIMARY
-        with pytest.raises(AccessDenied, match="client's certificate"):
+        with pytest.raises(AccessDenied, match="a client's certificate is asked for"):
             await begun(address, **trusting)
-        with pytest.raises(AccessDenied, match="client's certificate"):
-            await begun(address, **trusting, tls_certificate_file=unknown.certificate, tls_key_file=unknown.key)
+        with pytest.raises(NoAnswer, match="a client's certificate is asked for"):
+            await asyncio.to_thread(ask_status, address, 5_000, Credentials(**trusting))
+        shown = {"tls_certificate_file": unknown.certificate, "tls_key_file": unknown.key}
+        with pytest.raises((AccessDenied, NoPrimary), match="does it accept the certificate"):
+            await begun(address, **trusting, **shown, deadline_ms=300)
 
     run_house(scenario)
 
@@ -137,8 +140,8 @@ def test_plain_clients_at_a_tls_port_and_the_reverse_are_told_at_once(
             await asyncio.to_thread(ask_status, secure, 5_000)
         with pytest.raises(AccessDenied, match="does not speak TLS"):
             await begun(plain, tls_authority_file=authority.certificate)
+        shown = Credentials(tls_authority_file=authority.certificate)
         with pytest.raises(NoAnswer, match="does not speak TLS"):
-            shown = Credentials(tls_authority_file=authority.certificate)
             await asyncio.to_thread(ask_status, plain, 5_000, shown)
 
     run_house(scenario)
