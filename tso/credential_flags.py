@@ -24,7 +24,8 @@ def credential_flags(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_credentials(**given: Any) -> Any:
-        return command(**given, credentials=Credentials(**{name: given.pop(name) for name in _FLAGS}))
+        credentials = Credentials(**{name: given.pop(name) for name in _FLAGS})
+        return command(**given, credentials=credentials)
 
     decorated: Callable[..., Any] = with_credentials
     for name, (metavar, variable, text) in reversed(_FLAGS.items()):
