@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from access.credentials import TOKEN_VARIABLE, BadCredentials, Credentials
+from access.credentials import TOKEN_VARIABLE, VARIABLES, BadCredentials, Credentials
 from access.making import make_secret
 from client import ClientSettings, InvalidRequest
+from client.settings import CLIENT, CREDENTIALS
 
 SECRET = make_secret()
 
@@ -27,8 +29,17 @@ def test_the_token_comes_from_its_file_anew_each_time_and_else_from_the_environm
     file.write_text("next")
     assert credentials.token() == "next"
     assert Credentials().token() == "of the environment"
+    monkeypatch.setenv(VARIABLES["token_file"], str(file))
+    assert Credentials().token() == "next"
+    monkeypatch.delenv(VARIABLES["token_file"])
     monkeypatch.delenv(TOKEN_VARIABLE)
     assert Credentials().token() == ""
+
+
+def test_the_variables_are_those_of_the_settings() -> None:
+    declared = {setting.name: setting.environment for setting in CLIENT.settings}
+    assert {name: declared[name] for name in CREDENTIALS} == dict(VARIABLES)
+    assert [field.name for field in dataclasses.fields(Credentials)] == list(CREDENTIALS)
 
 
 @pytest.mark.parametrize("raw", [b"", b"a b", b"\xff", b"x" * 2000])
