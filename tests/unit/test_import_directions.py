@@ -11,15 +11,16 @@ import pytest
 from tests.imports import ROOT, defining, imports
 
 ALLOWED: dict[str, set[str]] = {
+    "access": set(),
     "configuration": set(),
     "store": set(),
     "wire": set(),
     "devcluster": set(),
     "commit_table": {"store"},
     "lease": {"store"},
-    "client": {"commit_table", "configuration", "lease", "store", "wire"},
-    "tso": {"commit_table", "configuration", "lease", "store", "wire"},
-    "rest": {"client", "commit_table", "lease", "store", "wire"},
+    "client": {"access", "commit_table", "configuration", "lease", "store", "wire"},
+    "tso": {"access", "commit_table", "configuration", "lease", "store", "wire"},
+    "rest": {"access", "client", "commit_table", "lease", "store", "wire"},
     "demo": {"client", "commit_table", "devcluster", "store"},
     "drills": {"client", "commit_table", "devcluster", "histories", "store"},
     "histories": {"client", "commit_table", "store"},
@@ -27,6 +28,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 
 WITHOUT_INPUT_OR_OUTPUT = {
+    "access": ["exposure", "gate", "roles", "server_files", "tokens"],
     "client": [
         "catalog_entry",
         "cells",
@@ -90,6 +92,8 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "commits",
         "frames",
         "gathering",
+        "greeting",
+        "hello",
         "message",
         "messages",
         "metric_families",
@@ -164,7 +168,7 @@ def test_input_and_output_are_found_behind_other_modules_and_through_a_package()
     assert ways_out(ROOT / "client" / "deadline.py") == {"time": "deadline"}
     behind = ways_out(ROOT / "client" / "commit.py")
     assert behind["time"].startswith("commit → client.")
-    assert behind["socket"] == "commit → client.oracle → client.async_oracle → client.dispatch"
+    assert behind["socket"] == "commit → client.oracle → client.async_oracle → client.dispatch → client.line"
     assert defining("store", "Family") == ROOT / "store" / "protocol.py"
     assert defining("store", "MemoryCellStore") == ROOT / "store" / "memory.py"
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from access.server_files import ServerFiles
 from commit_table import Aborted, Committed, Outcome, Undecided
 from lease import LeaseSettings
 from lease.memory import MemoryCoordinator, MemoryTree
@@ -33,6 +34,8 @@ from wire import (
     CommitReply,
     CommitRequest,
     FrameDecoder,
+    HelloReply,
+    HelloRequest,
     Message,
     ProtocolError,
     Reason,
@@ -268,8 +271,14 @@ class Caller:
 
     @classmethod
     async def connect(cls, address: str) -> Caller:
+        """Without a hello yet."""
         host, _, port = address.rpartition(":")
         return cls(*await asyncio.open_connection(host, int(port)))
+
+    async def hello(self, token: str = "") -> tuple[int, Message] | None:
+        """Say hello; what came first, as ``receive`` gives it."""
+        self.writer.write(encode(HelloRequest(token), 0))
+        return await self.receive()
 
     def send(self, message: Message) -> int:
         self.requests += 1
@@ -315,7 +324,14 @@ class House:
         self.until = Rig.until
 
     async def start(
-        self, name: str, *, lease_ms: int = 1000, advertise: str | None = None, **limits: Any
+        self,
+        name: str,
+        *,
+        lease_ms: int = 1000,
+        advertise: str | None = None,
+        tokens_file: str = "",
+        tls: ServerFiles | None = None,
+        **limits: Any,
     ) -> OracleProcess:
         """Start a process; it is listening when this returns, and standby or primary."""
         settings = ServeSettings(
@@ -324,6 +340,8 @@ class House:
             "unused:1",
             listen_port=0,
             advertise=advertise,
+            tokens_file=tokens_file,
+            tls=tls,
             lease=LeaseSettings(lease_ms=lease_ms),
             limits=small_limits(**limits),
         )
@@ -347,7 +365,16 @@ class House:
         assert server.pipeline is not None
         return server.pipeline.oracle.epoch
 
-    async def call(self, name: str) -> Caller:
+    async def call(self, name: str, token: str = "") -> Caller:
+        """A caller who was let in."""
+        caller = await self.knock(name)
+        received = await caller.hello(token)
+        assert received is not None, "the connection was closed"
+        assert isinstance(received[1], HelloReply), received[1]
+        return caller
+
+    async def knock(self, name: str) -> Caller:
+        """A caller who has not said hello."""
         caller = await Caller.connect(self.processes[name].server.address)
         self.callers.append(caller)
         return caller
