@@ -23,6 +23,7 @@ from client.errors import (
     TransactionAborted,
     TransactionExpired,
     TransactionTooLarge,
+    UpgradeNeeded,
 )
 from client.handles import SnapshotHandle, TransactionHandle
 from client.hooks import CommitStep, TransactionHooks
@@ -70,6 +71,7 @@ __all__ = [
     "TransactionStatus",
     "TransactionTooLarge",
     "Undecided",
+    "UpgradeNeeded",
     "cell_id",
     "row_id",
 ]

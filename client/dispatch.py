@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, cast
 
-from client.errors import InvalidRequest
+from client.errors import InvalidRequest, UpgradeNeeded
 from client.exchange import FRAME_CALLERS_MIN, Exchange, Queue
 from client.primary import Directory
 from client.settings import ClientSettings
 from client.tickets import BeginTicket, CommitTicket, ReplyLost, Ticket, callers_of
-from lease.errors import LeaseError
+from lease.errors import LeaseError, LevelRefused
 from wire import NotPrimary, Overloaded, ProtocolError
 
 _log = logging.getLogger(__name__)
@@ -104,7 +105,7 @@ class Dispatcher:
             for ticket in line.exchange.lose(self._why):
                 ticket.give_up(now_s, self._why)
             line.abort()
-        for ticket in self._queue.take_overdue(float("inf")):
+        for ticket in self._queue.take_overdue(math.inf):
             ticket.give_up(now_s, self._why)
         self._threads.shutdown(wait=False, cancel_futures=True)
         for pending in (self._connecting, self._watching):
@@ -158,6 +159,8 @@ class Dispatcher:
             bare = host.removeprefix("[").removesuffix("]")
             async with asyncio.timeout(limit_seconds):
                 await self._loop.create_connection(lambda: _Line(self, address), bare, int(port))
+        except LevelRefused as error:
+            self._refuse(UpgradeNeeded(str(error)))
         except LeaseError as error:
             self._pause(f"ZooKeeper does not say who is primary: {error}")
         except (OSError, ValueError) as error:
@@ -171,6 +174,11 @@ class Dispatcher:
         if not self._refusals:
             return NOBODY
         return self._why if self._why.startswith(NOBODY) else f"{NOBODY} ({self._why})"
+
+    def _refuse(self, error: UpgradeNeeded) -> None:
+        """No other try would help: whoever waits is told, or, of what was lost before, that it may have been done."""
+        for ticket in self._queue.take_overdue(math.inf):
+            ticket.fail(ticket.doubt() or error)
 
     async def _locate(self) -> str | None:
         return await self._loop.run_in_executor(

@@ -12,6 +12,7 @@
     │   └── TransactionTooLarge  its write set is beyond what one commit may hold
     ├── OutcomeUnknown           the caller's deadline came before the answer; ask ``manager.outcome`` later
     └── NoPrimary                no oracle served within the time that the caller allowed
+        └── UpgradeNeeded        none ever will: the installation is at a level that this library does not work at
 """
 
 from __future__ import annotations
@@ -94,3 +95,13 @@ class NoPrimary(PythiaError):
     def __init__(self, waited_ms: int, detail: str) -> None:
         super().__init__(f"no primary oracle answered within {waited_ms} ms: {detail}")
         self.waited_ms = waited_ms
+
+
+class UpgradeNeeded(NoPrimary):
+    """The installation is at a level that this library does not work at; the text says what to upgrade."""
+
+    retriable = False
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(0, detail)
+        self.args = (detail,)  # nobody was waited for

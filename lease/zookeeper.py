@@ -35,7 +35,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KeeperState
 from kazoo.retry import KazooRetry
 
-from lease.coordinator import Applied, CompareAndSet, Create, Node, Operation, Rejected, Unknown
+from lease.coordinator import Applied, Check, CompareAndSet, Create, Node, Operation, Rejected, Unknown
 from lease.errors import CoordinatorRefused, CoordinatorUnavailable, InvalidLeaseSettings
 
 RECONNECT_DELAY_MS_MAX = 500
@@ -229,6 +229,8 @@ def _checked(hosts: str) -> str:
 def _add(transaction: TransactionRequest, operation: Operation) -> None:
     if isinstance(operation, Create):
         transaction.create(operation.path, operation.data, ephemeral=operation.ephemeral)
+    elif isinstance(operation, Check):
+        transaction.check(operation.path, operation.version)
     else:
         version = _ANY_VERSION if operation.version is None else operation.version
         transaction.set_data(operation.path, operation.data, version)

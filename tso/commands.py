@@ -28,6 +28,7 @@ from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
 from tso.fleet import CannotHandOver, NotAlone, Seen, hand_over, look, require_alone
+from tso.levels import LevelAgreement
 from tso.logs import Standing, configure_logs
 from tso.metrics_command import metrics
 from tso.options import LIMITS, ORACLE, choose, default_name, limits_of
@@ -112,6 +113,7 @@ def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...
             contextlib.closing(HBaseCellStore(settings.thrift, pool)) as store,
             _coordinator(settings.zookeeper) as coordinator,
         ):
+            LevelAgreement(store, coordinator, settings.root, settings.lease.request_timeout_ms).look()
             if coordinator is None:
                 require_alone(store, settings.root)
             code = _run(_serve(settings, coordinator, store, pool, standing, rest))

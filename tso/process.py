@@ -24,6 +24,7 @@ from lease import (
     Coordinator,
     Holding,
     LeaseRecord,
+    LevelRefused,
     PrimaryFinder,
     monotonic_ms,
     wall_ms,
@@ -31,6 +32,7 @@ from lease import (
 from lease.solo import SoloCandidate, SoloRegistry
 from store import CellStore
 from store.bulk import BulkPutter
+from tso.levels import LevelAgreement
 from tso.logs import Standing
 from tso.metering import Metering
 from tso.oracle import Moment
@@ -75,6 +77,7 @@ class OracleProcess:
         self._store = store
         self._table = CommitTable(store, table_name(settings.root))
         self._recorder = CommitRecorder(putter, table_name(settings.root))
+        self._levels = LevelAgreement(store, coordinator, settings.root, settings.lease.request_timeout_ms)
         self._announce = announce
         self._stop = asyncio.Event()
         self._handing_over: asyncio.Task[None] | None = None
@@ -112,6 +115,9 @@ class OracleProcess:
         keeper.stop()
         try:
             await roles
+        except LevelRefused as error:
+            log.error("%s", error)
+            return 1
         except Exception:
             log.exception("the lease's thread failed")
             return 1
@@ -155,6 +161,7 @@ class OracleProcess:
     def _warm_up(self) -> None:
         warm_kernels()
         self._table.create()
+        self._levels.agree()
 
     def _elected(self, coordinator: Coordinator, advertised: str) -> tuple[Contender, FindPrimary]:
         settings = self._settings
@@ -168,6 +175,7 @@ class OracleProcess:
             timestamp_of_ms=compose,
             new_nonce=_new_nonce,
             root=settings.root,
+            first_level=self._levels.first_level,
         )
         finder = PrimaryFinder(coordinator, settings.root, timeout_ms=settings.lease.request_timeout_ms)
         return candidate, finder.current

@@ -15,14 +15,15 @@ ALLOWED: dict[str, set[str]] = {
     "store": set(),
     "wire": set(),
     "devcluster": set(),
-    "commit_table": {"store"},
-    "lease": {"store"},
-    "client": {"commit_table", "configuration", "lease", "store", "wire"},
-    "tso": {"commit_table", "configuration", "lease", "store", "wire"},
+    "versions": set(),
+    "commit_table": {"store", "versions"},
+    "lease": {"store", "versions"},
+    "client": {"commit_table", "configuration", "lease", "store", "versions", "wire"},
+    "tso": {"commit_table", "configuration", "lease", "store", "versions", "wire"},
     "rest": {"client", "commit_table", "lease", "store", "wire"},
     "demo": {"client", "commit_table", "devcluster", "store"},
     "drills": {"client", "commit_table", "devcluster", "histories", "store"},
-    "histories": {"client", "commit_table", "store"},
+    "histories": {"client", "commit_table", "store", "versions"},
     "benchmarks": {"client", "commit_table", "demo", "devcluster", "drills", "lease", "store", "tso", "wire"},
 }
 
@@ -85,6 +86,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "timestamp_range",
         "watermark",
     ],
+    "versions": ["formats", "levels"],
     "wire": [
         "columns",
         "commits",
