@@ -13,6 +13,7 @@ from client.async_oracle import AsyncOracleClient
 from client.catalog_entry import CatalogEntry, ConflictLevel
 from client.cells import cell_id, row_id
 from client.errors import (
+    AccessDenied,
     Conflict,
     InvalidRequest,
     NoPrimary,
@@ -39,6 +40,7 @@ from commit_table import Aborted, Committed, Outcome, Undecided
 
 __all__ = [
     "Aborted",
+    "AccessDenied",
     "AsyncOracleClient",
     "Begun",
     "CatalogEntry",

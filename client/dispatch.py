@@ -14,19 +14,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import socket
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, cast
+from typing import Final
 
-from client.errors import InvalidRequest, UpgradeNeeded
-from client.exchange import FRAME_CALLERS_MIN, Exchange, Queue
+from access import BadCredentials, Credentials
+from client.errors import AccessDenied, InvalidRequest, UpgradeNeeded
+from client.exchange import FRAME_CALLERS_MIN, Queue
+from client.line import Line
 from client.primary import Directory
 from client.settings import ClientSettings
-from client.tickets import BeginTicket, CommitTicket, ReplyLost, Ticket, callers_of
+from client.tickets import BeginTicket, CommitTicket, Ticket, callers_of
 from lease.errors import LeaseError, LevelRefused
-from wire import NotPrimary, Overloaded, ProtocolError
+from wire import Greeting, HelloReply, NotAllowed, NotAllowedCode, NotPrimary, Overloaded, ProtocolError
 
 _log = logging.getLogger(__name__)
 
@@ -55,11 +56,11 @@ class Dispatcher:
         """Tickets of this turn of the event loop, which more callers may still join."""
         self._directory = directory
         self._settings = settings
-        self._loop = loop
-        self._queue = Queue()
+        self.loop = loop
+        self.queue = Queue()
         self._requests_max = settings.oracle_requests_max
-        self._line: _Line | None = None
-        self._retired: set[_Line] = set()
+        self._line: Line | None = None
+        self._retired: set[Line] = set()
         self._address: str | None = None
         self._why = "no oracle has been asked yet"
         self._refusals = 0
@@ -84,12 +85,12 @@ class Dispatcher:
                 )
             )
         else:
-            self._queue.add(ticket)
+            self.queue.add(ticket)
             self._flush_soon()
 
     def room(self, lane: int) -> int:
         """How many more requests may wait in a lane."""
-        return self._requests_max - callers_of(self._queue.lanes[lane])
+        return self._requests_max - callers_of(self.queue.lanes[lane])
 
     def share(self) -> int:
         """How many callers who ask in the same turn of the event loop may share a ticket."""
@@ -105,14 +106,14 @@ class Dispatcher:
             for ticket in line.exchange.lose(self._why):
                 ticket.give_up(now_s, self._why)
             line.abort()
-        for ticket in self._queue.take_overdue(math.inf):
+        for ticket in self.queue.take_overdue(math.inf):
             ticket.give_up(now_s, self._why)
         self._threads.shutdown(wait=False, cancel_futures=True)
         for pending in (self._connecting, self._watching):
             if pending is not None:
                 pending.cancel()
 
-    def _lines(self) -> list[_Line]:
+    def _lines(self) -> list[Line]:
         return [*self._retired, *([] if self._line is None else [self._line])]
 
     def _let_nobody_join(self) -> None:
@@ -123,12 +124,12 @@ class Dispatcher:
         if self._flushing:
             return
         self._flushing = True
-        self._loop.call_soon(self._flush)
+        self.loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         self._flushing = False
         self._let_nobody_join()
-        if self._closed or not self._queue:
+        if self._closed or not self.queue:
             return
         now_s = time.monotonic()
         self._watch()
@@ -144,7 +145,7 @@ class Dispatcher:
 
     def _connect_soon(self) -> None:
         if self._connecting is None:
-            self._connecting = self._loop.create_task(self._connect())
+            self._connecting = self.loop.create_task(self._connect())
 
     async def _connect(self) -> None:
         """One try to get a line to the primary. The next comes by the watch, at once or after a pause."""
@@ -155,12 +156,12 @@ class Dispatcher:
                 return
             self._address = address
             limit_seconds = min(CONNECT_MS_MAX, self._settings.request_timeout_ms) / 1000
-            host, _, port = address.rpartition(":")
-            bare = host.removeprefix("[").removesuffix("]")
             async with asyncio.timeout(limit_seconds):
-                await self._loop.create_connection(lambda: _Line(self, address), bare, int(port))
+                await self._open(address)
         except LevelRefused as error:
-            self._refuse(UpgradeNeeded(str(error)))
+            self._deny(UpgradeNeeded(str(error)))
+        except AccessDenied as error:
+            self._deny(error)
         except LeaseError as error:
             self._pause(f"ZooKeeper does not say who is primary: {error}")
         except (OSError, ValueError) as error:
@@ -169,19 +170,52 @@ class Dispatcher:
             self._connecting = None
             self._flush_soon()
 
+    async def _open(self, address: str) -> None:
+        """Connect and say hello. Raises ``AccessDenied`` where another try would not help, ``OSError`` otherwise."""
+        host, _, port = address.rpartition(":")
+        try:
+            line = Line(self, address, Greeting(Credentials(self._settings.token_file).token()))
+        except (BadCredentials, ProtocolError) as error:
+            raise AccessDenied(str(error)) from error
+        try:
+            await self.loop.create_connection(lambda: line, host.removeprefix("[").removesuffix("]"), int(port))
+            answer = await line.welcome
+        except BaseException:
+            line.abort()
+            raise
+        if isinstance(answer, HelloReply):
+            self._connected(line)
+            return
+        line.abort()
+        if isinstance(answer, Overloaded):
+            self._pause("the oracle is overloaded", answer.retry_after_ms)
+        elif isinstance(answer, NotAllowed) and answer.code is not NotAllowedCode.TOO_MANY_CONNECTIONS:
+            raise AccessDenied(f"the oracle at {address} does not let this client in: {answer.text}")
+        else:
+            raise ConnectionError(answer.text)
+
+    def _deny(self, error: AccessDenied | UpgradeNeeded) -> None:
+        """Waiting does not help: all who wait are told at once."""
+        self._why = str(error)
+        self._address = None
+        for ticket in self.queue.take_overdue(math.inf):
+            ticket.fail(ticket.doubt() or error)
+
+    def _connected(self, line: Line) -> None:
+        if self._closed:
+            line.abort()
+            return
+        self._line = line
+        self._flush_soon()
+
     def _why_nobody(self) -> str:
         """That there is no primary, and what was wrong before that; not the same over again."""
         if not self._refusals:
             return NOBODY
         return self._why if self._why.startswith(NOBODY) else f"{NOBODY} ({self._why})"
 
-    def _refuse(self, error: UpgradeNeeded) -> None:
-        """No other try would help: whoever waits is told, or, of what was lost before, that it may have been done."""
-        for ticket in self._queue.take_overdue(math.inf):
-            ticket.fail(ticket.doubt() or error)
-
     async def _locate(self) -> str | None:
-        return await self._loop.run_in_executor(
+        return await self.loop.run_in_executor(
             self._threads, self._directory.primary, self._settings.request_timeout_ms
         )
 
@@ -196,23 +230,15 @@ class Dispatcher:
 
     # What lines report.
 
-    def connected(self, line: _Line) -> None:
-        """There is a line."""
-        if self._closed:
-            line.abort()
-            return
-        self._line = line
-        self._flush_soon()
-
-    def answered(self, line: _Line) -> None:
+    def answered(self, line: Line) -> None:
         """Answers came over a line. One that is still ours is a primary's: what was refused before is history."""
         if line is self._line and time.monotonic() >= self._paused_until_s:
             self._refusals = 0
         self._flush_soon()  # after those who were answered have gone on, in the same turn of the event loop
 
-    def refused(self, line: _Line, tickets: Sequence[Ticket], refusal: NotPrimary | Overloaded) -> None:
+    def refused(self, line: Line, tickets: Sequence[Ticket], refusal: NotPrimary | Overloaded) -> None:
         """Nothing was done of these; they go out again, to another oracle or later."""
-        self._queue.add_first(tickets)
+        self.queue.add_first(tickets)
         if isinstance(refusal, Overloaded):
             self._pause("the oracle is overloaded", refusal.retry_after_ms)
             return
@@ -223,19 +249,19 @@ class Dispatcher:
             self._address = refusal.primary_address or None
         self.leave_if_idle(line)
 
-    def leave_if_idle(self, line: _Line) -> None:
+    def leave_if_idle(self, line: Line) -> None:
         """Close a line that nobody needs any more."""
         if line in self._retired and not line.exchange:
             line.abort()
 
-    def forget(self, line: _Line) -> None:
+    def forget(self, line: Line) -> None:
         """A line is being given up: nothing is sent over it any more."""
         self._retired.add(line)
         if self._line is line:
             self._line = None
             self._address = None
 
-    def lost(self, line: _Line, reason: str) -> None:
+    def lost(self, line: Line, reason: str) -> None:
         """A line is gone. What was under way on it may have been done, and is asked again."""
         self.forget(line)
         self._retired.discard(line)
@@ -244,10 +270,10 @@ class Dispatcher:
             return
         if lost:
             self._why = str(lost[0].lost)
-            self._queue.add_first(lost)
+            self.queue.add_first(lost)
         if not line.has_answered:  # who takes connections and ends them would be asked in a whirl
             self._pause(self._why if lost else f"the oracle at {line.address} hung up: {reason}")
-        if self._queue:
+        if self.queue:
             self._flush_soon()
 
     # Looking after what waits.
@@ -255,7 +281,7 @@ class Dispatcher:
     def _watch(self) -> None:
         if self._watching is None and not self._closed:
             soon_s = max(0.0, self._paused_until_s - time.monotonic())
-            self._watching = self._loop.call_later(min(LOOK_INTERVAL_MS / 1000, soon_s or 1.0), self._look)
+            self._watching = self.loop.call_later(min(LOOK_INTERVAL_MS / 1000, soon_s or 1.0), self._look)
 
     def _look(self) -> None:
         self._watching = None
@@ -269,114 +295,34 @@ class Dispatcher:
         if current is not None and self._looking is None and self._is_time_to_look(current, now_s):
             self._look_again_s = now_s + MOVED_LOOK_MS / 1000
             self._ask_whether_moved(current)
-        if self._queue:
+        if self.queue:
             self._flush_soon()
-        if self._queue or any(line.exchange for line in self._lines()):
+        if self.queue or any(line.exchange for line in self._lines()):
             self._watch()
 
-    def _is_time_to_look(self, line: _Line, now_s: float) -> bool:
+    def _is_time_to_look(self, line: Line, now_s: float) -> bool:
         """An answer that is late may never come; but somebody else can be primary though answers come in time."""
         return line.late_ms(now_s) >= LOOK_INTERVAL_MS or now_s >= self._look_again_s
 
-    def _leave(self, line: _Line, reason: str) -> None:
+    def _leave(self, line: Line, reason: str) -> None:
         line.leave(reason)
         self.forget(line)
 
     def _give_up_overdue(self, now_s: float) -> None:
-        for ticket in self._queue.take_overdue(now_s):
+        for ticket in self.queue.take_overdue(now_s):
             ticket.give_up(now_s, self._why)
         for line in self._lines():
             for ticket in line.exchange.overdue(now_s):
                 ticket.lost = ticket.lost or line.no_answer()
                 ticket.give_up(now_s, self._why)
 
-    def _ask_whether_moved(self, line: _Line) -> None:
+    def _ask_whether_moved(self, line: Line) -> None:
         """In a thread: as a rule nothing has changed, and it is cheap; but it may ask ZooKeeper."""
         has_moved = self._directory.has_moved
-        self._looking = self._loop.run_in_executor(self._threads, has_moved, line.address, LOOK_INTERVAL_MS)
+        self._looking = self.loop.run_in_executor(self._threads, has_moved, line.address, LOOK_INTERVAL_MS)
         self._looking.add_done_callback(lambda asked: self._looked(line, asked))
 
-    def _looked(self, line: _Line, asked: asyncio.Future[bool]) -> None:
+    def _looked(self, line: Line, asked: asyncio.Future[bool]) -> None:
         self._looking = None
         if not asked.cancelled() and asked.exception() is None and asked.result() and self._line is line:
             self._leave(line, "another oracle has become primary")
-
-
-class _Line(asyncio.BufferedProtocol):
-    """One connection to one oracle."""
-
-    def __init__(self, dispatcher: Dispatcher, address: str) -> None:
-        self.address = address
-        self.has_answered = False
-        """Whether anything ever came over it."""
-        self.exchange = Exchange(dispatcher._queue, lambda tickets, why: dispatcher.refused(self, tickets, why))
-        self._dispatcher = dispatcher
-        self._settling = False
-        self._transport: asyncio.Transport
-        self._reason = "the connection was closed"
-
-    def no_answer(self) -> ReplyLost:
-        """What a caller gets who stops waiting for it."""
-        return ReplyLost(f"no answer from the oracle at {self.address}: it took too long")
-
-    def late_ms(self, now_s: float) -> float:
-        """How long the oldest request has waited for its answer; 0 where none waits."""
-        oldest_s = self.exchange.oldest_s()
-        return 0.0 if oldest_s is None else 1000 * (now_s - oldest_s)
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Report it."""
-        self._transport = cast(asyncio.Transport, transport)  # some event loops' transports only look like one
-        plain = transport.get_extra_info("socket")
-        if plain is not None:
-            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._dispatcher.connected(self)
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Where to receive into."""
-        return self._dispatcher.receive_buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Answers came."""
-        try:
-            self.exchange.received(self._dispatcher.receive_buffer[:nbytes])
-        except ProtocolError as error:
-            self._nonsense(error)
-            return
-        self.has_answered = True
-        if not self._settling:
-            self._settle()
-
-    def _settle(self) -> None:
-        self._settling = False
-        try:
-            self._settling = self.exchange.settle()
-        except ProtocolError as error:
-            self._nonsense(error)
-            return
-        self._dispatcher.answered(self)
-        if self._settling:
-            self._dispatcher._loop.call_soon(self._settle)
-        else:
-            self._dispatcher.leave_if_idle(self)
-
-    def _nonsense(self, error: ProtocolError) -> None:
-        self.leave(str(error))
-        self._dispatcher.forget(self)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """Report it."""
-        self._dispatcher.lost(self, str(error) if error else self._reason)
-
-    def send(self, data: bytes) -> None:
-        """Send frames."""
-        self._transport.write(data)
-
-    def leave(self, reason: str) -> None:
-        """Hang up, for that reason; what is under way is lost."""
-        self._reason = reason
-        self._transport.abort()
-
-    def abort(self) -> None:
-        """Hang up."""
-        self._transport.abort()

@@ -11,6 +11,7 @@
     │   ├── TransactionExpired   nothing was heard of it for longer than the oracle allows
     │   └── TransactionTooLarge  its write set is beyond what one commit may hold
     ├── OutcomeUnknown           the caller's deadline came before the answer; ask ``manager.outcome`` later
+    ├── AccessDenied             the oracle does not let this client in, or not do that: token, role, TLS, version
     └── NoPrimary                no oracle served within the time that the caller allowed
         └── UpgradeNeeded        none ever will: the installation is at a level that this library does not work at
 """
@@ -85,6 +86,10 @@ class OutcomeUnknown(PythiaError):
         )
         self.start_timestamp = start_timestamp
         self.waited_ms = waited_ms
+
+
+class AccessDenied(PythiaError):
+    """The oracle does not grant it, and another try would not help; the text says what is missing. Nothing was done."""
 
 
 class NoPrimary(PythiaError):

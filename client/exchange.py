@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from client.errors import InvalidRequest
+from client.errors import AccessDenied, InvalidRequest
 from client.tickets import (
     REASONS_KNOWN,
     BatchTicket,
@@ -33,6 +33,7 @@ from wire import (
     FrameDecoder,
     Kind,
     Message,
+    NotAllowed,
     NotPrimary,
     Overloaded,
     ProtocolError,
@@ -296,6 +297,9 @@ class Exchange:
                 first.end(Decisions(reply, first.lost is not None))
             case (NotPrimary() | Overloaded()) as refusal, _:
                 self._refused([ticket for ticket in tickets if ticket.is_awaited], refusal)
+            case NotAllowed() as refusal, _:
+                for ticket in tickets:
+                    ticket.fail(ticket.doubt() or AccessDenied(refusal.text))
             case BadRequest() as refusal, _:
                 self._impossible(tickets, f"the oracle refused the request: {refusal.text}")
             case reply, QuestionTicket() if isinstance(reply, first.answers):

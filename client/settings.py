@@ -77,9 +77,16 @@ class ClientSettings:
     oracle: str = setting(
         "", "HOST:PORT", "An oracle that serves alone, in place of zookeeper.", environment="PYTHIA_ORACLE"
     )
+    token_file: str = setting(
+        "",
+        "FILE",
+        "Holds the token by which oracles know this program, and nothing else; without it PYTHIA_TOKEN may be the "
+        "token.",
+        environment="PYTHIA_TOKEN_FILE",
+    )
 
     def __post_init__(self) -> None:
-        for name in ("zookeeper", "thrift", "root", "oracle"):
+        for name in ("zookeeper", "thrift", "root", "oracle", "token_file"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidRequest(f"{name} is text, not {getattr(self, name)!r}")
         if bool(self.oracle) == bool(self.zookeeper):

@@ -72,7 +72,9 @@ def attendance(coordinator: Coordinator, root: str, *, timeout_ms: float = TIMEO
     return Attendance(level, parent.version, tuple(present), None if lease is None else LeaseRecord.parse(lease.data))
 
 
-def require(coordinator: Coordinator, root: str, seen: Attendance, level: int, *, timeout_ms: float = TIMEOUT_MS) -> bool:
+def require(
+    coordinator: Coordinator, root: str, seen: Attendance, level: int, *, timeout_ms: float = TIMEOUT_MS
+) -> bool:
     """Step 1; whether it took place. False: somebody joined, or another call was faster; look again.
 
     Raises ``CoordinatorUnavailable`` where that is not known: look again, too.

@@ -5,14 +5,19 @@ from __future__ import annotations
 import socket
 import time
 
+from access import BadCredentials, Credentials
 from wire import (
     FrameDecoder,
+    Greeting,
     HandoverReply,
     HandoverRequest,
+    HelloReply,
     Message,
     MetricsReply,
     MetricsRequest,
+    NotAllowed,
     NotPrimary,
+    Overloaded,
     ProtocolError,
     StatusReply,
     StatusRequest,
@@ -21,31 +26,33 @@ from wire import (
 )
 
 _CHUNK_BYTES = 65_536
+ANONYMOUS = Credentials()
+"""No more than the environment has."""
 
 
 class NoAnswer(Exception):
     """The process could not be asked; the text says why."""
 
 
-def ask_status(address: str, timeout_ms: float) -> StatusReply:
+def ask_status(address: str, timeout_ms: float, credentials: Credentials = ANONYMOUS) -> StatusReply:
     """The state of the process at ``host:port``. Raises ``NoAnswer`` when there is none within ``timeout_ms``."""
-    reply = _ask(address, StatusRequest(), timeout_ms)
+    reply = _ask(address, StatusRequest(), timeout_ms, credentials)
     if not isinstance(reply, StatusReply):
         raise NoAnswer(f"{address} answered {reply}")
     return reply
 
 
-def ask_metrics(address: str, timeout_ms: float) -> MetricsReply:
+def ask_metrics(address: str, timeout_ms: float, credentials: Credentials = ANONYMOUS) -> MetricsReply:
     """The metrics of the process at ``host:port``. Raises ``NoAnswer`` when there are none within ``timeout_ms``."""
-    reply = _ask(address, MetricsRequest(), timeout_ms)
+    reply = _ask(address, MetricsRequest(), timeout_ms, credentials)
     if not isinstance(reply, MetricsReply):
         raise NoAnswer(f"{address} answered {reply}")
     return reply
 
 
-def ask_to_hand_over(address: str, timeout_ms: float) -> int:
+def ask_to_hand_over(address: str, timeout_ms: float, credentials: Credentials = ANONYMOUS) -> int:
     """Have the primary at ``host:port`` release its lease; its epoch, once that is done. Raises ``NoAnswer``."""
-    reply = _ask(address, HandoverRequest(), timeout_ms)
+    reply = _ask(address, HandoverRequest(), timeout_ms, credentials)
     if isinstance(reply, NotPrimary):
         raise NoAnswer(f"{address} is not primary any more: look at pythia tso status, and ask again")
     if not isinstance(reply, HandoverReply):
@@ -53,24 +60,47 @@ def ask_to_hand_over(address: str, timeout_ms: float) -> int:
     return reply.epoch
 
 
-def _ask(address: str, request: Message, timeout_ms: float) -> Message:
+def _ask(address: str, request: Message, timeout_ms: float, credentials: Credentials) -> Message:
     host, _, port = address.rpartition(":")
     deadline_s = time.monotonic() + timeout_ms / 1000
     try:
+        greeting = Greeting(credentials.token())
         with socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_ms / 1000) as connection:
+            _say_hello(connection, greeting, deadline_s)
             connection.sendall(encode(request, 1))
-            return _receive(connection, deadline_s)
-    except (OSError, ProtocolError) as error:
+            reply = _receive(connection, deadline_s)
+    except (OSError, ProtocolError, BadCredentials) as error:
         raise NoAnswer(f"{address}: {error}") from error
+    if isinstance(reply, NotAllowed):
+        raise NoAnswer(f"{address}: {reply.text}")
+    return reply
+
+
+def _say_hello(connection: socket.socket, greeting: Greeting, deadline_s: float) -> None:
+    """Raises ``ProtocolError`` where the oracle does not let us in."""
+    connection.sendall(greeting.first)
+    answer = None
+    while answer is None:
+        answer = greeting.received(_chunk(connection, deadline_s))
+    if isinstance(answer, Overloaded):
+        raise ProtocolError("it has too many connections")
+    if not isinstance(answer, HelloReply):
+        raise ProtocolError(answer.text)
 
 
 def _receive(connection: socket.socket, deadline_s: float) -> Message:
     decoder = FrameDecoder()
-    while (left_s := deadline_s - time.monotonic()) > 0:
-        connection.settimeout(left_s)
-        data = connection.recv(_CHUNK_BYTES)
-        if not data:
-            raise ProtocolError("the connection was closed without an answer")
-        for frame in decoder.feed(data):
+    while True:
+        for frame in decoder.feed(_chunk(connection, deadline_s)):
             return decode(frame)
-    raise TimeoutError("no answer in time")
+
+
+def _chunk(connection: socket.socket, deadline_s: float) -> bytes:
+    left_s = deadline_s - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError("no answer in time")
+    connection.settimeout(left_s)
+    data = connection.recv(_CHUNK_BYTES)
+    if not data:
+        raise ProtocolError("the connection was closed without an answer")
+    return data

@@ -65,7 +65,7 @@ class Metering:
         self.lookups = 0
         self.lookup_failures = 0
         self._answers = [0] * len(Reason)
-        self._refusals = {"not_primary": 0, "overloaded": 0, "bad_request": 0}
+        self._refusals = {"not_primary": 0, "overloaded": 0, "bad_request": 0, "not_allowed": 0}
         self._begin = Histogram("pythia_begin_seconds", SECONDS)
         self._decide = Histogram("pythia_commit_decide_seconds", SECONDS)
         self._persist = Histogram("pythia_commit_persist_seconds", SECONDS)
@@ -101,7 +101,7 @@ class Metering:
             self._answers[reason] += count
 
     def refused(self, answer: str, requests: int = 1) -> None:
-        """Nothing was done of requests, which were told ``not_primary``, ``overloaded`` or ``bad_request``."""
+        """Nothing was done of requests, which were told one of ``_refusals``."""
         self._refusals[answer] += requests
 
     def took_over(self, outage_s: float | None) -> None:

@@ -32,13 +32,14 @@ from lease import (
 from lease.solo import SoloCandidate, SoloRegistry
 from store import CellStore
 from store.bulk import BulkPutter
+from tso.connection import Connection
 from tso.levels import LevelAgreement
 from tso.logs import Standing
 from tso.metering import Metering
 from tso.oracle import Moment
 from tso.pipeline import Pipeline
 from tso.roles import Progress, RoleKeeper
-from tso.server import Connection, Server
+from tso.server import Server
 from tso.settings import ServeSettings
 from tso.warmth import warm_kernels
 from wire import HandoverReply, NotPrimary

@@ -3,7 +3,7 @@
 Whatever a connection sends, it can only hurt itself: a broken frame gets its reason and the connection is closed; a
 connection that does not read its answers, or never completes its frames, is dropped; everything it may hold is bounded.
 Where all connections together reach a bound, who holds most goes, or who has been idle for longest, and never one that
-holds nothing and works.
+holds nothing and works. Who has not said hello yet may hold next to nothing, and takes no place of those who have.
 A standby answers `NotPrimary` with the primary's address at once, and every process answers `StatusRequest` and
 `MetricsRequest`.
 """
@@ -14,64 +14,38 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
-from typing import cast
 
+from access import Gate
 from tso.arrivals import Arrival
+from tso.connection import Connection, Request
 from tso.metering import Metering
 from tso.observing import metrics
 from tso.pipeline import Pipeline
+from tso.reception import Reception
 from tso.settings import Limits
 from wire import (
-    AbortRequest,
-    BadRequest,
-    BeginRequest,
-    Frame,
-    FrameDecoder,
     HandoverRequest,
-    HeartbeatRequest,
-    Kind,
-    LargeCommitRequest,
-    Message,
     MetricsRequest,
     NotPrimary,
-    OutcomeRequest,
     Overloaded,
-    ProtocolError,
     Role,
     StatusReply,
     StatusRequest,
-    WriteSetPart,
-    decode,
-    encode,
 )
 
 log = logging.getLogger(__name__)
 
 _SWEEP_MS = 1_000
-"""How often connections with an old partial frame are looked for."""
+"""How often each connection is looked after."""
 
 _RECEIVE_BYTES = 256 * 2**10
 """Read of one connection in one turn of the event loop: the next one's turn comes before the rest."""
-
-Request = (
-    Frame
-    | BeginRequest
-    | WriteSetPart
-    | LargeCommitRequest
-    | AbortRequest
-    | OutcomeRequest
-    | HeartbeatRequest
-    | StatusRequest
-    | MetricsRequest
-    | HandoverRequest
-)
-"""A commit request stays a frame: the pipeline reads those of all connections together."""
 
 
 class Server:
     """Accepts connections and hands their requests to the pipeline of the moment. One event loop's thread only."""
 
-    def __init__(self, holder: str, limits: Limits, metering: Metering) -> None:
+    def __init__(self, holder: str, limits: Limits, metering: Metering, reception: Reception | None = None) -> None:
         self.limits = limits
         self.metering = metering
         self.address = ""
@@ -82,11 +56,15 @@ class Server:
         self.hand_over: Callable[[Connection, int], None] = lambda connection, request_id: None
         """What a primary does when it is asked to hand over; it answers the request."""
         self.connections: set[Connection] = set()
+        self.reception = reception or Reception(Gate())
+        """Who may come in."""
         self.receive_bytes = 0
         self.receive_buffer = memoryview(bytearray(_RECEIVE_BYTES))
         """What came last, of any connection: it is taken out before anything else is received."""
         self.closing = False
         """The door is shut: who was let in a moment ago is sent away, and not waited for."""
+        self._outside: dict[Connection, None] = {}
+        """Who has not said hello yet, the oldest first."""
         self._unflushed: list[Connection] = []
         self._flushing = False
         self._holder = holder
@@ -149,9 +127,30 @@ class Server:
         for connection in connections:
             connection.flush()
 
+    def let_say_hello(self, connection: Connection) -> bool:
+        """Whether a new connection may. Of those that have not yet, the oldest goes where they are too many."""
+        inside = len(self.connections) - len(self._outside)
+        self.metering.connections += 1
+        self.connections.add(connection)
+        self._outside[connection] = None
+        if len(self._outside) > self.limits.connections_max:
+            next(iter(self._outside)).drop()
+        # Even those that are being told that there are too many are too many; and nobody comes in after the end.
+        return not self.closing and inside < 2 * self.limits.connections_max
+
+    def let_in(self, connection: Connection) -> bool:
+        """Whether a connection that has said hello may stay."""
+        self._outside.pop(connection, None)
+        return self.make_room(self._loop.time())
+
+    def forget(self, connection: Connection) -> None:
+        """A connection has gone."""
+        self._outside.pop(connection, None)
+        self.connections.discard(connection)
+
     def make_room(self, now_s: float) -> bool:
         """Whether the newest connection may stay; if need be, the longest idle one is closed for it."""
-        staying = [connection for connection in self.connections if not connection.closing]
+        staying = [connection for connection in self.connections if connection.is_in and not connection.closing]
         if len(staying) <= self.limits.connections_max:
             return True
         idle = [connection for connection in staying if connection.is_idle(now_s)]
@@ -196,157 +195,8 @@ class Server:
 
     def _drop_unfinished(self) -> None:
         loop = asyncio.get_running_loop()
+        self.reception.refresh(loop.time())
         for connection in list(self.connections):
             connection.drop_if_unfinished(loop.time())
+            connection.look_after(loop.time())
         self._sweep = loop.call_later(_SWEEP_MS / 1000, self._drop_unfinished)
-
-
-class Connection(asyncio.BufferedProtocol):
-    """One client's connection. Answers of one wake-up go out in one write."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._limits = server.limits
-        self._loop = asyncio.get_running_loop()
-        self._decoder = FrameDecoder(frame_bytes_max=server.limits.frame_bytes_max)
-        self._partial_since_s: float | None = None
-        self._unanswered = 0
-        self._outgoing: list[bytes] = []
-        self.held_bytes = 0
-        """Of a frame that is not whole yet, as the server's books have them."""
-        self.active_s = self._loop.time()
-        """When it last sent something or was answered, on the loop's clock."""
-        self.closing = False
-        """Nothing is read of it any more; it may still be reading its last answers."""
-        self._transport: asyncio.Transport
-        self.gone: asyncio.Future[None] = self._loop.create_future()
-        """Done when the connection is."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Count it, or turn it away."""
-        self._transport = cast(asyncio.Transport, transport)  # some event loops' transports only look like one
-        others = len(self._server.connections)
-        self._server.metering.connections += 1
-        self._server.connections.add(self)
-        # Even those that are being told that there are too many are too many; and nobody comes in after the end.
-        if self._server.closing or others >= 2 * self._limits.connections_max:
-            self._abort()
-        elif not self._server.make_room(self._loop.time()):
-            log.warning("turned a connection away: %d are open", others)
-            self.turn_away(Overloaded(self._limits.retry_after_ms))
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """Forget it; answers that are still owed go nowhere."""
-        self._close()
-        self._server.connections.discard(self)
-        self.gone.set_result(None)
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Where to receive into."""
-        return self._server.receive_buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Bytes came: every whole frame is a request."""
-        if self.closing:
-            return
-        self.active_s = self._loop.time()
-        completed = False
-        try:
-            for frame in self._decoder.feed(self._server.receive_buffer[:nbytes]):
-                completed = True
-                self._request(frame)
-        except ProtocolError as error:
-            self.refuse(error)
-            return
-        if self._decoder.buffered_bytes or self.held_bytes:
-            self._account(completed=completed)
-
-    def send(self, message: Message, request_id: int) -> None:
-        """Answer a request; nothing happens when the connection has gone."""
-        self.send_frame(encode(message, request_id))
-
-    def send_frame(self, frame: bytes) -> None:
-        """See ``Requester``."""
-        self._unanswered -= 1
-        self.active_s = self._loop.time()
-        self._write(frame)
-
-    def refuse(self, error: ProtocolError) -> None:
-        """See ``Requester``."""
-        log.info("closing a connection: %s", error.reason)
-        self.turn_away(BadRequest(error.reason), error.request_id)
-
-    def drop(self) -> None:
-        """Close the connection, after the answers that were given; what is owed stays unanswered."""
-        if self.closing:
-            return
-        self.flush()
-        self._close()
-        self._transport.close()
-        self._loop.call_later(self._limits.linger_ms_max / 1000, self._transport.abort)
-
-    def drop_if_unfinished(self, now_s: float) -> None:
-        """Drop the connection if the frame that it is sending has been under way for too long."""
-        since_s = self._partial_since_s
-        if since_s is not None and (now_s - since_s) * 1000 > self._limits.partial_frame_ms_max:
-            self.turn_away(BadRequest(f"a frame was not completed in {self._limits.partial_frame_ms_max} ms"))
-
-    def is_idle(self, now_s: float) -> bool:
-        """Whether it is owed nothing, sends nothing, and has been so for `connection_idle_ms_min`."""
-        idle_ms = (now_s - self.active_s) * 1000
-        return not self._unanswered and not self.held_bytes and idle_ms >= self._limits.connection_idle_ms_min
-
-    def turn_away(self, message: Overloaded | BadRequest, request_id: int = 0) -> None:
-        """Say why, and close the connection."""
-        self._server.metering.refused("overloaded" if isinstance(message, Overloaded) else "bad_request")
-        self._write(encode(message, request_id))
-        self.drop()
-
-    def _request(self, frame: Frame) -> None:
-        request = frame if frame.kind is Kind.COMMIT_REQUEST else decode(frame)
-        if not isinstance(request, Request):
-            raise ProtocolError(f"{request.KIND.name} is not a request", frame.request_id)
-        self._unanswered += 1
-        if self._unanswered > self._limits.connection_requests_max:
-            self._server.metering.refused("overloaded")
-            self.send(Overloaded(self._limits.retry_after_ms), frame.request_id)
-        else:
-            self._server.handle(self, frame.request_id, request)
-
-    def _account(self, *, completed: bool) -> None:
-        held, before = self._decoder.buffered_bytes, self.held_bytes
-        if held == 0:
-            self._partial_since_s = None
-        elif completed or self._partial_since_s is None:
-            self._partial_since_s = self._loop.time()
-        self.held_bytes = held
-        self._server.hold(held - before)
-
-    def _write(self, frame: bytes) -> None:
-        if self.closing:
-            return
-        if not self._outgoing:
-            self._server.unflushed(self)
-        self._outgoing.append(frame)
-
-    def flush(self) -> None:
-        """Send what there is to send."""
-        if self.closing or not self._outgoing:
-            return
-        self._transport.write(b"".join(self._outgoing))
-        self._outgoing.clear()
-        if self._transport.get_write_buffer_size() > self._limits.connection_write_bytes_max:
-            log.warning("dropped a connection that does not read its answers")
-            self._abort()
-
-    def _abort(self) -> None:
-        self._close()
-        self._transport.abort()
-
-    def _close(self) -> None:
-        """Read nothing more, and give back at once what is held: it may linger, and others need the room."""
-        self.closing = True
-        self._partial_since_s = None
-        self._decoder = FrameDecoder(frame_bytes_max=self._limits.frame_bytes_max)
-        more_bytes, self.held_bytes = -self.held_bytes, 0
-        self._server.hold(more_bytes)

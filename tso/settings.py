@@ -246,6 +246,14 @@ class Limits:
         most=3_600_000,
         because="a frame that takes so long is never completed",
     )
+    hello_ms_max: int = setting(
+        5_000,
+        "ms",
+        "How long a connection may take to say hello.",
+        least=1,
+        most=60_000,
+        because=_WAIT,
+    )
     linger_ms_max: int = setting(
         1_000,
         "ms",

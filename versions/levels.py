@@ -16,6 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+RELEASE: Final = "0.1.0"
+"""Of this software, for people to read."""
 FIRST_LEVEL: Final = 1
 LEVEL_MAX: Final = 1_000_000
 
@@ -49,12 +51,12 @@ class LevelRange:
         """
         if level > self.highest:
             raise LevelNotSpoken(
-                f"{where} requires level {level}, and this program works at {self}: upgrade this program (pythia-tso) "
+                f"{where} requires level {level}, and this program (pythia-tso {RELEASE}) works at {self}: upgrade this program "
                 f"to a release that works at level {level}"
             )
         if level < self.lowest:
             raise LevelNotSpoken(
-                f"{where} is at level {level}, and this program works at {self}: it is too new. Upgrade the "
+                f"{where} is at level {level}, and this program (pythia-tso {RELEASE}) works at {self}: it is too new. Upgrade the "
                 f"installation step by step: run a release that works at level {level} and a later one, "
                 "`pythia upgrade finish`, and then the next release"
             )

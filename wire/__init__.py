@@ -2,7 +2,9 @@
 
 from wire.commits import CommitReply, CommitRequest, Reason
 from wire.errors import ProtocolError
-from wire.frames import FRAME_BYTES_MAX, HEADER_BYTES, VERSION, Frame, FrameDecoder, Kind, encode_frame
+from wire.frames import FRAME_BYTES_MAX, HEADER_BYTES, VERSION, VERSION_LOWEST, Frame, FrameDecoder, Kind, encode_frame
+from wire.greeting import Greeting
+from wire.hello import HELLO_BYTES_MAX, RELEASE, HelloReply, HelloRequest, NotAllowed, NotAllowedCode, common_version
 from wire.large_commits import PART_CELLS_MAX, LargeCommitRequest, WriteSetPart, WriteSetTaken
 from wire.message import Message
 from wire.messages import (
@@ -32,8 +34,11 @@ from wire.service import (
 __all__ = [
     "FRAME_BYTES_MAX",
     "HEADER_BYTES",
+    "HELLO_BYTES_MAX",
     "PART_CELLS_MAX",
+    "RELEASE",
     "VERSION",
+    "VERSION_LOWEST",
     "AbortRequest",
     "BadRequest",
     "BeginReply",
@@ -42,15 +47,20 @@ __all__ = [
     "CommitRequest",
     "Frame",
     "FrameDecoder",
+    "Greeting",
     "HandoverReply",
     "HandoverRequest",
     "HeartbeatReply",
     "HeartbeatRequest",
+    "HelloReply",
+    "HelloRequest",
     "Kind",
     "LargeCommitRequest",
     "Message",
     "MetricsReply",
     "MetricsRequest",
+    "NotAllowed",
+    "NotAllowedCode",
     "NotPrimary",
     "OutcomeReply",
     "OutcomeRequest",
@@ -63,6 +73,7 @@ __all__ = [
     "StatusRequest",
     "WriteSetPart",
     "WriteSetTaken",
+    "common_version",
     "decode",
     "encode",
     "encode_frame",

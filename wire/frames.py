@@ -4,6 +4,9 @@ A frame is a header of 16 bytes, little-endian, and a payload: ``length u32`` (b
 ``kind u8``, ``flags u16`` (must be 0), ``request u64`` (chosen by the asker, repeated in the answer, so that many
 requests can be under way on one connection).
 
+Frames of the opening (`wire.hello`) have 0 where others have a version: their layout, this header's included, is the
+same in all versions for good, so that two sides that have no version in common can still tell each other so.
+
 Invariant: whatever bytes come in, a decoder gives valid frames or a ``ProtocolError``, and holds no more than one
 frame of ``frame_bytes_max`` and the chunk last fed. A length is judged before any room is made for it.
 """
@@ -15,9 +18,14 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
+from versions.formats import FRAMES
 from wire.errors import ProtocolError
 
-VERSION = 1
+VERSION_LOWEST = min(FRAMES.versions)
+VERSION = FRAMES.newest
+"""The versions of the protocol that this side speaks, from the lowest to this one; the opening agrees on one."""
+OPENING_VERSION = 0
+"""What frames have in the version's place whose layout never changes."""
 FRAME_BYTES_MAX = 2**20
 """The largest frame, header included, unless a reader is told otherwise. Whoever serves it serves nobody else until it
 is done; larger write sets go ahead in parts (``wire.large_commits``)."""
@@ -48,12 +56,17 @@ class Kind(IntEnum):
     LARGE_COMMIT_REQUEST = 17
     METRICS_REPLY = 18
     METRICS_REQUEST = 19
+    HELLO_REPLY = 20
+    HELLO_REQUEST = 21
     NOT_PRIMARY = 128
     OVERLOADED = 129
     BAD_REQUEST = 130
+    NOT_ALLOWED = 131
 
 
 _KINDS = {int(kind): kind for kind in Kind}
+OPENING_KINDS = frozenset({Kind.HELLO_REQUEST, Kind.HELLO_REPLY, Kind.NOT_ALLOWED})
+_VERSION_OF = {int(kind): OPENING_VERSION if kind in OPENING_KINDS else VERSION for kind in Kind}
 
 
 class Frame(NamedTuple):
@@ -69,7 +82,7 @@ def encode_frame(kind: Kind, request_id: int, payload: bytes, *, frame_bytes_max
     if not 0 <= request_id <= _REQUEST_ID_MAX:
         raise ProtocolError(f"a request id is an unsigned 64-bit integer, not {request_id}")
     _check_length(len(payload), frame_bytes_max, request_id)
-    return _HEADER.pack(len(payload), VERSION, kind, 0, request_id) + payload
+    return _HEADER.pack(len(payload), _VERSION_OF[kind], kind, 0, request_id) + payload
 
 
 def _check_length(payload_bytes: int, frame_bytes_max: int, request_id: int) -> None:
@@ -98,6 +111,10 @@ class FrameDecoder:
         """Bytes held of a frame that is not whole yet."""
         return len(self._rest)
 
+    def take_up_to(self, frame_bytes_max: int) -> None:
+        """From the next frame on, this is the limit."""
+        self._payload_bytes_max = frame_bytes_max - HEADER_BYTES
+
     def feed(self, data: bytes | bytearray | memoryview) -> Iterator[Frame]:
         """Take in a chunk, give the frames that are whole now, raise ``ProtocolError`` at the first wrong one.
 
@@ -116,7 +133,7 @@ class FrameDecoder:
         try:
             while size - position >= HEADER_BYTES:
                 payload_bytes, version, kind, flags, request_id = _HEADER.unpack_from(data, position)
-                if version != VERSION or kind not in _KINDS or flags or payload_bytes > self._payload_bytes_max:
+                if version != _VERSION_OF.get(kind) or flags or payload_bytes > self._payload_bytes_max:
                     self._refuse(payload_bytes, version, kind, flags, request_id)
                 end = position + HEADER_BYTES + payload_bytes
                 if end > size:
@@ -133,10 +150,12 @@ class FrameDecoder:
             raise
 
     def _refuse(self, payload_bytes: int, version: int, kind: int, flags: int, request_id: int) -> None:
-        if version != VERSION:
+        if version not in (VERSION, OPENING_VERSION):
             raise ProtocolError(f"version {version} of the protocol is not spoken here: this side speaks {VERSION}")
         if kind not in _KINDS:
             raise ProtocolError(f"there is no frame of kind {kind}", request_id)
+        if version != _VERSION_OF[kind]:
+            raise ProtocolError(f"a frame of kind {kind} has version {_VERSION_OF[kind]}, not {version}", request_id)
         if flags != 0:
             raise ProtocolError(f"flags {flags:#06x} are not known: version {VERSION} has none", request_id)
         _check_length(payload_bytes, HEADER_BYTES + self._payload_bytes_max, request_id)

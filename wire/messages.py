@@ -31,6 +31,7 @@ from wire.columns import (
 from wire.commits import CommitReply, CommitRequest
 from wire.errors import ProtocolError
 from wire.frames import FRAME_BYTES_MAX, Frame, Kind, encode_frame
+from wire.hello import HelloReply, HelloRequest, NotAllowed
 from wire.large_commits import LargeCommitRequest, WriteSetPart, WriteSetTaken
 from wire.message import Message
 from wire.metrics import MetricsReply, MetricsRequest
@@ -254,6 +255,9 @@ _MESSAGES: dict[Kind, type[Message]] = {
         NotPrimary,
         Overloaded,
         BadRequest,
+        HelloRequest,
+        HelloReply,
+        NotAllowed,
     )
 }
 

@@ -22,6 +22,8 @@ from wire import (
     CommitReply,
     CommitRequest,
     FrameDecoder,
+    HelloReply,
+    HelloRequest,
     Message,
     NotPrimary,
     OutcomeReply,
@@ -45,6 +47,7 @@ class Connection:
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout=WAIT_S)
         self._decoder = FrameDecoder()
+        assert isinstance(self.ask(HelloRequest()), HelloReply)
 
     def __enter__(self) -> Connection:
         return self

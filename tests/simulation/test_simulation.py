@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import client.deadline
-import client.dispatch
+import client.line
 import tso.roles
 from tests.mutations.rules import RULES
 from tests.simulation.breaking import broken
@@ -113,7 +113,7 @@ def test_a_broken_rule_is_noticed(name: str) -> None:
 def test_everything_real_is_back_in_its_place_afterwards() -> None:
     run(2, Mode.SAFETY)
     assert vars(tso.roles)["threading"] is threading
-    assert vars(client.dispatch)["socket"] is socket
+    assert vars(client.line)["socket"] is socket
     assert vars(client.deadline)["time"] is time
 
 

@@ -11,16 +11,17 @@ import pytest
 from tests.imports import ROOT, defining, imports
 
 ALLOWED: dict[str, set[str]] = {
+    "access": set(),
     "configuration": set(),
     "store": set(),
-    "wire": set(),
+    "wire": {"versions"},
     "devcluster": set(),
     "versions": set(),
     "commit_table": {"store", "versions"},
     "lease": {"store", "versions"},
-    "client": {"commit_table", "configuration", "lease", "store", "versions", "wire"},
-    "tso": {"commit_table", "configuration", "lease", "store", "versions", "wire"},
-    "rest": {"client", "commit_table", "lease", "store", "wire"},
+    "client": {"access", "commit_table", "configuration", "lease", "store", "versions", "wire"},
+    "tso": {"access", "commit_table", "configuration", "lease", "store", "versions", "wire"},
+    "rest": {"access", "client", "commit_table", "lease", "store", "wire"},
     "demo": {"client", "commit_table", "devcluster", "store"},
     "drills": {"client", "commit_table", "devcluster", "histories", "store"},
     "histories": {"client", "commit_table", "store", "versions"},
@@ -28,6 +29,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 
 WITHOUT_INPUT_OR_OUTPUT = {
+    "access": ["gate", "roles", "tokens"],
     "client": [
         "catalog_entry",
         "cells",
@@ -92,6 +94,8 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "commits",
         "frames",
         "gathering",
+        "greeting",
+        "hello",
         "message",
         "messages",
         "metric_families",
@@ -166,7 +170,7 @@ def test_input_and_output_are_found_behind_other_modules_and_through_a_package()
     assert ways_out(ROOT / "client" / "deadline.py") == {"time": "deadline"}
     behind = ways_out(ROOT / "client" / "commit.py")
     assert behind["time"].startswith("commit → client.")
-    assert behind["socket"] == "commit → client.oracle → client.async_oracle → client.dispatch"
+    assert behind["socket"] == "commit → client.oracle → client.async_oracle → client.dispatch → client.line"
     assert defining("store", "Family") == ROOT / "store" / "protocol.py"
     assert defining("store", "MemoryCellStore") == ROOT / "store" / "memory.py"
 

@@ -21,6 +21,8 @@ from wire import (
     CommitReply,
     CommitRequest,
     FrameDecoder,
+    HelloReply,
+    HelloRequest,
     LargeCommitRequest,
     Message,
     NotPrimary,
@@ -66,6 +68,9 @@ class Primary:
         while data := await reader.read(2**16):
             for frame in decoder.feed(data):
                 message = decode(frame)
+                if isinstance(message, HelloRequest):
+                    writer.write(encode(HelloReply(1, ("read", "transact")), frame.request_id))
+                    continue
                 self.requests.append(message)
                 reply = self.answer(message)
                 if reply is None:

@@ -33,6 +33,8 @@ from wire import (
     CommitReply,
     CommitRequest,
     FrameDecoder,
+    HelloReply,
+    HelloRequest,
     Message,
     ProtocolError,
     Reason,
@@ -268,8 +270,14 @@ class Caller:
 
     @classmethod
     async def connect(cls, address: str) -> Caller:
+        """Without a hello yet."""
         host, _, port = address.rpartition(":")
         return cls(*await asyncio.open_connection(host, int(port)))
+
+    async def hello(self, token: str = "") -> tuple[int, Message] | None:
+        """Say hello; what came first, as ``receive`` gives it."""
+        self.writer.write(encode(HelloRequest(token), 0))
+        return await self.receive()
 
     def send(self, message: Message) -> int:
         self.requests += 1
@@ -347,7 +355,16 @@ class House:
         assert server.pipeline is not None
         return server.pipeline.oracle.epoch
 
-    async def call(self, name: str) -> Caller:
+    async def call(self, name: str, token: str = "") -> Caller:
+        """A caller who was let in."""
+        caller = await self.knock(name)
+        received = await caller.hello(token)
+        assert received is not None, "the connection was closed"
+        assert isinstance(received[1], HelloReply), received[1]
+        return caller
+
+    async def knock(self, name: str) -> Caller:
+        """A caller who has not said hello."""
         caller = await Caller.connect(self.processes[name].server.address)
         self.callers.append(caller)
         return caller

@@ -20,7 +20,7 @@ DOCUMENTED = Path(__file__).parents[3] / "docs" / "operations" / "metrics.md"
 LABELS = {
     "role": {role.name.lower() for role in Role},
     "reason": {reason.name.lower() for reason in Reason},
-    "answer": {"overloaded", "not_primary", "bad_request"},
+    "answer": {"overloaded", "not_primary", "bad_request", "not_allowed"},
     "queue": set(QUEUES),
 }
 

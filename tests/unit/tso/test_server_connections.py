@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.tso.calling import COMMIT, begin, raw, transact
 from tso.server import Connection
-from wire import BadRequest, BeginReply, BeginRequest, Overloaded, StatusRequest, encode
+from wire import BadRequest, BeginReply, BeginRequest, HelloRequest, Overloaded, StatusRequest, encode
 
 if TYPE_CHECKING:
     from tests.unit.tso.conftest import House, RunHouse
@@ -21,8 +21,8 @@ def test_a_connection_over_the_limit_is_told_and_closed(run_house: RunHouse) -> 
         await house.start_primary("a", connections_max=1)
         first = await house.call("a")
         await begin(first)
-        second = await house.call("a")
-        assert await second.receive() == (0, Overloaded(20))
+        second = await house.knock("a")
+        assert await second.hello() == (0, Overloaded(20))
         assert await second.receive() is None
         await first.close()
         await house.until(lambda: not house.processes["a"].server.connections)
@@ -113,6 +113,7 @@ def unread_socket(address: str) -> socket.socket:
     opened = socket.socket()
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     opened.connect((host, int(port)))
+    opened.sendall(encode(HelloRequest(), 0))
     opened.setblocking(False)
     return opened
 
