@@ -160,7 +160,7 @@ class Dispatcher:
                 await self._open(address)
         except LevelRefused as error:
             self._deny(UpgradeNeeded(str(error)))
-        except AccessDenied as error:
+        except (AccessDenied, UpgradeNeeded) as error:
             self._deny(error)
         except LeaseError as error:
             self._pause(f"ZooKeeper does not say who is primary: {error}")
@@ -171,7 +171,10 @@ class Dispatcher:
             self._flush_soon()
 
     async def _open(self, address: str) -> None:
-        """Connect and say hello. Raises ``AccessDenied`` where another try would not help, ``OSError`` otherwise."""
+        """Connect and say hello.
+
+        Raises ``AccessDenied`` or ``UpgradeNeeded`` where another try would not help, ``OSError`` otherwise.
+        """
         host, _, port = address.rpartition(":")
         try:
             line = Line(self, address, Greeting(Credentials(self._settings.token_file).token()))
@@ -189,6 +192,8 @@ class Dispatcher:
         line.abort()
         if isinstance(answer, Overloaded):
             self._pause("the oracle is overloaded", answer.retry_after_ms)
+        elif isinstance(answer, NotAllowed) and answer.code is NotAllowedCode.NO_COMMON_VERSION:
+            raise UpgradeNeeded(f"the oracle at {address} cannot serve this client: {answer.text}")
         elif isinstance(answer, NotAllowed) and answer.code is not NotAllowedCode.TOO_MANY_CONNECTIONS:
             raise AccessDenied(f"the oracle at {address} does not let this client in: {answer.text}")
         else:

@@ -2,7 +2,8 @@
 
 A thin driver: what to do is decided in ``lease.rules``; here are the reads, the one write, and the memory between them.
 Invariant: taking over is *one* multi that compares and sets both the lease and the epoch record, at a level that this
-process was admitted to. A write whose end was ambiguous stays a *claim*: it is looked for, by its nonce, in everything that is read later, because it may yet land.
+process was admitted to. A write whose end was ambiguous stays a *claim*: it is looked for, by its nonce, in everything
+that is read later, because it may yet land.
 """
 
 from __future__ import annotations
@@ -165,9 +166,7 @@ class Candidate:
     def _claim_of(self, lease: StoredLease | None) -> _Claim | None:
         return next((claim for claim in self._claims if claim.lease == lease), None)
 
-    def _take_over(
-        self, lease: StoredLease | None, epoch: StoredEpoch | None, level: StoredLevel
-    ) -> Tenure | StandBy:
+    def _take_over(self, lease: StoredLease | None, epoch: StoredEpoch | None, level: StoredLevel) -> Tenure | StandBy:
         registry = self._registry
         claim = self._new_claim(lease, epoch, level)
         self._claims.append(claim)

@@ -20,7 +20,6 @@ from lease.coordinator import (
     Operation,
     Rejected,
     SetData,
-    create_root,
 )
 from lease.errors import LeaseError, LevelRefused
 from lease.gate import Gate
@@ -71,7 +70,6 @@ class Membership:
         for _ in range(JOINS_MAX):
             if not isinstance(result, Rejected):
                 break
-            create_root(self._coordinator, self._gate.paths, self._gate.timeout_ms)
             level = self._gate.admitted()
             joined = SetData(self._gate.paths.members, b"", None)
             create = Create(path, member.encode(), ephemeral=True)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from lease.errors import RecordInvalid
 from versions import FIRST_LEVEL, FormatNotSpoken, LevelRange
 from versions.formats import ZNODES
-from versions.levels import LEVEL_MAX
+from versions.levels import FIRST_RELEASE, LEVEL_MAX
 
 RECORD_BYTES_MAX = 16_384
 TIMESTAMP_MAX = 2**63 - 1
@@ -130,7 +130,7 @@ class Member:
     holder: str
     role: str
     address: str
-    levels: LevelRange = LevelRange(FIRST_LEVEL, FIRST_LEVEL)
+    levels: LevelRange = FIRST_RELEASE
 
     def __post_init__(self) -> None:
         check_name("holder", self.holder)

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from lease import LeaseError, Member
+from lease import LeaseError
 from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from store import StoreError
@@ -81,9 +81,7 @@ def finish_command(zookeeper: str, thrift: str, root: str, yes: bool) -> None:
         contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator,
     ):
         found = outlook(coordinator, store, root, spoken())
-        if found.obstacles:
-            raise click.ClickException(f"the level stays at {found.level}: {'; '.join(found.obstacles)}")
-        if not yes:
+        if found.target > found.level and not found.obstacles and not yes:
             click.confirm(
                 f"The level of {root} goes from {found.level} to {found.target}, and never back: releases that do not "
                 f"work at level {found.target} cannot take part any more, also not as clients. Go on?",
@@ -109,13 +107,9 @@ def _print(found: Outlook) -> None:
     for title in ("process", "role", "address", "works at"):
         table.add_column(title, no_wrap=True)
     for one in found.members:
-        table.add_row(one.holder, one.role, one.address, _levels(one))
+        table.add_row(one.holder, one.role, one.address, str(one.levels))
     Console(width=_WIDTH_CHARACTERS, soft_wrap=True).print(table)
     for obstacle in found.obstacles:
         click.echo(obstacle)
-    if not found.obstacles:
+    if found.target > found.level and not found.obstacles:
         click.echo(f"`pythia upgrade finish` raises it to level {found.target}")
-
-
-def _levels(member: Member) -> str:
-    return str(member.levels)

@@ -41,23 +41,25 @@ class Outlook:
 
     @property
     def obstacles(self) -> list[str]:
-        """Why the level is not higher, or cannot be; a sentence each."""
-        if self.target < self.required:
-            return [f"this program works at {self.own} only: use the new release's `pythia upgrade`"]
+        """Why the level cannot be ``target``, or not be as high as some here work at; a sentence each."""
+        behind = self._below(self.target)
+        if behind:
+            return [f"level {self.target} is required, and not everybody works at it. Upgrade first: {behind}"]
         if self.target > self.level:
             return []
         newest = max([self.own.highest, *(member.levels.highest for member in self.members)])
         if newest <= self.level:
-            return [f"no release here works at a level above {self.level}"]
-        behind = [f"{one.holder} ({one.levels})" for one in self.members if one.levels.highest < newest]
-        if self.own.highest < newest:
-            behind.append(f"this program ({self.own})")
-        return [f"to be upgraded first: {', '.join(behind)}"]
+            return []
+        return [f"not everybody works at level {newest}. Upgrade first: {self._below(newest)}"]
+
+    def _below(self, level: int) -> str:
+        behind = [f"{one.holder} ({one.levels})" for one in self.members if level not in one.levels]
+        return ", ".join(behind + [f"this program ({self.own})"] * (level not in self.own))
 
     @property
     def is_unfinished(self) -> bool:
         """Whether raising it was begun and not brought to its end."""
-        return self.required > self.level
+        return max(self.required, self.of_data or 0) > self.level
 
 
 def outlook(coordinator: Coordinator, store: CellStore | None, root: str, own: LevelRange) -> Outlook:
@@ -81,18 +83,15 @@ def finish(
     Raises ``CannotRaise``, and what ``outlook`` raises.
     """
     of_data = LevelOfData(store, root)
-    recorded = of_data.read() or 0
     for _ in range(TRIES_MAX):
         seen = attendance(coordinator, root)
-        target = max(_outlook(seen, recorded, own).target, recorded)
-        behind = [one.holder for one in seen.cannot(target)]
-        if target not in own or behind:
-            raise CannotRaise(
-                f"level {target} is required, and {', '.join(behind) or 'this program'} does not work at it: upgrade it"
-            )
-        if target == seen.level.record.level and recorded >= target:
+        found = _outlook(seen, of_data.read(), own)
+        target = found.target
+        if found.obstacles:
+            raise CannotRaise(f"the level stays at {found.level}: {'; '.join(found.obstacles)}")
+        if target == found.level and not found.is_unfinished:
             return target
-        if target <= seen.level.record.required or require(coordinator, root, seen, target):
+        if found.required >= target or require(coordinator, root, seen, target):
             break
     else:
         raise CannotRaise(f"in {TRIES_MAX} tries a process joined each time: call it again when they have all started")
@@ -120,4 +119,5 @@ def _complete(coordinator: Coordinator, root: str, target: int, wait: Callable[[
 
 def _outlook(seen: Attendance, of_data: int | None, own: LevelRange) -> Outlook:
     record = seen.level.record
-    return Outlook(record.level, record.required, seen.target(own), seen.members, own, of_data)
+    target = max(seen.target(own), of_data or 0)
+    return Outlook(record.level, record.required, target, seen.members, own, of_data)

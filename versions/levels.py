@@ -49,20 +49,24 @@ class LevelRange:
 
         ``where``: what is at that level, such as ``"the installation /pythia"``.
         """
+        program = f"this program (pythia-tso {RELEASE}) works at {self}"
         if level > self.highest:
             raise LevelNotSpoken(
-                f"{where} requires level {level}, and this program (pythia-tso {RELEASE}) works at {self}: upgrade this program "
-                f"to a release that works at level {level}"
+                f"{where} requires level {level}, and {program}: upgrade this program to a release that works at level "
+                f"{level}"
             )
         if level < self.lowest:
             raise LevelNotSpoken(
-                f"{where} is at level {level}, and this program (pythia-tso {RELEASE}) works at {self}: it is too new. Upgrade the "
-                f"installation step by step: run a release that works at level {level} and a later one, "
-                "`pythia upgrade finish`, and then the next release"
+                f"{where} is at level {level}, and {program}: it is too new. Upgrade the installation step by step: "
+                f"run a release that works at level {level} and a later one, `pythia upgrade finish`, and then the "
+                "next release"
             )
 
 
-SPOKEN = LevelRange(FIRST_LEVEL, FIRST_LEVEL)
+FIRST_RELEASE: Final = LevelRange(FIRST_LEVEL, FIRST_LEVEL)
+"""What the first release worked at."""
+
+SPOKEN = FIRST_RELEASE
 """What this release works at."""
 
 
