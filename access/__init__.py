@@ -1,4 +1,4 @@
-"""Who may do what: roles, the file of tokens, and who is let in."""
+"""Who may do what: roles, the file of tokens, who is let in, and TLS."""
 
 from access.credentials import BadCredentials, Credentials
 from access.gate import Bearer, Gate, require

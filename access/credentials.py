@@ -6,9 +6,12 @@ The invariant: no setting, ``repr``, log line or error has the secret itself; se
 from __future__ import annotations
 
 import os
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from access.tls import BadTls, client_context
 
 TOKEN_VARIABLE: Final = "PYTHIA_TOKEN"
 """Has the secret itself, where there is no file for it."""
@@ -21,9 +24,27 @@ class BadCredentials(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Where a client's token is. Each is read anew for each connection."""
+    """Where a client's token and TLS files are. Without ``tls_authority_file`` it speaks plain."""
 
     token_file: str = ""
+    tls_authority_file: str = ""
+    tls_certificate_file: str = ""
+    tls_key_file: str = ""
+    tls_server_name: str = ""
+    """Whom the server's certificate has to name, if not the host that is dialled."""
+
+    def tls(self) -> ssl.SSLContext | None:
+        """The context for a connection; ``None``: plain. Raises ``BadCredentials``."""
+        if not self.tls_authority_file:
+            return None
+        try:
+            return client_context(self.tls_authority_file, self.tls_certificate_file, self.tls_key_file)
+        except BadTls as error:
+            raise BadCredentials(str(error)) from error
+
+    def server_name(self, host: str) -> str:
+        """Whom the server's certificate has to name."""
+        return self.tls_server_name or host
 
     def token(self) -> str:
         """The token, empty where there is none. Raises ``BadCredentials``."""

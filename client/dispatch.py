@@ -14,17 +14,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import ssl
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from access import BadCredentials, Credentials
+from access.tls import what_failed
 from client.errors import AccessDenied, InvalidRequest, UpgradeNeeded
 from client.exchange import FRAME_CALLERS_MIN, Queue
 from client.line import Line
 from client.primary import Directory
-from client.settings import ClientSettings
+from client.settings import CREDENTIALS, ClientSettings
 from client.tickets import BeginTicket, CommitTicket, Ticket, callers_of
 from lease.errors import LeaseError, LevelRefused
 from wire import Greeting, HelloReply, NotAllowed, NotAllowedCode, NotPrimary, Overloaded, ProtocolError
@@ -176,13 +178,22 @@ class Dispatcher:
         Raises ``AccessDenied`` or ``UpgradeNeeded`` where another try would not help, ``OSError`` otherwise.
         """
         host, _, port = address.rpartition(":")
+        bare = host.removeprefix("[").removesuffix("]")
+        credentials = Credentials(**{name: getattr(self._settings, name) for name in CREDENTIALS})
         try:
-            line = Line(self, address, Greeting(Credentials(self._settings.token_file).token()))
+            line, tls = Line(self, address, Greeting(credentials.token())), credentials.tls()
         except (BadCredentials, ProtocolError) as error:
             raise AccessDenied(str(error)) from error
+        name = None if tls is None else credentials.server_name(bare)
         try:
-            await self.loop.create_connection(lambda: line, host.removeprefix("[").removesuffix("]"), int(port))
+            await self.loop.create_connection(lambda: line, bare, int(port), ssl=tls, server_hostname=name)
             answer = await line.welcome
+        except (ssl.SSLEOFError, ssl.SSLZeroReturnError) as error:
+            line.abort()
+            raise ConnectionError(f"it hung up while TLS was agreed on: {error}") from error
+        except ssl.SSLError as error:
+            line.abort()
+            raise AccessDenied(f"the oracle at {address}: {what_failed(error)}") from error
         except BaseException:
             line.abort()
             raise

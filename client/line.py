@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from typing import TYPE_CHECKING, cast
 
 from client.exchange import Exchange
@@ -98,6 +99,9 @@ class Line(asyncio.BufferedProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Report it."""
         if not self.welcome.done():
+            if isinstance(error, ssl.SSLError):
+                self.welcome.set_exception(error)
+                return
             why = f": {error}" if error else ""
             self.welcome.set_exception(ConnectionError(f"it hung up before it answered our hello{why}"))
         elif self.is_open:

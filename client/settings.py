@@ -12,6 +12,9 @@ from client.errors import InvalidRequest
 from configuration import Contradiction, Section, setting, settings_of
 from lease import ZnodePaths
 
+CREDENTIALS = ("token_file", "tls_authority_file", "tls_certificate_file", "tls_key_file", "tls_server_name")
+"""The settings that say where it is what a client shows of itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
@@ -84,9 +87,17 @@ class ClientSettings:
         "token.",
         environment="PYTHIA_TOKEN_FILE",
     )
+    tls_authority_file: str = setting(
+        "", "FILE", "Who signs the oracles' certificates (PEM); with it oracles are spoken to by TLS only."
+    )
+    tls_certificate_file: str = setting("", "FILE", "The certificate to show where oracles ask for one (PEM).")
+    tls_key_file: str = setting("", "FILE", "Its key (PEM, no password); not given: in the certificate's file.")
+    tls_server_name: str = setting(
+        "", "NAME", "Whom the oracles' certificates have to name; not given: the host that is dialled."
+    )
 
     def __post_init__(self) -> None:
-        for name in ("zookeeper", "thrift", "root", "oracle", "token_file"):
+        for name in ("zookeeper", "thrift", "root", "oracle", *CREDENTIALS):
             if not isinstance(getattr(self, name), str):
                 raise InvalidRequest(f"{name} is text, not {getattr(self, name)!r}")
         if bool(self.oracle) == bool(self.zookeeper):
@@ -107,6 +118,9 @@ class ClientSettings:
         for name in ("heal", "defer_shadow_cells"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidRequest(f"{name} is true or false, not {getattr(self, name)!r}")
+
+        if not self.tls_authority_file and (self.tls_certificate_file or self.tls_key_file or self.tls_server_name):
+            raise InvalidRequest("TLS needs tls_authority_file: who signs the oracles' certificates")
 
     def to_json(self) -> str:
         """The settings as text; ``from_json`` reads it back."""

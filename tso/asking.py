@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import ssl
 import time
 
 from access import BadCredentials, Credentials
+from access.tls import what_failed
 from wire import (
     FrameDecoder,
     Greeting,
@@ -32,6 +35,14 @@ ANONYMOUS = Credentials()
 
 class NoAnswer(Exception):
     """The process could not be asked; the text says why."""
+
+
+class NotLetIn(NoAnswer):
+    """There is a process, and it does not let us in, or not do that."""
+
+
+class _Refused(Exception):
+    """The answer to our hello."""
 
 
 def ask_status(address: str, timeout_ms: float, credentials: Credentials = ANONYMOUS) -> StatusReply:
@@ -65,14 +76,23 @@ def _ask(address: str, request: Message, timeout_ms: float, credentials: Credent
     deadline_s = time.monotonic() + timeout_ms / 1000
     try:
         greeting = Greeting(credentials.token())
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_ms / 1000) as connection:
+        tls, bare = credentials.tls(), host.strip("[]")
+        with contextlib.ExitStack() as opened:
+            connection = opened.enter_context(socket.create_connection((bare, int(port)), timeout=timeout_ms / 1000))
+            if tls is not None:
+                name = credentials.server_name(bare)
+                connection = opened.enter_context(tls.wrap_socket(connection, server_hostname=name))
             _say_hello(connection, greeting, deadline_s)
             connection.sendall(encode(request, 1))
             reply = _receive(connection, deadline_s)
+    except ssl.SSLError as error:
+        raise NotLetIn(f"{address}: {what_failed(error)}") from error
     except (OSError, ProtocolError, BadCredentials) as error:
         raise NoAnswer(f"{address}: {error}") from error
+    except _Refused as error:
+        raise NotLetIn(f"{address}: {error}") from error
     if isinstance(reply, NotAllowed):
-        raise NoAnswer(f"{address}: {reply.text}")
+        raise NotLetIn(f"{address}: {reply.text}")
     return reply
 
 
@@ -82,6 +102,8 @@ def _say_hello(connection: socket.socket, greeting: Greeting, deadline_s: float)
     answer = None
     while answer is None:
         answer = greeting.received(_chunk(connection, deadline_s))
+    if isinstance(answer, NotAllowed):
+        raise _Refused(answer.text)
     if isinstance(answer, Overloaded):
         raise ProtocolError("it has too many connections")
     if not isinstance(answer, HelloReply):

@@ -20,6 +20,8 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
+from access import Credentials
+from access.exposure import is_loopback
 from commit_table.timestamps import counter_of, milliseconds_of, wall_time_of
 from configuration.options import file_flag, flags
 from lease import LeaseError
@@ -27,11 +29,12 @@ from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
+from tso.credential_flags import credential_flags
 from tso.fleet import CannotHandOver, NotAlone, Seen, hand_over, look, require_alone
 from tso.levels import LevelAgreement
 from tso.logs import Standing, configure_logs
 from tso.metrics_command import metrics
-from tso.options import LIMITS, ORACLE, choose, default_name, limits_of
+from tso.options import LIMITS, ORACLE, ServeOptions, choose, default_name, limits_of
 from tso.process import OracleProcess, run_with_signals
 from tso.rest_process import RestProcess, address_of, listen
 from tso.settings import InvalidSettings, ServeSettings, parse_listen
@@ -102,7 +105,7 @@ def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...
         if chosen.options.rest_listen:
             listening = listen(*parse_listen(chosen.options.rest_listen))
             settings = replace(settings, rest_advertise=settings.rest_advertise or address_of(listening))
-            rest = _rest(listening, settings, chosen.options.log_level, rest_limits)
+            rest = _rest(listening, settings, chosen.options, rest_limits)
             _say(f"REST on {address_of(listening)}")
         pool = PoolSettings(
             connections_max=max(settings.limits.commit_writers, settings.limits.lookup_threads + 1),
@@ -131,6 +134,8 @@ def volatile(listen: str, limits: tuple[str, ...]) -> None:
     configure_logs("warning", "text", Standing())
     with _explained():
         host, port = parse_listen(listen)
+        if not is_loopback(host):
+            raise InvalidSettings("it asks for no token: it listens on this machine only")
         settings = ServeSettings(default_name(), "", "", listen_host=host, listen_port=port, limits=limits_of(limits))
         raise SystemExit(_run(run_with_signals(volatile_process(settings, _say))))
 
@@ -158,10 +163,29 @@ async def _serve(
         await putter.close()
 
 
-def _rest(listening: socket.socket, settings: ServeSettings, log_level: str, limits: tuple[str, ...]) -> RestProcess:
-    options = ["--zookeeper", settings.zookeeper, "--thrift", settings.thrift, "--root", settings.root]
+def _rest(
+    listening: socket.socket, settings: ServeSettings, options: ServeOptions, limits: tuple[str, ...]
+) -> RestProcess:
+    """It is told where its secrets lie, and reads them itself."""
+    security = {
+        "tokens-file": options.tokens_file,
+        "token-file": options.rest_token_file,
+        "tls-certificate-file": options.tls_certificate_file,
+        "tls-key-file": options.tls_key_file,
+        "tls-client-authority-file": options.tls_client_authority_file,
+        "tls-authority-file": options.rest_tls_authority_file,
+    }
+    files = [part for name, path in security.items() if path for part in (f"--{name}", path)]
+    command = ["--zookeeper", settings.zookeeper, "--thrift", settings.thrift, "--root", settings.root]
     return RestProcess(
-        listening, [*options, "--log-level", log_level, *(part for limit in limits for part in ("--limit", limit))]
+        listening,
+        [
+            *command,
+            *files,
+            "--log-level",
+            options.log_level,
+            *(part for limit in limits for part in ("--limit", limit)),
+        ],
     )
 
 
@@ -190,10 +214,11 @@ def _explained() -> Iterator[None]:
     "--timeout-ms", default=2000, show_default=True, type=click.IntRange(min=1), help="For each process asked."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with `members`.")
-def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool) -> None:
+@credential_flags
+def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credentials: Credentials) -> None:
     """Show every oracle process and its state. Exit code 1 when none of them is primary."""
     with _explained(), contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
-        seen = look(coordinator, root, timeout_ms=timeout_ms)
+        seen = look(coordinator, root, timeout_ms=timeout_ms, credentials=credentials)
     if as_json:
         click.echo(json.dumps({"members": [_state(one) for one in seen]}, indent=2))
     else:
@@ -209,10 +234,11 @@ def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool) -> None:
     "--timeout-ms", default=10_000, show_default=True, type=click.IntRange(min=1), help="For the whole hand-over."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def handover(zookeeper: str, root: str, timeout_ms: int, as_json: bool) -> None:
+@credential_flags
+def handover(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credentials: Credentials) -> None:
     """Have the primary finish what is under way and a standby take over: clients see a pause, and no error."""
     with _explained(), contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
-        done = hand_over(coordinator, root, timeout_ms=timeout_ms)
+        done = hand_over(coordinator, root, timeout_ms=timeout_ms, credentials=credentials)
     if as_json:
         click.echo(json.dumps(asdict(done)))
     else:

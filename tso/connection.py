@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING, cast
 
 from access import EVERYBODY, Bearer
+from access.tls import HANDSHAKE_FIRST_BYTE
 from tso.reception import NOTHING, Visitor, opened
 from wire import (
     HELLO_BYTES_MAX,
@@ -64,7 +65,9 @@ Request = (
 class Connection(asyncio.BufferedProtocol):
     """One client's connection. Answers of one wake-up go out in one write."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, refusal: NotAllowed | None = None) -> None:
+        self._refusal = refusal
+        """What it is told whatever it says."""
         self._server = server
         self._limits = server.limits
         self._loop = asyncio.get_running_loop()
@@ -116,13 +119,18 @@ class Connection(asyncio.BufferedProtocol):
         """Bytes came: every whole frame is a request."""
         if self.closing:
             return
+        if self._refusal is not None:
+            self.turn_away(self._refusal)
+            return
         self.active_s = self._loop.time()
         completed = False
         try:
             for frame in self._decoder.feed(self._server.receive_buffer[:nbytes]):
                 completed = True
                 self._request(frame)
-        except ProtocolError as error:
+        except ProtocolError:
+            if not self.is_in and self._server.receive_buffer[0] == HANDSHAKE_FIRST_BYTE:
+                error = ProtocolError("this port does not speak TLS")
             self.refuse(error)
             return
         if self._decoder.buffered_bytes or self.held_bytes:

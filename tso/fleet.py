@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from dataclasses import dataclass
 
+from access import Credentials
 from commit_table import system_table
 from lease import Coordinator, Member, members
 from lease.solo import SoloRegistry
 from store import CellStore
-from tso.asking import NoAnswer, ask_status, ask_to_hand_over
+from tso.asking import ANONYMOUS, NoAnswer, NotLetIn, ask_status, ask_to_hand_over
 from wire import Role, StatusReply
 
 _LOOK_INTERVAL_SECONDS = 0.01
@@ -50,9 +50,9 @@ class Handover:
     took_ms: float
 
 
-def look(coordinator: Coordinator, root: str, *, timeout_ms: float) -> list[Seen]:
+def look(coordinator: Coordinator, root: str, *, timeout_ms: float, credentials: Credentials = ANONYMOUS) -> list[Seen]:
     """Ask every member; ``timeout_ms`` for each. Raises ``LeaseError``."""
-    return [_seen(member, timeout_ms) for member in members(coordinator, root)]
+    return [_seen(member, timeout_ms, credentials) for member in members(coordinator, root)]
 
 
 def addresses(coordinator: Coordinator, root: str) -> list[str]:
@@ -60,13 +60,15 @@ def addresses(coordinator: Coordinator, root: str) -> list[str]:
     return [member.address for member in members(coordinator, root)]
 
 
-def hand_over(coordinator: Coordinator, root: str, *, timeout_ms: float) -> Handover:
+def hand_over(
+    coordinator: Coordinator, root: str, *, timeout_ms: float, credentials: Credentials = ANONYMOUS
+) -> Handover:
     """Have the primary finish what is under way and release its lease, and wait for the next one.
 
     Refused while no standby answers. ``timeout_ms``: for all of it. Raises ``CannotHandOver``, ``LeaseError``.
     """
     ends_s = time.monotonic() + timeout_ms / 1000
-    seen = look(coordinator, root, timeout_ms=min(_STATUS_TIMEOUT_MS_MAX, timeout_ms))
+    seen = look(coordinator, root, timeout_ms=min(_STATUS_TIMEOUT_MS_MAX, timeout_ms), credentials=credentials)
     primary = next((one for one in seen if one.role == "primary"), None)
     standbys = [one for one in seen if one.role == "standby"]
     if primary is None:
@@ -75,12 +77,12 @@ def hand_over(coordinator: Coordinator, root: str, *, timeout_ms: float) -> Hand
         raise CannotHandOver(f"no standby answers that could take over from {primary.member.holder}: start one first")
     began_s = time.monotonic()
     try:
-        epoch = ask_to_hand_over(primary.member.address, 1000 * (ends_s - began_s))
+        epoch = ask_to_hand_over(primary.member.address, 1000 * (ends_s - began_s), credentials)
     except NoAnswer as error:
         raise CannotHandOver(str(error)) from error
     while time.monotonic() < ends_s:
         for one in (*standbys, primary):
-            status = _seen(one.member, 1000 * (ends_s - time.monotonic())).status
+            status = _seen(one.member, 1000 * (ends_s - time.monotonic()), credentials).status
             if status is not None and status.role is Role.PRIMARY and status.epoch > epoch:
                 took_ms = 1000 * (time.monotonic() - began_s)
                 return Handover(primary.member.holder, status.holder, epoch, status.epoch, took_ms)
@@ -96,13 +98,18 @@ def require_alone(store: CellStore, root: str) -> None:
     record = SoloRegistry(store, system_table(root, "epoch")).read()
     if record is None:
         return
-    with contextlib.suppress(NoAnswer):
-        if ask_status(record.address, _STATUS_TIMEOUT_MS_MAX).role is not Role.STANDBY:
-            raise NotAlone(f"another oracle of {root} serves at {record.address}: end it first")
-
-
-def _seen(member: Member, timeout_ms: float) -> Seen:
     try:
-        return Seen(member, ask_status(member.address, max(1.0, timeout_ms)))
+        alone = ask_status(record.address, _STATUS_TIMEOUT_MS_MAX).role is Role.STANDBY
+    except NotLetIn:  # whoever asks for a token is there
+        alone = False
+    except NoAnswer:
+        alone = True
+    if not alone:
+        raise NotAlone(f"another oracle of {root} serves at {record.address}: end it first")
+
+
+def _seen(member: Member, timeout_ms: float, credentials: Credentials) -> Seen:
+    try:
+        return Seen(member, ask_status(member.address, max(1.0, timeout_ms), credentials))
     except NoAnswer as error:
         return Seen(member, None, str(error))

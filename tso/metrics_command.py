@@ -8,10 +8,12 @@ from typing import Any
 
 import click
 
+from access import Credentials
 from lease import LeaseError
 from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from tso.asking import NoAnswer, ask_metrics
+from tso.credential_flags import credential_flags
 from tso.fleet import addresses
 from wire import MetricsReply
 
@@ -26,14 +28,15 @@ from wire import MetricsReply
     "--timeout-ms", default=2000, show_default=True, type=click.IntRange(min=1), help="For each process asked."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with `processes`.")
-def metrics(zookeeper: str, oracle: str, root: str, timeout_ms: int, as_json: bool) -> None:
+@credential_flags
+def metrics(zookeeper: str, oracle: str, root: str, timeout_ms: int, as_json: bool, credentials: Credentials) -> None:
     """Show what oracle processes have counted; docs/operations/metrics.md says what it means.
 
     Exit code 1 when one of them did not answer.
     """
     if bool(oracle) == bool(zookeeper):
         raise click.UsageError("give either --zookeeper, or --oracle")
-    replies, problems = _ask_all([oracle] if oracle else _members(zookeeper, root), timeout_ms)
+    replies, problems = _ask_all([oracle] if oracle else _members(zookeeper, root), timeout_ms, credentials)
     if as_json:
         click.echo(json.dumps({"processes": [_as_object(reply) for reply in replies]}, indent=2))
     else:
@@ -55,11 +58,11 @@ def _members(zookeeper: str, root: str) -> list[str]:
         raise click.ClickException(str(error)) from error
 
 
-def _ask_all(asked: list[str], timeout_ms: float) -> tuple[list[MetricsReply], list[str]]:
+def _ask_all(asked: list[str], timeout_ms: float, credentials: Credentials) -> tuple[list[MetricsReply], list[str]]:
     replies, problems = [], []
     for address in asked:
         try:
-            replies.append(ask_metrics(address, timeout_ms))
+            replies.append(ask_metrics(address, timeout_ms, credentials))
         except NoAnswer as error:
             problems.append(str(error))
     return replies, problems

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from access.exposure import exposures, incomplete
+from access.tls import ServerFiles
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.checking import InForce, Said, Wrong, in_force
 from configuration.rooms import known_tables
@@ -90,6 +92,50 @@ class ServeOptions:
         environment="PYTHIA_REST_ADVERTISE",
         check=lambda address: check_addresses((address,)),
     )
+    tokens_file: str = setting(
+        "",
+        "FILE",
+        "Who may do what (pythia token); not given: everybody may do everything. Read again when it changes.",
+        environment="PYTHIA_TOKENS_FILE",
+    )
+    tls_certificate_file: str = setting(
+        "",
+        "FILE",
+        "The certificate for TLS (PEM, with those that sign it), of the frames' port and of REST; not given: no TLS. "
+        "Read again when it changes.",
+        environment="PYTHIA_TLS_CERTIFICATE_FILE",
+    )
+    tls_key_file: str = setting("", "FILE", "Its key (PEM, without a password).", environment="PYTHIA_TLS_KEY_FILE")
+    tls_client_authority_file: str = setting(
+        "",
+        "FILE",
+        "Who signs clients' certificates (PEM): every client must show one.",
+        environment="PYTHIA_TLS_CLIENT_AUTHORITY_FILE",
+    )
+    rest_token_file: str = setting(
+        "",
+        "FILE",
+        "Holds the token with which REST goes to whichever oracle is primary.",
+        environment="PYTHIA_REST_TOKEN_FILE",
+    )
+    rest_tls_authority_file: str = setting(
+        "",
+        "FILE",
+        "Who signs the oracles' certificates (PEM), for REST's way to them.",
+        environment="PYTHIA_REST_TLS_AUTHORITY_FILE",
+    )
+    insecure_listen_without_authentication: bool = setting(
+        False,
+        "",
+        "Listen beyond this machine though everybody there may do everything.",
+        environment="PYTHIA_INSECURE_LISTEN_WITHOUT_AUTHENTICATION",
+    )
+    insecure_tokens_without_tls: bool = setting(
+        False,
+        "",
+        "Listen beyond this machine though tokens go there in clear text.",
+        environment="PYTHIA_INSECURE_TOKENS_WITHOUT_TLS",
+    )
     root: str = setting(
         DEFAULT_ROOT,
         "ZNODE",
@@ -141,6 +187,9 @@ def _contradictions(options: Mapping[str, Any]) -> Iterator[Contradiction]:
             f"REST on every interface ({options['rest_listen']}) says nothing about how clients reach it: name an "
             "address to advertise",
         )
+    hosts = {name: parse_listen(options[name])[0] for name in ("listen", "rest_listen") if options[name]}
+    for names, reason in (*exposures(options, hosts), *incomplete(options)):
+        yield Contradiction(names, reason)
     try:
         LeaseSettings(options["lease_ms"], options["renewals_per_lease"])
     except InvalidLeaseSettings as error:
@@ -180,6 +229,10 @@ class Chosen(NamedTuple):
             advertise=options.advertise or None,
             rest_advertise=options.rest_advertise or None,
             root=options.root,
+            tokens_file=options.tokens_file,
+            tls=ServerFiles(options.tls_certificate_file, options.tls_key_file, options.tls_client_authority_file)
+            if options.tls_certificate_file
+            else None,
             lease=lease_settings(options.lease_ms, options.renewals_per_lease),
             limits=self.limits,
         )

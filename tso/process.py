@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, TypeVar
 
+from access.tls import ServerTls
 from commit_table import CommitTable, system_table, table_name
 from commit_table.recorder import CommitRecorder
 from commit_table.timestamps import compose
@@ -38,6 +39,7 @@ from tso.logs import Standing
 from tso.metering import Metering
 from tso.oracle import Moment
 from tso.pipeline import Pipeline
+from tso.protection import reception_of
 from tso.roles import Progress, RoleKeeper
 from tso.server import Server
 from tso.settings import ServeSettings
@@ -83,7 +85,9 @@ class OracleProcess:
         self._stop = asyncio.Event()
         self._handing_over: asyncio.Task[None] | None = None
         self.metering = Metering(lambda: monotonic_ms() / 1000)
-        self.server = Server(settings.name, settings.limits, self.metering)
+        now_s = self.metering.clock_s()
+        self.server = Server(settings.name, settings.limits, self.metering, reception_of(settings, now_s))
+        self._tls = None if settings.tls is None else ServerTls(settings.tls, now_s)
 
     def stop(self) -> None:
         """On the event loop: begin the orderly way out."""
@@ -92,7 +96,7 @@ class OracleProcess:
     async def run(self) -> int:
         """Serve until `stop`; returns the exit code. Raises ``OSError`` when the address cannot be listened on."""
         settings = self._settings
-        address = await self.server.listen(settings.listen_host, settings.listen_port)
+        address = await self.server.listen(settings.listen_host, settings.listen_port, self._tls)
         front = _LoopFront(
             self.server,
             self._recorder,

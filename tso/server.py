@@ -16,6 +16,7 @@ import socket
 from collections.abc import Callable
 
 from access import Gate
+from access.tls import ServerTls
 from tso.arrivals import Arrival
 from tso.connection import Connection, Request
 from tso.metering import Metering
@@ -23,9 +24,12 @@ from tso.observing import metrics
 from tso.pipeline import Pipeline
 from tso.reception import Reception
 from tso.settings import Limits
+from tso.tls_door import TlsDoor
 from wire import (
     HandoverRequest,
     MetricsRequest,
+    NotAllowed,
+    NotAllowedCode,
     NotPrimary,
     Overloaded,
     Role,
@@ -70,24 +74,41 @@ class Server:
         self._holder = holder
         self._loop: asyncio.AbstractEventLoop
         self._listener: asyncio.Server | None = None
+        self._doors: list[TlsDoor] = []
         self._sweep: asyncio.TimerHandle | None = None
 
-    async def listen(self, host: str, port: int) -> str:
+    async def listen(self, host: str, port: int, tls: ServerTls | None = None) -> str:
         """Open the door; port 0 lets the system choose. Returns the address as ``host:port``. Raises ``OSError``."""
         loop = self._loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(lambda: Connection(self), host, port)
+        self._listener = await loop.create_server(lambda: Connection(self), host, port, start_serving=tls is None)
         for listening in self._listener.sockets:  # each connection inherits it: a client's host may just vanish
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         bound_host, bound_port = self._listener.sockets[0].getsockname()[:2]
+        if tls is not None:
+            self._doors = [self._tls_door(listening.dup(), tls) for listening in self._listener.sockets]
         self.address = f"[{bound_host}]:{bound_port}" if ":" in bound_host else f"{bound_host}:{bound_port}"
         self._sweep = loop.call_later(_SWEEP_MS / 1000, self._drop_unfinished)
         return self.address
+
+    def _tls_door(self, listening: socket.socket, tls: ServerTls) -> TlsDoor:
+        listening.listen()
+        listening.setblocking(False)
+        refusal = NotAllowed(NotAllowedCode.TLS_NEEDED, "this port speaks TLS only: set tls_authority_file")
+        return TlsDoor(
+            listening,
+            lambda: tls.context(self.metering.clock_s()),
+            lambda: Connection(self),
+            lambda: Connection(self, refusal),
+            self.limits.hello_ms_max,
+        )
 
     async def close(self) -> None:
         """Close the door and every connection, after what was answered has been sent, or `linger_ms_max`."""
         self.closing = True
         if self._sweep is not None:
             self._sweep.cancel()
+        for door in self._doors:
+            door.close()
         if self._listener is not None:
             self._listener.close()
         for connection in list(self.connections):
@@ -195,7 +216,7 @@ class Server:
 
     def _drop_unfinished(self) -> None:
         loop = asyncio.get_running_loop()
-        self.reception.refresh(loop.time())
+        self.reception.refresh(self.metering.clock_s())
         for connection in list(self.connections):
             connection.drop_if_unfinished(loop.time())
             connection.look_after(loop.time())

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from access.tls import ServerFiles
 from commit_table.timestamps import TIMESTAMPS_PER_MILLISECOND
 from configuration import Contradiction, setting, settings_of
 from lease import InvalidLeaseSettings, LeaseSettings, ZnodePaths
@@ -341,6 +342,9 @@ class ServeSettings:
     """``host:port`` that clients are told; ``None``: the address listened on."""
     rest_advertise: str | None = None
     """``host:port`` of the REST process beside this one, for the lease; ``None``: there is none."""
+    tokens_file: str = ""
+    """Who may do what; empty: everybody may do everything."""
+    tls: ServerFiles | None = None
     root: str = DEFAULT_ROOT
     """The znode under which the installation's nodes lie; its tables are named after it."""
     lease: LeaseSettings = field(default_factory=LeaseSettings)

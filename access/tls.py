@@ -1,0 +1,128 @@
+"""TLS for both ends: contexts from files, and the server's made anew when its files change.
+
+The invariant: nothing below TLS 1.2; a client checks the server's certificate and name, always. A file that cannot be
+used leaves the context in force that was before, and is told of in the log.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import ssl
+from dataclasses import dataclass
+from typing import Final
+
+log = logging.getLogger(__name__)
+
+LOOK_MS: Final = 1_000
+"""How often it is looked whether a file has changed."""
+HANDSHAKE_FIRST_BYTE: Final = 0x16
+"""What a TLS client sends first, and no frame and no line of HTTP begins with."""
+
+
+class BadTls(ValueError):
+    """Files that no TLS can be made of; the text says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFiles:
+    """A server's certificate (with those that sign it) and key; ``client_authority``: who signs clients' certificates,
+    which then every client must show.
+    """
+
+    certificate: str
+    key: str
+    client_authority: str = ""
+
+    def context(self) -> ssl.SSLContext:
+        """Raises ``BadTls``."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        _load_certificate(context, self.certificate, self.key)
+        if self.client_authority:
+            _load_authority(context, self.client_authority)
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+    def stamps(self) -> tuple[tuple[int, int, int] | None, ...]:
+        """What is another when a file is."""
+        return tuple(_stamp(path) for path in (self.certificate, self.key, self.client_authority) if path)
+
+
+class ServerTls:
+    """The context in force. ``now_s`` is a monotonic clock's. Raises ``BadTls`` where there can be none at first."""
+
+    def __init__(self, files: ServerFiles, now_s: float) -> None:
+        self._files = files
+        self._stamps = files.stamps()
+        self._looked_s = now_s
+        self._context = files.context()
+
+    def context(self, now_s: float) -> ssl.SSLContext:
+        """For the next connection; the files are looked at where that was ``LOOK_MS`` ago. Raises nothing."""
+        if (now_s - self._looked_s) * 1000 >= LOOK_MS:
+            self._looked_s = now_s
+            stamps = self._files.stamps()
+            if stamps != self._stamps:
+                self._read_again(stamps)
+        return self._context
+
+    def _read_again(self, stamps: tuple[tuple[int, int, int] | None, ...]) -> None:
+        self._stamps = stamps
+        try:
+            self._context = self._files.context()
+        except BadTls as error:
+            log.error("TLS goes on with the files that were there before: %s", error)
+        else:
+            log.warning("TLS: %s was read again", self._files.certificate)
+
+
+def client_context(authority: str, certificate: str = "", key: str = "") -> ssl.SSLContext:
+    """For a client that believes ``authority``, and shows a certificate where one is given. Raises ``BadTls``."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks certificate and name
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    _load_authority(context, authority)
+    if certificate:
+        _load_certificate(context, certificate, key or certificate)
+    return context
+
+
+def what_failed(error: ssl.SSLError) -> str:
+    """What a failed opening means to a client, in words."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not accepted: {error.verify_message or error.reason}"
+    if error.reason in ("WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL"):
+        return "it does not speak TLS: unset tls_authority_file, or give the oracle a certificate"
+    if error.reason is not None and "ALERT" in error.reason:
+        return f"it refused the TLS of this client ({error.reason}): does it ask for a client's certificate?"
+    return f"no TLS could be agreed on: {error.reason or error}"
+
+
+def _load_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
+    def no_password() -> str:
+        raise BadTls(f"the key {key} has a password: give one without, readable by its owner alone")
+
+    try:
+        context.load_cert_chain(certificate, key, no_password)
+    except (OSError, ssl.SSLError) as error:
+        raise BadTls(f"certificate {certificate} with key {key}: {_why(error)}") from error
+
+
+def _load_authority(context: ssl.SSLContext, path: str) -> None:
+    try:
+        context.load_verify_locations(path)
+    except (OSError, ssl.SSLError) as error:
+        raise BadTls(f"authority {path}: {_why(error)}") from error
+
+
+def _why(error: OSError) -> str:
+    reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+    return str(reason or error)
+
+
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
