@@ -12,26 +12,18 @@ from rich.console import Console
 from rich.table import Table
 
 from lease import LeaseError
-from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from store import StoreError
 from store.hbase import HBaseCellStore
+from tso.protect_command import credentials_option, root_option, writing_session, zookeeper_option
 from tso.upgrading import Outlook, finish, outlook
 from versions import spoken
 
 _WIDTH_CHARACTERS = 160
 
-_zookeeper = click.option(
-    "--zookeeper", required=True, metavar="HOST:PORT[,…]", envvar="PYTHIA_ZOOKEEPER", show_envvar=True,
-    help="ZooKeeper, where level and members are kept.",
-)  # fmt: skip
 _thrift = click.option(
     "--thrift", required=True, metavar="HOST:PORT[,…]", envvar="PYTHIA_THRIFT", show_envvar=True,
     help="HBase's Thrift gateway, or several of them.",
-)  # fmt: skip
-_root = click.option(
-    "--root", default=DEFAULT_ROOT, show_default=True, envvar="PYTHIA_ROOT", show_envvar=True,
-    help="Znode of the installation.",
 )  # fmt: skip
 
 
@@ -41,9 +33,9 @@ def upgrade() -> None:
 
 
 @upgrade.command()
-@_zookeeper
+@zookeeper_option
 @_thrift
-@_root
+@root_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def status(zookeeper: str, thrift: str, root: str, as_json: bool) -> None:
     """Show the installation's level, at which levels each process works, and what stands in the way of a higher one.
@@ -65,11 +57,12 @@ def status(zookeeper: str, thrift: str, root: str, as_json: bool) -> None:
 
 
 @upgrade.command("finish")
-@_zookeeper
+@zookeeper_option
 @_thrift
-@_root
+@credentials_option
+@root_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def finish_command(zookeeper: str, thrift: str, root: str, yes: bool) -> None:
+def finish_command(zookeeper: str, thrift: str, zookeeper_credentials_file: str, root: str, yes: bool) -> None:
     """Raise the level as far as every process, and this program, works at it.
 
     It never goes down again: releases that do not work at the new level cannot come back, neither as oracles nor as
@@ -78,7 +71,7 @@ def finish_command(zookeeper: str, thrift: str, root: str, yes: bool) -> None:
     with (
         _explained(),
         contextlib.closing(HBaseCellStore(thrift)) as store,
-        contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator,
+        writing_session(zookeeper, root, zookeeper_credentials_file, may_be_open=True) as coordinator,
     ):
         found = outlook(coordinator, store, root, spoken())
         if found.target > found.level and not found.obstacles and not yes:
