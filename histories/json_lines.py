@@ -89,11 +89,11 @@ def _described(transaction: RecordedTransaction) -> dict[str, Any]:
 def _header(parsed: Any) -> tuple[str | None, bool]:
     if not isinstance(parsed, dict) or parsed.get("format") != FORMAT:
         raise HistoryError(f'the first line of a history is an object with "format": "{FORMAT}"')
-    fields = record(parsed, needed={"format", "version", "workload", "ids_are_timestamps"})
     try:
-        HISTORIES.require_known(fields["version"])
+        HISTORIES.require_known(parsed.get("version"))
     except FormatNotSpoken as error:
         raise HistoryError(str(error)) from None
+    fields = record(parsed, needed={"format", "version", "workload", "ids_are_timestamps"})
     if not isinstance(fields["ids_are_timestamps"], bool):
         raise HistoryError("ids_are_timestamps is true or false")
     workload = fields["workload"]

@@ -50,8 +50,8 @@ READ_ROUNDS_MAX = 3
 _ANY_VERSION = -1
 _REJECTIONS = (BadVersionError, NodeExistsError, NoNodeError)
 _REFUSALS = (NoAuthError, AuthFailedError, InvalidACLError, BadArgumentsError, QuotaExceededError)
-# Not the user's digest, but "who has authenticated": ZooKeeper puts in what it knows this session by, whatever algorithm
-# it makes digests with, so that nobody can lock himself out.
+# Not the user's digest, but "who has authenticated": ZooKeeper puts in what it knows this session by, by whatever
+# algorithm it makes digests, so that nobody can lock himself out.
 _OURS_TO_CHANGE = [ACL(Permissions.ALL, AUTH_IDS), ACL(Permissions.READ, ANYONE_ID_UNSAFE)]
 _SIDE_EFFECTS = (RolledBackError, RuntimeInconsistency)
 """What the *other* operations of a failed multi are marked with."""

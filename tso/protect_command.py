@@ -1,4 +1,4 @@
-"""``pythia tso protect``, and the session with ZooKeeper of all who write there: known by credentials where there are some.
+"""``pythia tso protect``, and the session of all who write to ZooKeeper, known by credentials where there are some.
 
 Whoever only reads needs none: clients, REST and ``pythia tso status`` do.
 """

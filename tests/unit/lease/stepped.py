@@ -11,11 +11,10 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import greenlet
-
 from lease import Node, Operation
 from lease.coordinator import CompareAndSet
 from lease.memory import MemoryCoordinator, MemoryTree
+from tests.simulation.switching import Stack, leave
 
 RUNS_MAX = 20_000
 
@@ -51,8 +50,8 @@ class World:
 
     def __init__(self) -> None:
         self.tree = MemoryTree()
-        self._hub = greenlet.getcurrent()
-        self._processes: dict[str, greenlet.greenlet] = {}
+        self._running = False
+        self._processes: dict[str, Stack] = {}
         self._seen: dict[str, int] = {}
         """Process → digest of all that it has seen so far, in order."""
 
@@ -60,29 +59,35 @@ class World:
         return SteppedCoordinator(self.tree, self, name)
 
     def add(self, name: str, actions: Callable[[], None]) -> None:
-        self._processes[name] = greenlet.greenlet(actions)
+        self._processes[name] = Stack(actions)
         self._seen[name] = 0
 
     def step(self, name: str, effect: Callable[[], Any]) -> Any:
-        """Wait until it is this process's turn; in the test's own hands it always is."""
-        if greenlet.getcurrent() is self._hub:
+        """Wait until it is this process's turn; before the run has begun it always is."""
+        if not self._running:
             return effect()
-        self._hub.switch()
+        leave()
         result = effect()
         self._seen[name] = hash((self._seen[name], repr(result)))
         return result
 
     def begin(self) -> None:
         """Have every process come to its first step."""
+        self._running = True
         for process in self._processes.values():
-            process.switch()
+            process.enter()
 
     def able(self) -> list[str]:
         """Who can go on."""
-        return [name for name, process in self._processes.items() if not process.dead]
+        return [name for name, process in self._processes.items() if not process.ended]
 
     def go_on(self, name: str) -> None:
-        self._processes[name].switch()
+        self._processes[name].enter()
+
+    def end(self) -> None:
+        """Let go of who has not come to an end."""
+        for process in self._processes.values():
+            process.discard()
 
     def standing(self) -> int:
         """All that the rest of the run can depend on."""
@@ -112,4 +117,5 @@ def explore(make: Callable[[], World], check: Callable[[World], None]) -> tuple[
             world.go_on(able[choices[taken]])
             taken += 1
             check(world)
+        world.end()
     return runs, len(known)
