@@ -196,6 +196,7 @@ def test_the_level_waits_for_a_holder_of_the_lease_that_does_not_know(site: Site
 def test_the_level_on_the_command_line(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     speak(monkeypatch, NEW)
     monkeypatch.setattr("tso.upgrading.SEEN_SECONDS", 0.0)
+    monkeypatch.setattr(site.store, "close", lambda: None)
     monkeypatch.setattr(upgrade_commands, "HBaseCellStore", lambda _: site.store)
     monkeypatch.setattr(upgrade_commands, "ZooKeeperCoordinator", lambda _: site.client())
     monkeypatch.setattr(upgrade_commands, "writing_session", lambda *_, **__: contextlib.nullcontext(site.client()))
