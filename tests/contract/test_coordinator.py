@@ -100,7 +100,7 @@ def test_a_check_that_holds_changes_nothing(connect: Connect, root: str) -> None
     path = f"{root}/n"
     coordinator.commit([Create(path, b"a")], timeout_ms=TIMEOUT_MS)
     assert read(coordinator, path, changed) == Node(b"a", 0)
-    operations = [Check(path, 0), Create(f"{root}/o", b""), Check(f"{root}/o", 0)]
+    operations: list[Operation] = [Check(path, 0), Create(f"{root}/o", b""), Check(f"{root}/o", 0)]
     assert coordinator.commit(operations, timeout_ms=TIMEOUT_MS) == Applied()
     assert read(coordinator, path) == Node(b"a", 0)
     assert not changed.is_set()
