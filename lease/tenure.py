@@ -133,13 +133,10 @@ class Tenure:
         return StoredEpoch(EpochRecord(record.epoch, ceiling, max(durable, record.durable)), self._epoch.version + 1)
 
     def _renewal(self, epoch: StoredEpoch) -> list[Operation]:
-        operations = [
-            self._registry.put_lease(self._lease.record, self._lease.version),
-            self._registry.gate.unchanged(self._level),
-        ]
+        operations = [self._registry.put_lease(self._lease.record, self._lease.version)]
         if epoch is not self._epoch:
             operations.append(self._registry.put_epoch(epoch.record, self._epoch.version))
-        return operations
+        return [*operations, self._registry.gate.unchanged(self._level)]
 
     def _resolve(self) -> bool:
         """After a write that was not plainly applied: read what is stored, and compare the nonce.
