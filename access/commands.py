@@ -23,7 +23,7 @@ def token() -> None:
 
 @token.command()
 @click.option("--name", required=True, help="Whose it is: letters, digits, '_' and '-'.")
-@click.option("--role", "roles", required=True, multiple=True, type=click.Choice([*AccessRole]),
+@click.option("--role", "roles", required=True, multiple=True, type=click.Choice([role.value for role in AccessRole]),
               help="What its holder may do; may be given several times. transact and operate imply read.")  # fmt: skip
 @click.option("--expires", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
               help="When it ends, UTC; a date: its beginning. Not given: never.")  # fmt: skip

@@ -9,68 +9,77 @@ from __future__ import annotations
 import logging
 import os
 import ssl
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Final
+
+from access.server_files import ServerFiles
 
 log = logging.getLogger(__name__)
 
 LOOK_MS: Final = 1_000
 """How often it is looked whether a file has changed."""
-HANDSHAKE_FIRST_BYTE: Final = 0x16
-"""What a TLS client sends first, and no frame and no line of HTTP begins with."""
+HANDSHAKE_BEGIN: Final = b"\x16\x03"
+"""What a TLS client sends first, of whatever version."""
 
 
 class BadTls(ValueError):
     """Files that no TLS can be made of; the text says which and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerFiles:
-    """A server's certificate (with those that sign it) and key; ``client_authority``: who signs clients' certificates,
-    which then every client must show.
+def server_context(files: ServerFiles, *, tells_why: bool = False) -> ssl.SSLContext:
+    """For one server. ``tells_why``: it looks itself whether a client has shown a certificate, so that it can say that
+    one is needed; a certificate that is wrong ends the handshake all the same. Raises ``BadTls``.
     """
-
-    certificate: str
-    key: str
-    client_authority: str = ""
-
-    def context(self) -> ssl.SSLContext:
-        """Raises ``BadTls``."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        _load_certificate(context, self.certificate, self.key)
-        if self.client_authority:
-            _load_authority(context, self.client_authority)
-            context.verify_mode = ssl.CERT_REQUIRED
-        return context
-
-    def stamps(self) -> tuple[tuple[int, int, int] | None, ...]:
-        """What is another when a file is."""
-        return tuple(_stamp(path) for path in (self.certificate, self.key, self.client_authority) if path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    _load_certificate(context, files.certificate, files.key)
+    if files.client_authority:
+        _load_authority(context, files.client_authority)
+        context.verify_mode = ssl.CERT_OPTIONAL if tells_why else ssl.CERT_REQUIRED
+    return context
 
 
 class ServerTls:
     """The context in force. ``now_s`` is a monotonic clock's. Raises ``BadTls`` where there can be none at first."""
 
-    def __init__(self, files: ServerFiles, now_s: float) -> None:
+    def __init__(self, files: ServerFiles, now_s: float, *, tells_why: bool = False) -> None:
         self._files = files
-        self._stamps = files.stamps()
+        self._tells_why = tells_why
+        self._stamps = _stamps(files)
         self._looked_s = now_s
-        self._context = files.context()
+        self._context = self._made()
 
     def context(self, now_s: float) -> ssl.SSLContext:
         """For the next connection; the files are looked at where that was ``LOOK_MS`` ago. Raises nothing."""
         if (now_s - self._looked_s) * 1000 >= LOOK_MS:
             self._looked_s = now_s
-            stamps = self._files.stamps()
+            stamps = _stamps(self._files)
             if stamps != self._stamps:
                 self._read_again(stamps)
         return self._context
 
+    def renewing(self, clock_s: Callable[[], float]) -> ssl.SSLContext:
+        """A context that gives each connection the files of the moment, for servers that keep one for good."""
+
+        def choose(connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _: ssl.SSLContext) -> None:
+            connection.context = self.context(clock_s())
+
+        first = self._made()
+        first.sni_callback = choose  # called for each handshake, also where no name is given
+        return first
+
+    @property
+    def is_mutual(self) -> bool:
+        """Whether clients have to show certificates."""
+        return bool(self._files.client_authority)
+
+    def _made(self) -> ssl.SSLContext:
+        return server_context(self._files, tells_why=self._tells_why)
+
     def _read_again(self, stamps: tuple[tuple[int, int, int] | None, ...]) -> None:
         self._stamps = stamps
         try:
-            self._context = self._files.context()
+            self._context = self._made()
         except BadTls as error:
             log.error("TLS goes on with the files that were there before: %s", error)
         else:
@@ -94,7 +103,7 @@ def what_failed(error: ssl.SSLError) -> str:
     if error.reason in ("WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL"):
         return "it does not speak TLS: unset tls_authority_file, or give the oracle a certificate"
     if error.reason is not None and "ALERT" in error.reason:
-        return f"it refused the TLS of this client ({error.reason}): does it ask for a client's certificate?"
+        return f"it refused the TLS of this client ({error.reason}): does it accept the certificate that is shown?"
     return f"no TLS could be agreed on: {error.reason or error}"
 
 
@@ -118,6 +127,11 @@ def _load_authority(context: ssl.SSLContext, path: str) -> None:
 def _why(error: OSError) -> str:
     reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
     return str(reason or error)
+
+
+def _stamps(files: ServerFiles) -> tuple[tuple[int, int, int] | None, ...]:
+    """What is another when a file is."""
+    return tuple(_stamp(path) for path in (files.certificate, files.key, files.client_authority) if path)
 
 
 def _stamp(path: str) -> tuple[int, int, int] | None:

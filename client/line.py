@@ -103,6 +103,8 @@ class Line(asyncio.BufferedProtocol):
                 self.welcome.set_exception(error)
                 return
             why = f": {error}" if error else ""
+            if self._transport is not None and self._transport.get_extra_info("ssl_object") is not None:
+                why += ": does it accept the certificate of this client?"
             self.welcome.set_exception(ConnectionError(f"it hung up before it answered our hello{why}"))
         elif self.is_open:
             self._dispatcher.lost(self, str(error) if error else self._reason)

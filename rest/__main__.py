@@ -13,19 +13,25 @@ import os
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 
 import click
 import uvicorn
 import uvloop
 
+from access import BadTokens
+from access.server_files import ServerFiles
+from access.tls import BadTls, ServerTls
 from client import ClientSettings, InvalidRequest
 from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from commit_table import system_table
 from lease.solo import SoloRegistry
 from lease.zookeeper import ZooKeeperCoordinator
 from rest.app import create_app
+from rest.callers import Callers
 from rest.limits import InvalidLimit, RestLimits
+from rest.roles import open_to_all
 from rest.server import GRACE_SECONDS_MAX, make_server, serve
 from rest.services import Installation
 from rest.whereabouts import AlwaysHere, LeaseWatch, Whereabouts
@@ -43,9 +49,27 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
 @click.option("--thrift", required=True, metavar="HOST:PORT[,…]", help="HBase's Thrift gateway.")
 @click.option("--root", required=True, help="Znode of the installation.")
 @click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", help="A limit to change.")
+@click.option("--tokens-file", default="", help="Who may do what; empty: everybody everything.")
+@click.option("--token-file", default="", help="Holds the token of this process.")
+@click.option("--tls-certificate-file", default="", help="For HTTPS, and to show to oracles that ask for one.")
+@click.option("--tls-key-file", default="")
+@click.option("--tls-client-authority-file", default="", help="Every client must show a certificate of it.")
+@click.option("--tls-authority-file", default="", help="Who signs the oracles' certificates.")
 @click.option("--log-level", default="info")
 def main(
-    listening_socket: int, oracle: str, zookeeper: str, thrift: str, root: str, limits: tuple[str, ...], log_level: str
+    listening_socket: int,
+    oracle: str,
+    zookeeper: str,
+    thrift: str,
+    root: str,
+    limits: tuple[str, ...],
+    tokens_file: str,
+    token_file: str,
+    tls_certificate_file: str,
+    tls_key_file: str,
+    tls_client_authority_file: str,
+    tls_authority_file: str,
+    log_level: str,
 ) -> None:
     """Serve REST until standard input ends."""
     logging.basicConfig(level=log_level.upper(), format=LOG_FORMAT)
@@ -60,24 +84,33 @@ def main(
             deadline_ms=chosen.deadline_ms,
             transaction_bytes_max=chosen.transaction_bytes_max,
             store_connections_max=chosen.threads_max,
+            token_file=token_file,
+            tls_authority_file=tls_authority_file,
+            tls_certificate_file=tls_certificate_file if tls_authority_file else "",
+            tls_key_file=tls_key_file if tls_authority_file else "",
         )
-    except (InvalidLimit, InvalidRequest) as error:
+        callers = Callers(tokens_file) if tokens_file else None
+        files = ServerFiles(tls_certificate_file, tls_key_file, tls_client_authority_file)
+        tls = ServerTls(files, time.monotonic()) if tls_certificate_file else None
+    except (InvalidLimit, InvalidRequest, BadTokens, BadTls, OSError) as error:
         raise click.UsageError(str(error)) from error
-    app = create_app(lambda: connect(settings, oracle), chosen)
+    scheme = "http" if tls is None else "https"
+    require = open_to_all if callers is None else callers.require
+    app = create_app(lambda: connect(settings, oracle, scheme), chosen, require=require)
     with contextlib.closing(socket.socket(fileno=listening_socket)) as listening:
-        server = make_server(app, chosen, log_level=log_level)
+        server = make_server(app, chosen, log_level=log_level, callers=callers, tls=tls)
         threading.Thread(target=_end_with_parent, args=(server,), daemon=True).start()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve(server, listening))
 
 
-def connect(settings: ClientSettings, oracle: str) -> Installation:
+def connect(settings: ClientSettings, oracle: str, scheme: str) -> Installation:
     """The real installation. What is not reached now is reached when it is first needed."""
     pool = PoolSettings(connections_max=settings.store_connections_max, unavailable_after_ms=settings.deadline_ms)
     store = HBaseCellStore(settings.thrift, pool)
     if settings.oracle:
         directory: Directory = SoloDirectory(oracle, SoloRegistry(store, system_table(settings.root, "epoch")))
-        return Installation(settings, store, directory, AlwaysHere(), oracle, store.close)
+        return Installation(settings, store, directory, AlwaysHere(), oracle, store.close, scheme)
     found = ZooKeeperDirectory(settings)
     coordinator = ZooKeeperCoordinator(settings.zookeeper)
     watch = LeaseWatch(coordinator, settings.root, oracle)
@@ -88,7 +121,7 @@ def connect(settings: ClientSettings, oracle: str) -> Installation:
         for one in closing:
             one()
 
-    return Installation(settings, store, found, whereabouts, oracle, close)
+    return Installation(settings, store, found, whereabouts, oracle, close, scheme)
 
 
 def _end_with_parent(server: uvicorn.Server) -> None:

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from client import PythiaError
 from rest.idempotency import KEY_CHARACTERS_MAX, Answer
+from rest.owners import CALLER
 from rest.problems import MEDIA_TYPE, Problem, problem_of
 from rest.services import Services
 from store import StoreError
@@ -56,7 +57,7 @@ async def answered(
         done = await answer()
     else:
         asked = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + await request.body()
-        done = await services.answers.once(key, asked, answer)
+        done = await services.answers.once(f"{CALLER.get()}\n{key}", asked, answer)
     return Response(done.body, done.status, media_type=done.media_type)
 
 

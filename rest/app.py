@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 
 from rest.admission import Admission
 from rest.answering import install_handlers
+from rest.callers import Callers
 from rest.limits import RestLimits
 from rest.oracle_routes import add_oracle_routes
 from rest.problems import Problem
@@ -71,9 +72,10 @@ def create_app(connect: Callable[[], Installation], limits: RestLimits, *, requi
     return app
 
 
-def admitted(app: FastAPI, limits: RestLimits) -> ASGIApp:
-    """The application behind its limits."""
-    return Admission(app, limits)
+def admitted(app: FastAPI, limits: RestLimits, callers: Callers | None = None) -> ASGIApp:
+    """The application behind its limits, and behind the question who asks."""
+    admission = Admission(app, limits)
+    return admission if callers is None else callers.before(admission, limits.retry_after_ms)
 
 
 async def _expire_for_ever(services: Services) -> None:

@@ -1,8 +1,9 @@
 """Transactions that are held open here between requests.
 
-The invariants: one request at a time uses a transaction, others are told so; what is held is bounded in number, bytes
-and age; a commit is answered committed or aborted, truly, however often it is asked for. Writes stay in this process
-until the commit, so a transaction that is lost with the process was never visible.
+The invariants: one request at a time uses a transaction, others are told so; only the caller who began it uses it, and
+to others it is not there; what is held is bounded in number, bytes and age; a commit is answered committed or aborted,
+truly, however often it is asked for. Writes stay in this process until the commit, so a transaction that is lost with
+the process was never visible.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from client import (
@@ -27,46 +28,16 @@ from client import (
     TransactionManager,
     TransactionStatus,
 )
-from client.write_buffer import CELL_OVERHEAD_BYTES
 from commit_table import Committed
 from rest.limits import RestLimits
+from rest.owners import CALLER
 from rest.problems import Problem, problem_of
+from rest.writes import Write, write_all
 from store import StoreError
 
 Result = TypeVar("Result")
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Put:
-    """Columns of a row to write."""
-
-    table: str
-    row: bytes
-    values: dict[bytes, bytes]
-
-    @property
-    def size_bytes(self) -> int:
-        """What it takes here, about."""
-        return _size(self.row, [len(column) + len(value) for column, value in self.values.items()])
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """Columns of a row to delete; ``None``: all that the transaction sees."""
-
-    table: str
-    row: bytes
-    columns: list[bytes] | None
-
-    @property
-    def size_bytes(self) -> int:
-        """What it takes here, about; of columns that are not named nothing is known before."""
-        return _size(self.row, [len(column) for column in self.columns or (b"",)])
-
-
-Write = Put | Delete
 
 
 @dataclass(eq=False, slots=True)
@@ -77,6 +48,8 @@ class Held:
     began_s: float
     used_s: float
     read_only: bool
+    owner: str = ""
+    """The name of the token that began it."""
     written_bytes: int = 0
     busy: bool = False
     settling: bool = False
@@ -90,6 +63,8 @@ class Ended:
     word: str
     commit_timestamp: int = 0
     problem: Problem | None = None
+    owner: str | None = None
+    """Whose it was; ``None``: it was not held here, and its outcome is anybody's to ask for."""
 
 
 class Gateway:
@@ -104,6 +79,8 @@ class Gateway:
         self._threads = ThreadPoolExecutor(limits.threads_max, thread_name_prefix="rest")
         self._held: dict[int, Held] = {}
         self._beginning = 0
+        self._open: Counter[str] = Counter()
+        """Transactions by owner."""
         self._bytes = 0
         self._ended: OrderedDict[int, Ended] = OrderedDict()
 
@@ -119,7 +96,14 @@ class Gateway:
 
     def holds(self, start_timestamp: int) -> bool:
         """Whether the transaction is open here, or its end is remembered."""
-        return start_timestamp in self._held or start_timestamp in self._ended
+        known = self._held.get(start_timestamp) or self._ended.get(start_timestamp)
+        return known is not None and known.owner in (None, CALLER.get())
+
+    def require_not_others(self, start_timestamp: int) -> None:
+        """Raise ``Problem`` for a transaction that another caller began here, as if there were none."""
+        known = self._held.get(start_timestamp) or self._ended.get(start_timestamp)
+        if known is not None and known.owner not in (None, CALLER.get()):
+            raise _unknown(start_timestamp)
 
     async def in_thread(self, call: Callable[[], Result]) -> Result:
         """What blocks, in a thread; errors of the library come as ``Problem``."""
@@ -136,13 +120,24 @@ class Gateway:
                 f"{self._limits.transactions_max} transactions are open (transactions_max)",
                 retry_after_ms=self._limits.retry_after_ms,
             )
+        owner = CALLER.get()
+        if self._open[owner] >= self._limits.transactions_per_token_max:
+            raise Problem(
+                "too-many-transactions",
+                f"{self._open[owner]} transactions of this token are open (transactions_per_token_max)",
+                retry_after_ms=self._limits.retry_after_ms,
+            )
         self._beginning += 1
+        self._open[owner] += 1
         try:
             transaction = await self.in_thread(lambda: self._manager.transaction(read_only=read_only))
+        except BaseException:
+            self._count_out(owner)
+            raise
         finally:
             self._beginning -= 1
         now_s = self._now_s()
-        held = Held(transaction, now_s, now_s, read_only)
+        held = Held(transaction, now_s, now_s, read_only, owner)
         self._held[transaction.start_timestamp] = held
         return held
 
@@ -170,10 +165,11 @@ class Gateway:
             )
         self._bytes += size
         held.written_bytes += size
-        await self.in_thread(lambda: _write_all(held.transaction, writes))
+        await self.in_thread(lambda: write_all(held.transaction, writes))
 
     async def commit(self, start_timestamp: int) -> int:
         """The commit timestamp, also of what was committed before, wherever. Raises ``Problem``."""
+        self.require_not_others(start_timestamp)
         if start_timestamp in self._ended:
             return self._answer_again(start_timestamp)
         if start_timestamp not in self._held:
@@ -188,6 +184,7 @@ class Gateway:
 
     async def roll_back(self, start_timestamp: int) -> None:
         """Give a transaction up. Raises ``Problem`` where it has committed, or nobody knows it."""
+        self.require_not_others(start_timestamp)
         if start_timestamp in self._ended:
             if self._ended[start_timestamp].word == "committed":
                 raise _committed(start_timestamp, self._ended[start_timestamp].commit_timestamp)
@@ -245,12 +242,13 @@ class Gateway:
         self._end(start_timestamp, ended)
 
     def _found(self, start_timestamp: int) -> Held:
+        self.require_not_others(start_timestamp)
         held = self._held.get(start_timestamp)
         if held is not None:
             return held
         ended = self._ended.get(start_timestamp)
         if ended is None:
-            raise Problem("transaction-unknown", f"transaction {start_timestamp} is not open in this process")
+            raise _unknown(start_timestamp)
         if ended.word == "expired" and ended.problem is not None:
             raise ended.problem
         raise _ended(start_timestamp, ended.word)
@@ -317,8 +315,9 @@ class Gateway:
         return ended.commit_timestamp
 
     def _end(self, start_timestamp: int, ended: Ended) -> None:
+        held = self._held.get(start_timestamp)
         self._forget(start_timestamp)
-        self._ended[start_timestamp] = ended
+        self._ended[start_timestamp] = ended if held is None else replace(ended, owner=held.owner)
         while len(self._ended) > self._limits.ended_max:
             self._ended.popitem(last=False)
 
@@ -326,27 +325,16 @@ class Gateway:
         held = self._held.pop(start_timestamp, None)
         if held is not None:
             self._bytes -= held.written_bytes
+            self._count_out(held.owner)
+
+    def _count_out(self, owner: str) -> None:
+        self._open[owner] -= 1
+        if not self._open[owner]:
+            del self._open[owner]
 
 
-def _write_all(transaction: Transaction, writes: Sequence[Write]) -> None:
-    """A savepoint makes many writes all or nothing; one is that by itself."""
-    if len(writes) == 1:
-        _write(transaction, writes[0])
-        return
-    with transaction.savepoint():
-        for write in writes:
-            _write(transaction, write)
-
-
-def _write(transaction: Transaction, write: Write) -> None:
-    if isinstance(write, Put):
-        transaction.put(write.table, write.row, write.values)
-    else:
-        transaction.delete(write.table, write.row, write.columns)
-
-
-def _size(row: bytes, cells: Sequence[int]) -> int:
-    return sum(len(row) + cell + CELL_OVERHEAD_BYTES for cell in cells)
+def _unknown(start_timestamp: int) -> Problem:
+    return Problem("transaction-unknown", f"transaction {start_timestamp} is not open in this process")
 
 
 def _committed(start_timestamp: int, commit_timestamp: int) -> Problem:

@@ -20,6 +20,7 @@ _LARGEST: Mapping[str, int] = {
     "threads_max": 256,
     "deadline_ms": 600_000,
     "transactions_max": 1_000_000,
+    "transactions_per_token_max": 1_000_000,
     "transaction_bytes_max": 2**32,
     "transactions_bytes_max": 2**36,
     "transaction_idle_ms_max": 86_400_000,
@@ -60,6 +61,8 @@ class RestLimits:
     """How long a request may wait for an oracle, failovers included."""
     transactions_max: int = 1_000
     """Transactions held open here."""
+    transactions_per_token_max: int = 500
+    """Those of one token."""
     transaction_bytes_max: int = 16 * 2**20
     """What one of them may have written."""
     transactions_bytes_max: int = 256 * 2**20

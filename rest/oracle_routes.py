@@ -73,6 +73,7 @@ async def commit(
     key: IdempotencyKey = None,
 ) -> Response:
     """Have one transaction decided. Repeated, it gets the same answer."""
+    services.gateway.require_not_others(int(body.start_timestamp))
     keys = _conflict_keys(services, body, encoding)
     return await answered(request, services, key, 200, lambda: _decide(services, body, keys))
 
@@ -86,6 +87,8 @@ async def commit_batch(
 ) -> Response:
     """Have several transactions decided, each by itself; they travel together."""
     _check_number(services, len(body.commits))
+    for one in body.commits:
+        services.gateway.require_not_others(int(one.start_timestamp))
     keys = [_conflict_keys(services, one, encoding) for one in body.commits]
 
     async def work() -> models.Decisions:
@@ -106,6 +109,8 @@ async def commit_batch(
 async def abort(services: Primary, body: models.StartTimestampsBody) -> models.Outcomes:
     """Make sure that transactions never commit, or learn that they did."""
     starts = _starts(services, body)
+    for start in starts:
+        services.gateway.require_not_others(start)
     return _outcomes(starts, await services.oracle.abort(starts))
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from client import (
+    AccessDenied,
     Conflict,
     InvalidRequest,
     NoPrimary,
@@ -47,6 +48,12 @@ KINDS: Mapping[str, Kind] = {
     "idempotency-key-reused": Kind(
         422, "The key came with another request", "no", "Take a fresh `Idempotency-Key` for each request that differs."
     ),
+    "token-missing": Kind(401, "A token is asked for", "no", "Send `Authorization: Bearer …` with a token."),
+    "token-refused": Kind(401, "The token opens nothing", "no", "Ask who runs this service for another token."),
+    "role-missing": Kind(403, "The token has not got the role", "no", "Ask for a token with the role that is named."),
+    "too-many-requests": Kind(
+        429, "The token has too many requests under way", "request", "Wait for answers before asking for more."
+    ),
     "not-found": Kind(404, "There is no such path", "no", "See `/v1/openapi.json` for what there is."),
     "method-not-allowed": Kind(405, "The path has no such method", "no", "Use a method that the `Allow` header names."),
     "body-too-large": Kind(413, "The body is too large", "no", "Send it in several requests."),
@@ -58,6 +65,12 @@ KINDS: Mapping[str, Kind] = {
         "Send the request to `primary`, where it is known; else try again soon.",
     ),
     "no-primary": Kind(503, "No oracle is primary now", "request", "Try again after `Retry-After`; nothing was done."),
+    "oracle-refuses": Kind(
+        503,
+        "The oracle does not let this service in",
+        "request",
+        "Nothing was done: who runs this service has to look at its own token and certificates.",
+    ),
     "overloaded": Kind(503, "Too much is asked at once", "request", "Try again after `Retry-After`; nothing was done."),
     "store-unavailable": Kind(
         503,
@@ -196,6 +209,8 @@ def problem_of(error: PythiaError | StoreError, retry_after_ms: int) -> Problem:
         return Problem("outcome-unknown", str(error), retry_after_ms=retry_after_ms)
     if isinstance(error, NoPrimary):
         return Problem("no-primary", str(error), retry_after_ms=retry_after_ms)
+    if isinstance(error, AccessDenied):
+        return Problem("oracle-refuses", str(error), retry_after_ms=retry_after_ms)
     if isinstance(error, InvalidRequest) or (isinstance(error, StoreError) and not error.retriable):
         return Problem("invalid-request", str(error))
     if isinstance(error, StoreError):

@@ -1,7 +1,7 @@
 """Which role each operation asks for, in one table. Pure.
 
 The invariant: no route without a role; ``Routes.add`` refuses one. Who has which role is for the dependency that
-``create_app`` is given: until there is authentication, everybody has every role.
+``create_app`` is given: `rest.callers.by_token`, or where no tokens are asked for, everybody has every role.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ROLES: Mapping[str, Role] = {
     "live": "open",
     "ready": "open",
     "problem": "open",
-    "metrics": "operate",
+    "metrics": "read",
     "status": "read",
     "decode_timestamp": "read",
     "begin": "transact",

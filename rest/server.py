@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import socket
+import time
 
 import uvicorn
 from fastapi import FastAPI
 
+from access.tls import ServerTls
 from rest.app import admitted
+from rest.callers import Callers
 from rest.doors import bounded_protocol
 from rest.limits import RestLimits
 
@@ -17,10 +20,17 @@ GRACE_SECONDS_MAX = 5
 BACKLOG_CONNECTIONS_MAX = 512
 
 
-def make_server(app: FastAPI, limits: RestLimits, *, log_level: str = "warning") -> uvicorn.Server:
-    """A server for ``serve``; ``should_exit`` ends it."""
+def make_server(
+    app: FastAPI,
+    limits: RestLimits,
+    *,
+    log_level: str = "warning",
+    callers: Callers | None = None,
+    tls: ServerTls | None = None,
+) -> uvicorn.Server:
+    """A server for ``serve``; ``should_exit`` ends it. ``callers``: who may ask; ``None``: everybody."""
     config = uvicorn.Config(
-        admitted(app, limits),
+        admitted(app, limits, callers),
         http=bounded_protocol(limits),
         ws="none",
         lifespan="on",
@@ -33,6 +43,7 @@ def make_server(app: FastAPI, limits: RestLimits, *, log_level: str = "warning")
         timeout_graceful_shutdown=GRACE_SECONDS_MAX,
         h11_max_incomplete_event_size=HEAD_BYTES_MAX,
         backlog=BACKLOG_CONNECTIONS_MAX,
+        ssl_context_factory=None if tls is None else lambda config, default: tls.renewing(time.monotonic),
     )
     return uvicorn.Server(config)
 

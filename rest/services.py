@@ -37,6 +37,8 @@ class Installation:
     whereabouts: Whereabouts
     oracle: str
     close: Callable[[], None]
+    scheme: str = "http"
+    """By which REST is spoken to here, and at the others."""
 
 
 class Services:
@@ -54,6 +56,7 @@ class Services:
         )
         self._own = AsyncOracleClient(SoloDirectory(installation.oracle), installation.settings)
         self._close = installation.close
+        self._scheme = installation.scheme
 
     async def ask_own_oracle(self, request: Message, answer: type[Answer]) -> Answer:
         """Ask the oracle beside this process, primary or not. Raises ``NoPrimary`` where it does not answer in time."""
@@ -69,7 +72,7 @@ class Services:
             raise Problem("no-primary", "no oracle holds the lease", retry_after_ms=self.limits.retry_after_ms)
         if place.here:
             return
-        primary = f"http://{place.rest}" if place.rest else None
+        primary = f"{self._scheme}://{place.rest}" if place.rest else None
         where = f"the primary is {place.holder}" + (
             f", whose REST is at {primary}" if primary else ", which serves no REST"
         )

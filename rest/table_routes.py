@@ -12,12 +12,13 @@ from client import Savepoint
 from client.ranges import end_of_prefix
 from rest import models
 from rest.answering import IdempotencyKey, answered
-from rest.gateway import Delete, Held, Put, Write
+from rest.gateway import Held
 from rest.limits import RestLimits
 from rest.problems import Problem
 from rest.routing import Routes
 from rest.services import Services, primary_of, services_of
 from rest.texts import Encoding, columns_of, to_bytes, to_text, to_texts, to_values
+from rest.writes import Delete, Put, Write
 
 RowValues = tuple[bytes, dict[bytes, bytes]]
 Columns = Annotated[list[str] | None, Query(alias="column", description="A family, or `family:qualifier`.")]

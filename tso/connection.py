@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING, cast
 
 from access import EVERYBODY, Bearer
-from access.tls import HANDSHAKE_FIRST_BYTE
+from access.tls import HANDSHAKE_BEGIN
 from tso.reception import NOTHING, Visitor, opened
 from wire import (
     HELLO_BYTES_MAX,
@@ -45,6 +45,9 @@ log = logging.getLogger(__name__)
 REJECTION_MS = 300
 """How long an answer to a wrong token takes."""
 
+_NO_CERTIFICATE = NotAllowed(
+    NotAllowedCode.TLS_NEEDED, "a client's certificate is asked for: set tls_certificate_file and tls_key_file"
+)
 _REFUSALS = {Overloaded: "overloaded", BadRequest: "bad_request", NotAllowed: "not_allowed"}
 
 Request = (
@@ -65,7 +68,8 @@ Request = (
 class Connection(asyncio.BufferedProtocol):
     """One client's connection. Answers of one wake-up go out in one write."""
 
-    def __init__(self, server: Server, refusal: NotAllowed | None = None) -> None:
+    def __init__(self, server: Server, refusal: NotAllowed | None = None, *, certificate_needed: bool = False) -> None:
+        self._certificate_needed = certificate_needed
         self._refusal = refusal
         """What it is told whatever it says."""
         self._server = server
@@ -98,6 +102,8 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Let it say hello, or turn it away."""
         self._transport = cast(asyncio.Transport, transport)  # some event loops' transports only look like one
+        if self._certificate_needed and not transport.get_extra_info("peercert"):
+            self._refusal = _NO_CERTIFICATE
         if not self._server.let_say_hello(self):
             self._abort()
 
@@ -128,10 +134,9 @@ class Connection(asyncio.BufferedProtocol):
             for frame in self._decoder.feed(self._server.receive_buffer[:nbytes]):
                 completed = True
                 self._request(frame)
-        except ProtocolError:
-            if not self.is_in and self._server.receive_buffer[0] == HANDSHAKE_FIRST_BYTE:
-                error = ProtocolError("this port does not speak TLS")
-            self.refuse(error)
+        except ProtocolError as error:
+            begins_tls = not self.is_in and bytes(self._server.receive_buffer[:2]) == HANDSHAKE_BEGIN
+            self.refuse(ProtocolError("this port does not speak TLS") if begins_tls else error)
             return
         if self._decoder.buffered_bytes or self.held_bytes:
             self._account(completed=completed)

@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from access import Credentials
+from access.credentials import VARIABLES
 
 _FLAGS = {
-    "token_file": ("FILE", "PYTHIA_TOKEN_FILE", "Holds the token to show; without it PYTHIA_TOKEN may be the token."),
-    "tls_authority_file": ("FILE", "PYTHIA_CLIENT_TLS_AUTHORITY_FILE", "Who signs oracles' certificates: speak TLS."),
-    "tls_certificate_file": ("FILE", "PYTHIA_CLIENT_TLS_CERTIFICATE_FILE", "The certificate to show."),
-    "tls_key_file": ("FILE", "PYTHIA_CLIENT_TLS_KEY_FILE", "Its key."),
-    "tls_server_name": ("NAME", "PYTHIA_CLIENT_TLS_SERVER_NAME", "Whom oracles' certificates have to name."),
+    "token_file": ("FILE", "Holds the token to show; without it PYTHIA_TOKEN may be the token."),
+    "tls_authority_file": ("FILE", "Who signs oracles' certificates: speak TLS."),
+    "tls_certificate_file": ("FILE", "The certificate to show."),
+    "tls_key_file": ("FILE", "Its key; not given: in the certificate's file."),
+    "tls_server_name": ("NAME", "Whom oracles' certificates have to name, if not the host that is dialled."),
 }
 
 
@@ -24,12 +25,12 @@ def credential_flags(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_credentials(**given: Any) -> Any:
-        return command(**given, credentials=Credentials(**{name: given.pop(name) for name in _FLAGS}))
+        credentials = Credentials(**{name: given.pop(name) for name in _FLAGS})
+        return command(**given, credentials=credentials)
 
     decorated: Callable[..., Any] = with_credentials
-    for name, (metavar, variable, text) in reversed(_FLAGS.items()):
+    for name, (metavar, text) in reversed(_FLAGS.items()):
         flag = f"--{name.replace('_', '-')}"
-        decorated = click.option(flag, name, default="", metavar=metavar, envvar=variable, show_envvar=True, help=text)(
-            decorated
-        )
+        option = click.option(flag, default="", metavar=metavar, envvar=VARIABLES[name], show_envvar=True, help=text)
+        decorated = option(decorated)
     return decorated

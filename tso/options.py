@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from access.exposure import exposures, incomplete
-from access.tls import ServerFiles
+from access.server_files import ServerFiles
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.checking import InForce, Said, Wrong, in_force
 from configuration.rooms import known_tables

@@ -87,7 +87,7 @@ class OracleProcess:
         self.metering = Metering(lambda: monotonic_ms() / 1000)
         now_s = self.metering.clock_s()
         self.server = Server(settings.name, settings.limits, self.metering, reception_of(settings, now_s))
-        self._tls = None if settings.tls is None else ServerTls(settings.tls, now_s)
+        self._tls = None if settings.tls is None else ServerTls(settings.tls, now_s, tells_why=True)
 
     def stop(self) -> None:
         """On the event loop: begin the orderly way out."""

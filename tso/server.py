@@ -97,7 +97,7 @@ class Server:
         return TlsDoor(
             listening,
             lambda: tls.context(self.metering.clock_s()),
-            lambda: Connection(self),
+            lambda: Connection(self, certificate_needed=tls.is_mutual),
             lambda: Connection(self, refusal),
             self.limits.hello_ms_max,
         )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from access.tls import ServerFiles
+from access.server_files import ServerFiles
 from commit_table.timestamps import TIMESTAMPS_PER_MILLISECOND
 from configuration import Contradiction, setting, settings_of
 from lease import InvalidLeaseSettings, LeaseSettings, ZnodePaths

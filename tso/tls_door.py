@@ -15,7 +15,7 @@ import ssl
 from collections.abc import Callable
 from typing import Final
 
-from access.tls import HANDSHAKE_FIRST_BYTE
+from access.tls import HANDSHAKE_BEGIN
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class TlsDoor:
             async with asyncio.timeout(self._seconds_max):
                 first = await self._first_byte(accepted)
                 handed_over = True  # from here on the event loop closes it
-                if first == HANDSHAKE_FIRST_BYTE:
+                if first == HANDSHAKE_BEGIN[0]:
                     context = self._tls()
                     await self._loop.connect_accepted_socket(self._make, accepted, ssl=context)
                 elif first is not None:

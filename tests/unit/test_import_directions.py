@@ -29,7 +29,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 
 WITHOUT_INPUT_OR_OUTPUT = {
-    "access": ["gate", "roles", "tokens"],
+    "access": ["exposure", "gate", "roles", "server_files", "tokens"],
     "client": [
         "catalog_entry",
         "cells",

@@ -16,10 +16,13 @@ import httpx
 import pytest
 import uvicorn
 
+from access.tls import ServerTls
 from client import TransactionManager
 from lease import LeaseSettings
 from rest.app import create_app
+from rest.callers import Callers
 from rest.limits import RestLimits
+from rest.roles import open_to_all
 from rest.server import make_server, serve
 from rest.services import Installation as RestInstallation
 from rest.whereabouts import AlwaysHere, Whereabouts
@@ -34,18 +37,34 @@ LEASE_MS = 60_000
 class RunningRest:
     """A REST server, on an event loop in a thread of the test's own process."""
 
-    def __init__(self, installation: Installation, limits: RestLimits, whereabouts: Whereabouts, oracle: str) -> None:
+    def __init__(
+        self,
+        installation: Installation,
+        limits: RestLimits,
+        whereabouts: Whereabouts,
+        oracle: str,
+        callers: Callers | None = None,
+        tls: ServerTls | None = None,
+    ) -> None:
         settings = dataclasses.replace(SETTINGS, transaction_bytes_max=limits.transaction_bytes_max)
         self._listening = listen("127.0.0.1", 0)
         self.address = address_of(self._listening)
-        self.url = f"http://{self.address}"
+        scheme = "http" if tls is None else "https"
+        self.url = f"{scheme}://{self.address}"
         self.app = create_app(
             lambda: RestInstallation(
-                settings, installation.store, InstallationDirectory(installation), whereabouts, oracle, lambda: None
+                settings,
+                installation.store,
+                InstallationDirectory(installation),
+                whereabouts,
+                oracle,
+                lambda: None,
+                scheme,
             ),
             limits,
+            require=open_to_all if callers is None else callers.require,
         )
-        self.server: uvicorn.Server = make_server(self.app, limits)
+        self.server: uvicorn.Server = make_server(self.app, limits, callers=callers, tls=tls)
         self._thread = threading.Thread(target=lambda: asyncio.run(serve(self.server, self._listening)), daemon=True)
         self._thread.start()
         self.client = httpx.Client(base_url=self.url, timeout=WAIT_S)
@@ -106,9 +125,16 @@ def own_installation() -> Iterator[Installation]:
 def serve_rest(shared_installation: Installation) -> Iterator[Serve]:
     started: list[RunningRest] = []
 
-    def start(whereabouts: Whereabouts | None = None, **limits: int) -> RunningRest:
+    def start(
+        whereabouts: Whereabouts | None = None,
+        callers: Callers | None = None,
+        tls: ServerTls | None = None,
+        **limits: int,
+    ) -> RunningRest:
         address = shared_installation.find_primary() or ""
-        rest = RunningRest(shared_installation, RestLimits(**limits), whereabouts or AlwaysHere(), address)
+        rest = RunningRest(
+            shared_installation, RestLimits(**limits), whereabouts or AlwaysHere(), address, callers, tls
+        )
         started.append(rest)
         return rest
 

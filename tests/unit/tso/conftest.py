@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from access.server_files import ServerFiles
 from commit_table import Aborted, Committed, Outcome, Undecided
 from lease import LeaseSettings
 from lease.memory import MemoryCoordinator, MemoryTree
@@ -323,7 +324,14 @@ class House:
         self.until = Rig.until
 
     async def start(
-        self, name: str, *, lease_ms: int = 1000, advertise: str | None = None, **limits: Any
+        self,
+        name: str,
+        *,
+        lease_ms: int = 1000,
+        advertise: str | None = None,
+        tokens_file: str = "",
+        tls: ServerFiles | None = None,
+        **limits: Any,
     ) -> OracleProcess:
         """Start a process; it is listening when this returns, and standby or primary."""
         settings = ServeSettings(
@@ -332,6 +340,8 @@ class House:
             "unused:1",
             listen_port=0,
             advertise=advertise,
+            tokens_file=tokens_file,
+            tls=tls,
             lease=LeaseSettings(lease_ms=lease_ms),
             limits=small_limits(**limits),
         )

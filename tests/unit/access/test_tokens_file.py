@@ -1,0 +1,103 @@
+"""The file of tokens on disk: read again when it changes, kept where it breaks, written whole; and its commands."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from access.commands import token
+from access.tokens import BadTokens, hash_of
+from access.watching import LOOK_MS, TokensFile, read_tokens
+from tests.tokens import one_of_each
+
+LATER_S = LOOK_MS / 1000
+
+
+def test_a_changed_file_is_in_force_without_a_restart(tmp_path: Path) -> None:
+    keyring = one_of_each(tmp_path)
+    file = TokensFile(str(keyring.path), 0.0)
+    keyring.add("new", *())
+    secret = keyring.secrets["new"]
+    keyring.path.write_text(keyring.path.read_text().replace("roles = []", 'roles = ["read"]'))
+    assert "new" not in file.refresh(LATER_S / 2).by_name, "the file is looked at all the time"
+    assert file.refresh(LATER_S).find(secret).name == "new"
+
+
+def test_a_broken_file_leaves_the_old_tokens_in_force_and_is_told_of_loudly(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    keyring = one_of_each(tmp_path)
+    file = TokensFile(str(keyring.path), 0.0)
+    good = keyring.path.read_text()
+    keyring.path.write_text(good + '[tokens.x]\nroles = ["all"]\n')
+    with caplog.at_level(logging.ERROR):
+        for look in range(1, 4):
+            assert file.refresh(look * LATER_S).find(keyring.secrets["read"]).name == "read"
+    told = [record.message for record in caplog.records]
+    assert sum("no role 'all'" in line for line in told) == 1, "a mistake is told of once"
+    assert any("sha256" in line for line in told)
+    keyring.path.unlink()
+    assert file.refresh(5 * LATER_S).find(keyring.secrets["read"]).name == "read"
+    keyring.path.write_text(good.replace("tokens.read", "tokens.reader"))
+    assert file.refresh(6 * LATER_S).find(keyring.secrets["read"]).name == "reader"
+
+
+def test_a_file_that_others_may_write_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    keyring = one_of_each(tmp_path)
+    os.chmod(keyring.path, 0o666)
+    TokensFile(str(keyring.path), 0.0)
+    assert "chmod 600" in caplog.text
+
+
+@pytest.mark.parametrize("raw", [b"\xff\xfe", b"# " + bytes(2**20)])
+def test_what_is_no_text_or_too_large_is_refused(tmp_path: Path, raw: bytes) -> None:
+    (tmp_path / "f").write_bytes(raw)
+    with pytest.raises(BadTokens):
+        read_tokens(str(tmp_path / "f"))
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(token, arguments)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_a_token_is_made_into_a_file_that_only_its_owner_reads(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.toml"
+    make = ("create", "--name", "etl", "--role", "transact", "--add-to", str(path))
+    code, secret, told = run(*make, "--expires", "2037-01-31", "--connections-max", "9")
+    assert (code, told) == (0, "")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert secret.strip() not in path.read_text()
+    assert read_tokens(str(path)).find(secret.strip()).name == "etl"
+    assert run("create", "--name", "watch", "--role", "read", "--add-to", str(path))[0] == 0
+    code, listed, _ = run("list", str(path))
+    assert listed == "etl  read,transact  until 2037-01-31T00:00:00Z  connections_max=9\nwatch  read\n"
+    assert run("check", str(path))[0] == 0
+    before = path.read_text()
+    code, printed, told = run(*make)
+    assert (code, printed) == (1, ""), "a secret was printed that opens nothing"
+    assert "tokens" in told
+    assert path.read_text() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["tokens.toml"], "something is left behind"
+
+
+def test_without_a_file_the_lines_for_it_are_printed_beside_the_secret() -> None:
+    code, secret, told = run("create", "--name", "a", "--role", "read", "--role", "operate")
+    assert code == 0
+    assert hash_of(secret.strip()).hex() in told
+    assert secret.strip() not in told
+    assert 'roles = ["read", "operate"]' in told
+
+
+def test_every_mistake_of_a_file_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("[tokens.a]\n[tokens.b]\nroles = []\n")
+    code, _, told = run("check", str(tmp_path / "f"))
+    assert code == 1
+    assert told.count("token 'a'") == 2
+    assert told.count("token 'b'") == 2
+    assert run("check", str(tmp_path / "none"))[0] == 1
