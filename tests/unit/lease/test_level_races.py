@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import pytest
@@ -53,6 +54,10 @@ def raising(coordinator: Coordinator) -> Callable[[], None]:
     return run
 
 
+level_of, lease_of, member_of = (lru_cache(parse) for parse in (LevelRecord.parse, LeaseRecord.parse, Member.parse))
+"""The same few records are looked at a hundred thousand times."""
+
+
 class Nodes(NamedTuple):
     level: LevelRecord
     lease: LeaseRecord | None
@@ -66,10 +71,10 @@ def nodes(world: World) -> Nodes:
     found = [world.tree.read(f"{PATHS.members}/{name}", None) for name in names]
     assert level is not None
     return Nodes(
-        LevelRecord.parse(level.data),
-        None if lease is None else LeaseRecord.parse(lease.data),
+        level_of(level.data),
+        None if lease is None else lease_of(lease.data),
         -1 if lease is None else lease.version,
-        [Member.parse(node.data) for node in found if node is not None],
+        [member_of(node.data) for node in found if node is not None],
     )
 
 
