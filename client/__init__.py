@@ -24,6 +24,7 @@ from client.errors import (
     TransactionAborted,
     TransactionExpired,
     TransactionTooLarge,
+    UpgradeNeeded,
 )
 from client.handles import SnapshotHandle, TransactionHandle
 from client.hooks import CommitStep, TransactionHooks
@@ -72,6 +73,7 @@ __all__ = [
     "TransactionStatus",
     "TransactionTooLarge",
     "Undecided",
+    "UpgradeNeeded",
     "cell_id",
     "row_id",
 ]

@@ -8,11 +8,15 @@ description is room for a layer above: the Spark mapping of the table lies in it
 Invariants: only an empty table is agreed on, since cells that no transaction wrote would be seen by nobody. And no two
 entries of a name are ever stored as the same bytes, nor two marks of a drop, so that a write whose answer was lost and
 that arrives late finds its compare-and-set out of date.
+
+Whoever reads or writes a table asks here first, and again after ``ENTRY_AGE_SECONDS_MAX``. So the installation's level
+is looked at here, too, for those who ask nobody else: one that does not work at it is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 import time
 import uuid
@@ -21,9 +25,11 @@ from typing import NamedTuple, TypeGuard
 
 from client.catalog_entry import CatalogEntry, ConflictLevel, validate_table
 from client.cells import family_of
-from client.errors import InvalidRequest
+from client.errors import InvalidRequest, UpgradeNeeded
 from commit_table import system_table
+from commit_table.level_record import LevelOfData
 from store import ALL_VERSIONS, CellStore, Family, KeyRange, RowPut, StoreUnavailable, TableExists, TableMissing
+from versions import FormatNotSpoken, LevelNotSpoken, spoken
 
 ENTRY_AGE_SECONDS_MAX = 10.0
 """How long an entry is believed before it is read again: others may have dropped the table and made it anew."""
@@ -60,6 +66,8 @@ class Catalog:
         self.own_tables = frozenset(system_table(root, purpose) for purpose in _OWN_PURPOSES)
         """Tables of the installation that are nobody's to name."""
         self._entries: dict[str, _Remembered] = {}
+        self._level = LevelOfData(store, root)
+        self._level_read_seconds = -math.inf
 
     def create_table(self, table: str, entry: CatalogEntry) -> None:
         """Make a table and agree on its entry. Raises ``InvalidRequest`` where it exists with an entry.
@@ -68,6 +76,7 @@ class Catalog:
         adds the entry.
         """
         self._check_name(table)
+        self._require_level()
         if self._stored_entry(table) is not None:
             raise InvalidRequest(f"table {table!r} exists already; if its drop failed halfway, drop it again")
         try:
@@ -123,7 +132,21 @@ class Catalog:
         rows = self._store.scan(self._own.name(), _ALL_ROWS, [_VACUUMED_BELOW])
         return max((int(cells[_VACUUMED_BELOW].value) for _, cells in rows), default=0)
 
+    def _require_level(self) -> None:
+        """Raise ``UpgradeNeeded`` unless this library worked at the level, ``ENTRY_AGE_SECONDS_MAX`` ago at most."""
+        read_seconds = time.monotonic()
+        if read_seconds < self._level_read_seconds + ENTRY_AGE_SECONDS_MAX:
+            return
+        try:
+            level = self._level.read()
+            if level is not None:
+                spoken().require(level, f"the data that {self.own_table} is of")
+        except (LevelNotSpoken, FormatNotSpoken) as error:
+            raise UpgradeNeeded(str(error)) from None
+        self._level_read_seconds = read_seconds
+
     def _known(self, table: str) -> _Remembered:
+        self._require_level()
         known = self._entries.get(table)
         if known is not None and time.monotonic() < known.read_seconds + ENTRY_AGE_SECONDS_MAX:
             return known
@@ -131,6 +154,7 @@ class Catalog:
 
     def _read(self, table: str) -> _Remembered:
         self._check_name(table)
+        self._require_level()
         read_seconds = time.monotonic()
         cells = self._store.get(self._own.name(), table.encode(), [_ENTRY, _VACUUMED_BELOW])
         value = cells[_ENTRY].value if _ENTRY in cells else None

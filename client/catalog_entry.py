@@ -14,11 +14,11 @@ from typing import Any, Literal, get_args
 from client.errors import InvalidRequest
 from store import Family, InvalidCell
 from store.validation import check_families, check_table
+from versions import FormatNotSpoken
+from versions.formats import CATALOG_ENTRIES
 
 ConflictLevel = Literal["cell", "row"]
 """Whether two transactions conflict when they write the same cell, or already when they write the same row."""
-
-_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class CatalogEntry:
     def encode(self, made: str) -> bytes:
         """The entry as it is stored. ``made`` is used once: no later entry of the table is stored as the same bytes."""
         fields = {
-            "format": _FORMAT,
+            "format": CATALOG_ENTRIES.newest,
             "conflict_level": self.conflict_level,
             "families": list(self.families),
             "description": base64.b64encode(self.description).decode(),
@@ -57,11 +57,10 @@ class CatalogEntry:
     def parse(cls, table: str, value: bytes) -> CatalogEntry:
         """Read a stored entry; raises ``InvalidRequest`` for one that a newer version wrote."""
         fields: dict[str, Any] = json.loads(value)
-        if fields.get("format") != _FORMAT:
-            raise InvalidRequest(
-                f"table {table!r} is described in format {fields.get('format')!r}, this library knows {_FORMAT}: "
-                f"use a newer one"
-            )
+        try:
+            CATALOG_ENTRIES.require_known(fields.get("format"))
+        except FormatNotSpoken as error:
+            raise InvalidRequest(f"table {table!r}: {error}") from None
         return cls(
             conflict_level=fields["conflict_level"],
             families=tuple(fields["families"]),

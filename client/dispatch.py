@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import ssl
 import time
 from collections.abc import Sequence
@@ -21,13 +22,13 @@ from typing import Final
 
 from access import BadCredentials, Credentials
 from access.tls import what_failed
-from client.errors import AccessDenied, InvalidRequest
+from client.errors import AccessDenied, InvalidRequest, UpgradeNeeded
 from client.exchange import FRAME_CALLERS_MIN, Queue
 from client.line import Line
 from client.primary import Directory
 from client.settings import CREDENTIALS, ClientSettings
 from client.tickets import BeginTicket, CommitTicket, Ticket, callers_of
-from lease.errors import LeaseError
+from lease.errors import LeaseError, LevelRefused
 from wire import Greeting, HelloReply, NotAllowed, NotAllowedCode, NotPrimary, Overloaded, ProtocolError
 
 _log = logging.getLogger(__name__)
@@ -107,7 +108,7 @@ class Dispatcher:
             for ticket in line.exchange.lose(self._why):
                 ticket.give_up(now_s, self._why)
             line.abort()
-        for ticket in self.queue.take_overdue(float("inf")):
+        for ticket in self.queue.take_overdue(math.inf):
             ticket.give_up(now_s, self._why)
         self._threads.shutdown(wait=False, cancel_futures=True)
         for pending in (self._connecting, self._watching):
@@ -159,7 +160,9 @@ class Dispatcher:
             limit_seconds = min(CONNECT_MS_MAX, self._settings.request_timeout_ms) / 1000
             async with asyncio.timeout(limit_seconds):
                 await self._open(address)
-        except AccessDenied as error:
+        except LevelRefused as error:
+            self._deny(UpgradeNeeded(str(error)))
+        except (AccessDenied, UpgradeNeeded) as error:
             self._deny(error)
         except LeaseError as error:
             self._pause(f"ZooKeeper does not say who is primary: {error}")
@@ -170,7 +173,10 @@ class Dispatcher:
             self._flush_soon()
 
     async def _open(self, address: str) -> None:
-        """Connect and say hello. Raises ``AccessDenied`` where another try would not help, ``OSError`` otherwise."""
+        """Connect and say hello.
+
+        Raises ``AccessDenied`` or ``UpgradeNeeded`` where another try would not help, ``OSError`` otherwise.
+        """
         host, _, port = address.rpartition(":")
         bare = host.removeprefix("[").removesuffix("]")
         credentials = Credentials(**{name: getattr(self._settings, name) for name in CREDENTIALS})
@@ -197,16 +203,18 @@ class Dispatcher:
         line.abort()
         if isinstance(answer, Overloaded):
             self._pause("the oracle is overloaded", answer.retry_after_ms)
+        elif isinstance(answer, NotAllowed) and answer.code is NotAllowedCode.NO_COMMON_VERSION:
+            raise UpgradeNeeded(f"the oracle at {address} cannot serve this client: {answer.text}")
         elif isinstance(answer, NotAllowed) and answer.code is not NotAllowedCode.TOO_MANY_CONNECTIONS:
             raise AccessDenied(f"the oracle at {address} does not let this client in: {answer.text}")
         else:
             raise ConnectionError(answer.text)
 
-    def _deny(self, error: AccessDenied) -> None:
+    def _deny(self, error: AccessDenied | UpgradeNeeded) -> None:
         """Waiting does not help: all who wait are told at once."""
         self._why = str(error)
         self._address = None
-        for ticket in self.queue.take_overdue(float("inf")):
+        for ticket in self.queue.take_overdue(math.inf):
             ticket.fail(ticket.doubt() or error)
 
     def _connected(self, line: Line) -> None:

@@ -13,6 +13,7 @@
     ├── OutcomeUnknown           the caller's deadline came before the answer; ask ``manager.outcome`` later
     ├── AccessDenied             the oracle does not let this client in, or not do that: token, role, TLS, version
     └── NoPrimary                no oracle served within the time that the caller allowed
+        └── UpgradeNeeded        none ever will: the installation is at a level that this library does not work at
 """
 
 from __future__ import annotations
@@ -99,3 +100,13 @@ class NoPrimary(PythiaError):
     def __init__(self, waited_ms: int, detail: str) -> None:
         super().__init__(f"no primary oracle answered within {waited_ms} ms: {detail}")
         self.waited_ms = waited_ms
+
+
+class UpgradeNeeded(NoPrimary):
+    """The installation is at a level that this library does not work at; the text says what to upgrade."""
+
+    retriable = False
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(0, detail)
+        self.args = (detail,)  # nobody was waited for

@@ -14,6 +14,8 @@ from typing import Any
 from client.errors import InvalidRequest
 from client.settings import ClientSettings, parse_object
 from commit_table.timestamps import TIMESTAMP_MAX
+from versions import FormatNotSpoken
+from versions.formats import HANDLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class SnapshotHandle:
 
     def to_json(self) -> str:
         """The handle as text, for a Spark option or a queue."""
-        return json.dumps(dataclasses.asdict(self))
+        return _to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> SnapshotHandle:
@@ -56,7 +58,7 @@ class TransactionHandle:
 
     def to_json(self) -> str:
         """The handle as text, for a Spark option or a queue."""
-        return json.dumps(dataclasses.asdict(self))
+        return _to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> TransactionHandle:
@@ -65,8 +67,17 @@ class TransactionHandle:
         return cls(**_parse(text, "transaction handle", names))
 
 
+def _to_json(handle: SnapshotHandle | TransactionHandle) -> str:
+    return json.dumps({"format": HANDLES.newest, **dataclasses.asdict(handle)})
+
+
 def _parse(text: str, what: str, names: set[str]) -> dict[str, Any]:
-    parsed = parse_object(text, what, names, needed=names)
+    try:
+        HANDLES.require_known(parse_object(text, what, None, needed={"format"})["format"])
+    except FormatNotSpoken as error:
+        raise InvalidRequest(f"{what}: {error}") from None
+    parsed = parse_object(text, what, {"format", *names}, needed=names)
+    del parsed["format"]
     return parsed | {"settings": ClientSettings.from_json(json.dumps(parsed["settings"]))}
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from typing import NamedTuple, Protocol
 
 from client.deadline import Deadline
 from client.settings import ClientSettings
-from lease.errors import CoordinatorUnavailable, LeaseError
+from lease.errors import CoordinatorUnavailable, LeaseError, LevelRefused
 from lease.paths import ZnodePaths
 from lease.primary import PrimaryFinder
 from lease.records import EpochRecord, LeaseRecord
@@ -33,7 +32,8 @@ class Directory(Protocol):
     def has_moved(self, address: str, timeout_ms: int) -> bool:
         """Whether somebody else than ``address`` is known to be primary now. Asked often: cheap where nothing changed.
 
-        False also where that cannot be found out. Raises nothing.
+        False also where that cannot be found out; true where this library is told that it cannot take part any more.
+        Raises nothing.
         """
         ...
 
@@ -90,8 +90,12 @@ class ZooKeeperDirectory:
         """See ``Directory``. The lease is read only when it was written since: a renewal is that, too."""
         coordinator = self._coordinator
         if coordinator is not None and self._changed.is_set():
-            with contextlib.suppress(LeaseError):
+            try:
                 self._lease(coordinator, Deadline(timeout_ms))
+            except LevelRefused:  # whoever looks for the primary is told why
+                return True
+            except LeaseError:
+                pass
         return self._last_seen not in (None, address)
 
     def settled(self, timeout_ms: int) -> Settled | None:

@@ -149,8 +149,8 @@ CLIENT = Section(
 SECTIONS = (CLIENT,)
 
 
-def parse_object(text: str, what: str, names: set[str], *, needed: set[str]) -> dict[str, Any]:
-    """A JSON object with the ``needed`` names and no others than ``names``.
+def parse_object(text: str, what: str, names: set[str] | None, *, needed: set[str]) -> dict[str, Any]:
+    """A JSON object with the ``needed`` names and no others than ``names`` (``None``: whatever else).
 
     Raises ``InvalidRequest`` that says what it should have been.
     """
@@ -160,10 +160,10 @@ def parse_object(text: str, what: str, names: set[str], *, needed: set[str]) -> 
         raise InvalidRequest(f"{what}: not the JSON text that to_json() gives: {error}") from error
     if not isinstance(parsed, dict):
         raise InvalidRequest(f"{what}: a JSON object is needed, not {type(parsed).__name__}")
-    unknown, missing = sorted(set(parsed) - names), sorted(needed - set(parsed))
+    unknown, missing = sorted(set(parsed) - (names or set(parsed))), sorted(needed - set(parsed))
     if unknown or missing:
         wrong = [f"unknown {', '.join(unknown)}"] * bool(unknown) + [f"missing {', '.join(missing)}"] * bool(missing)
-        raise InvalidRequest(f"{what}: {'; '.join(wrong)}; known are {', '.join(sorted(names))}")
+        raise InvalidRequest(f"{what}: {'; '.join(wrong)}; known are {', '.join(sorted(names or needed))}")
     return parsed
 
 

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from client.errors import InvalidRequest
+from versions import FormatNotSpoken
+from versions.formats import NAMED_SNAPSHOTS
 
-_FORMAT = 1
 _DROPPED = b"dropped "
 """What stands in place of a record begins with this: there was a snapshot of that name."""
 
@@ -36,7 +37,7 @@ class NamedSnapshot:
     def encode(self) -> bytes:
         """The record as it is stored."""
         fields = {key: value for key, value in asdict(self).items() if key != "name"}
-        return json.dumps({"format": _FORMAT, **fields}).encode()
+        return json.dumps({"format": NAMED_SNAPSHOTS.newest, **fields}).encode()
 
     def encode_dropped(self) -> bytes:
         """What is stored in its place once it is dropped."""
@@ -51,9 +52,8 @@ class NamedSnapshot:
         if stored is None or stored.startswith(_DROPPED):
             return None
         fields: Mapping[str, Any] = json.loads(stored)
-        if fields.get("format") != _FORMAT:
-            raise InvalidRequest(
-                f"the snapshot {name!r} is written in format {fields.get('format')!r}, this library knows {_FORMAT}: "
-                f"use a newer one"
-            )
+        try:
+            NAMED_SNAPSHOTS.require_known(fields.get("format"))
+        except FormatNotSpoken as error:
+            raise InvalidRequest(f"the snapshot {name!r}: {error}") from None
         return cls(name, **{key: value for key, value in fields.items() if key != "format"})

@@ -16,9 +16,10 @@ from typing import Any
 from histories.errors import HistoryError
 from histories.history import History, Key, Operation, OperationKind, Outcome, RealTime, RecordedTransaction
 from histories.parsing import array, parse_json, record, text, whole, whole_or_none
+from versions import FormatNotSpoken
+from versions.formats import HISTORIES
 
 FORMAT = "pythia history"
-VERSION = 1
 
 _TRANSACTION_FIELDS = {
     "process",
@@ -38,7 +39,7 @@ def to_lines(history: History) -> Iterator[str]:
     """The lines, without line ends."""
     header = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": HISTORIES.newest,
         "workload": history.workload,
         "ids_are_timestamps": history.ids_are_timestamps,
     }
@@ -88,9 +89,11 @@ def _described(transaction: RecordedTransaction) -> dict[str, Any]:
 def _header(parsed: Any) -> tuple[str | None, bool]:
     if not isinstance(parsed, dict) or parsed.get("format") != FORMAT:
         raise HistoryError(f'the first line of a history is an object with "format": "{FORMAT}"')
+    try:
+        HISTORIES.require_known(parsed.get("version"))
+    except FormatNotSpoken as error:
+        raise HistoryError(str(error)) from None
     fields = record(parsed, needed={"format", "version", "workload", "ids_are_timestamps"})
-    if fields["version"] != VERSION:
-        raise HistoryError(f"version {fields['version']!r} of the format; this program reads version {VERSION}")
     if not isinstance(fields["ids_are_timestamps"], bool):
         raise HistoryError("ids_are_timestamps is true or false")
     workload = fields["workload"]

@@ -6,25 +6,27 @@ importing this package imports none of them.
 
 from lease.candidate import Candidate
 from lease.clocks import monotonic_ms, wall_ms
-from lease.coordinator import Coordinator, Create, Node, Operation, SetData
+from lease.coordinator import Check, Coordinator, Create, Node, Operation, SetData
 from lease.election import Contender, Holding, StandBy
 from lease.errors import (
     CoordinatorRefused,
     CoordinatorUnavailable,
     InvalidLeaseSettings,
     LeaseError,
+    LevelRefused,
     RecordInvalid,
     StillHeld,
 )
 from lease.membership import members
 from lease.paths import ZnodePaths
 from lease.primary import PrimaryFinder
-from lease.records import EpochRecord, LeaseRecord, Member
+from lease.records import EpochRecord, LeaseRecord, LevelRecord, Member
 from lease.rules import LeaseSettings
 from lease.tenure import Tenure
 
 __all__ = [
     "Candidate",
+    "Check",
     "Contender",
     "Coordinator",
     "CoordinatorRefused",
@@ -36,6 +38,8 @@ __all__ = [
     "LeaseError",
     "LeaseRecord",
     "LeaseSettings",
+    "LevelRecord",
+    "LevelRefused",
     "Member",
     "Node",
     "Operation",

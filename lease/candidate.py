@@ -1,8 +1,9 @@
 """A process that wants to serve: it watches the lease, and takes it over when the rules allow.
 
 A thin driver: what to do is decided in ``lease.rules``; here are the reads, the one write, and the memory between them.
-Invariant: taking over is *one* multi that compares and sets both the lease and the epoch record. A write whose end was
-ambiguous stays a *claim*: it is looked for, by its nonce, in everything that is read later, because it may yet land.
+Invariant: taking over is *one* multi that compares and sets both the lease and the epoch record, at a level that this
+process was admitted to. A write whose end was ambiguous stays a *claim*: it is looked for, by its nonce, in everything
+that is read later, because it may yet land.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from lease.coordinator import Applied, Coordinator, create_root
+from lease.coordinator import Applied, Coordinator
 from lease.election import StandBy
 from lease.errors import CoordinatorUnavailable, RecordInvalid, StillHeld
+from lease.gate import Gate, StoredLevel
 from lease.membership import Membership
 from lease.paths import DEFAULT_ROOT, ZnodePaths
 from lease.records import LeaseRecord, Member, check_addresses, check_name
@@ -29,6 +31,7 @@ from lease.rules import (
     valid_until_ms,
 )
 from lease.tenure import Tenure
+from versions import LevelRange, spoken
 
 CLAIMS_MAX = 8
 """Ambiguous takeovers that are remembered; one forgotten too early costs a wait of one lease, nothing more."""
@@ -41,12 +44,14 @@ class _Claim:
     lease: StoredLease
     epoch: StoredEpoch
     replaces: int | None
+    level: StoredLevel
     sent_ms: float
 
 
 class Candidate:
     """One process's part in the election. ``attempt`` and ``join`` belong to one thread; ``wake`` to any.
 
+    ``first_level`` is asked where the installation has no level on record, and may raise ``CoordinatorUnavailable``.
     ``monotonic_ms`` must never be stepped (``lease.monotonic_ms``); ``wall_ms`` are milliseconds since 1970, which
     ``timestamp_of_ms`` turns into a timestamp (and a span of milliseconds into a span of timestamps); ``new_nonce``
     gives a text never given before, such as ``uuid.uuid4().hex``. Raises ``RecordInvalid`` for a holder name or an
@@ -65,9 +70,12 @@ class Candidate:
         timestamp_of_ms: Callable[[int], int],
         new_nonce: Callable[[], str],
         root: str = DEFAULT_ROOT,
+        levels: LevelRange | None = None,
+        first_level: Callable[[], int] | None = None,
     ) -> None:
         check_name("holder", holder)
         check_addresses(tuple(addresses))
+        self._levels = levels or spoken()
         self._registry = Registry(
             coordinator=coordinator,
             paths=ZnodePaths(root),
@@ -75,25 +83,35 @@ class Candidate:
             monotonic_ms=monotonic_ms,
             now=lambda: timestamp_of_ms(wall_ms()),
             ahead=timestamp_of_ms(settings.ceiling_ahead_ms),
+            gate=Gate(
+                coordinator,
+                ZnodePaths(root),
+                settings.request_timeout_ms,
+                self._levels,
+                first_level or (lambda: self._levels.highest),
+            ),
         )
         self._holder = holder
         self._addresses = tuple(addresses)
         self._new_nonce = new_nonce
-        self._membership = Membership(coordinator, self._registry.paths, settings.request_timeout_ms)
+        self._membership = Membership(self._registry.gate)
         self._changed = threading.Event()
         self._sighting: Sighting | None = None
         self._claims: deque[_Claim] = deque(maxlen=CLAIMS_MAX)
         self._tenure: Tenure | None = None
 
     def join(self, role: str) -> None:
-        """Show this process under ``members/`` in ``role``; call again to change it. Outlives a lost session."""
-        self._membership.join(Member(self._holder, role, self._addresses[0]))
+        """Show this process under ``members/`` in ``role``; call again to change it. Outlives a lost session.
+
+        Raises ``LevelRefused`` where the installation is at a level that this process does not work at.
+        """
+        self._membership.join(Member(self._holder, role, self._addresses[0], self._levels))
 
     def attempt(self) -> Tenure | StandBy:
         """Take the lease if the rules allow it now. Blocks for a few ``request_timeout_ms`` at most.
 
-        Raises ``RecordInvalid`` when a stored record is not understood, ``CoordinatorRefused``, and ``StillHeld`` while
-        the tenure that this candidate gave out last is still held.
+        Raises ``RecordInvalid`` when a stored record is not understood, ``CoordinatorRefused``, ``LevelRefused``, and
+        ``StillHeld`` while the tenure that this candidate gave out last is still held.
         """
         if self._tenure is not None and self._tenure.is_held():
             raise StillHeld("this candidate's last tenure is still held: release it before trying for another")
@@ -113,13 +131,14 @@ class Candidate:
         self._changed.set()
 
     def _attempt(self) -> Tenure | StandBy:
+        level = self._registry.gate.admitted()
         lease = self._read_lease()
         adopted = self._adopt(lease)
         if adopted is not None:
             return adopted
         epoch = self._registry.read_epoch()
         standby = self._stand_by(lease, epoch)
-        return self._take_over(lease, epoch) if standby.wait_ms <= 0 else standby
+        return self._take_over(lease, epoch, level) if standby.wait_ms <= 0 else standby
 
     def _read_lease(self) -> StoredLease | None:
         lease = self._registry.read_lease(self._changed)
@@ -147,16 +166,15 @@ class Candidate:
     def _claim_of(self, lease: StoredLease | None) -> _Claim | None:
         return next((claim for claim in self._claims if claim.lease == lease), None)
 
-    def _take_over(self, lease: StoredLease | None, epoch: StoredEpoch | None) -> Tenure | StandBy:
+    def _take_over(self, lease: StoredLease | None, epoch: StoredEpoch | None, level: StoredLevel) -> Tenure | StandBy:
         registry = self._registry
-        if lease is None:
-            create_root(registry.coordinator, registry.paths, registry.settings.request_timeout_ms)
-        claim = self._new_claim(lease, epoch)
+        claim = self._new_claim(lease, epoch, level)
         self._claims.append(claim)
         result = registry.commit(
             [
                 registry.put_lease(claim.lease.record, None if lease is None else lease.version),
                 registry.put_epoch(claim.epoch.record, None if epoch is None else epoch.version),
+                registry.gate.unchanged(level),
             ]
         )
         # Rejected may mean that an earlier claim of ours landed late, so look for the nonces then, too.
@@ -170,7 +188,7 @@ class Candidate:
         standby = self._stand_by(lease, None)
         return StandBy(standby.primary, max(standby.wait_ms, interval_ms))
 
-    def _new_claim(self, lease: StoredLease | None, epoch: StoredEpoch | None) -> _Claim:
+    def _new_claim(self, lease: StoredLease | None, epoch: StoredEpoch | None, level: StoredLevel) -> _Claim:
         if lease is not None and epoch is None:
             raise RecordInvalid(
                 f"{self._registry.paths.epoch} is missing though {self._registry.paths.lease} exists: write an epoch"
@@ -180,13 +198,16 @@ class Candidate:
         old = None if epoch is None else epoch.record
         record = next_epoch(old, self._registry.now(), self._registry.ahead)
         return _Claim(
-            lease=StoredLease(self._record(record.epoch), version_after(None if lease is None else lease.version)),
+            lease=StoredLease(
+                self._record(record.epoch, level), version_after(None if lease is None else lease.version)
+            ),
             epoch=StoredEpoch(record, version_after(None if epoch is None else epoch.version)),
             replaces=None if lease is None else lease.version,
+            level=level,
             sent_ms=sent_ms,
         )
 
-    def _record(self, epoch: int) -> LeaseRecord:
+    def _record(self, epoch: int, level: StoredLevel) -> LeaseRecord:
         return LeaseRecord(
             holder=self._holder,
             nonce=self._new_nonce(),
@@ -194,6 +215,7 @@ class Candidate:
             epoch=epoch,
             released=False,
             lease_ms=self._registry.settings.lease_ms,
+            level=level.record.required,
         )
 
     def _adopt(self, lease: StoredLease | None) -> Tenure | None:
@@ -204,5 +226,7 @@ class Candidate:
         if claim is None or self._registry.monotonic_ms() >= valid_until_ms(claim.sent_ms, self._registry.settings):
             return None
         self._claims.clear()
-        self._tenure = Tenure(self._registry, claim.lease, claim.epoch, claim.sent_ms, self._membership.refresh)
+        self._tenure = Tenure(
+            self._registry, claim.lease, claim.epoch, claim.level, claim.sent_ms, self._membership.refresh
+        )
         return self._tenure

@@ -17,7 +17,7 @@ from lease.paths import ZnodePaths
 from store import Applied, CompareAndSet, Rejected, Unknown
 
 __all__ = [
-    "Applied", "CompareAndSet", "Coordinator", "Create", "Node", "Operation", "Rejected", "SetData", "Unknown",
+    "Applied", "Check", "CompareAndSet", "Coordinator", "Create", "Node", "Operation", "Rejected", "SetData", "Unknown",
     "create_root",
 ]  # fmt: skip
 
@@ -48,7 +48,15 @@ class Create:
     ephemeral: bool = False
 
 
-Operation = SetData | Create
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Have the other operations fail unless the node stands at ``version``; changes nothing."""
+
+    path: str
+    version: int
+
+
+Operation = SetData | Create | Check
 
 
 class Coordinator(Protocol):

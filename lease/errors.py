@@ -23,6 +23,10 @@ class RecordInvalid(LeaseError, ValueError):
     """A stored record cannot be understood. Nobody may serve by it or take over from it until it is mended."""
 
 
+class LevelRefused(LeaseError):
+    """This program does not work at the installation's level: the text says what to upgrade. No try will help."""
+
+
 class InvalidLeaseSettings(LeaseError, ValueError):
     """Settings under which a lease could not be kept, would not be safe, or has no place; the text says why."""
 

@@ -1,10 +1,16 @@
-"""Who takes part: one ephemeral node a process, for people and tools to look at. Nothing is decided by it.
+"""Who takes part: one ephemeral node a process, for people and tools to look at.
+
+Who serves is not decided by it. But whoever raises the installation's level reads from it what everybody works at
+(``lease.raising``): so a node is made only at a level that its process was admitted to, and in one multi with a write
+of the members' parent, so that a list of members that was read before is known to be out of date.
 
 A member's node carries its session in the name, so that after an expired session a new node is made rather than the old
 one, about to vanish, written once more.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from lease.coordinator import (
     Applied,
@@ -14,56 +20,64 @@ from lease.coordinator import (
     Operation,
     Rejected,
     SetData,
-    create_root,
 )
-from lease.errors import LeaseError
+from lease.errors import LeaseError, LevelRefused
+from lease.gate import Gate
 from lease.paths import ZnodePaths
 from lease.records import Member
 
 READ_TIMEOUT_MS = 5000
+JOINS_MAX = 3
+"""How often one call tries to join: again only where the level was raised in between."""
 MEMBERS_MAX = 1000
 
 
 class Membership:
     """This process's node under ``members/``, made again whenever the coordinator gave the process a new session."""
 
-    def __init__(self, coordinator: Coordinator, paths: ZnodePaths, timeout_ms: float) -> None:
-        self._coordinator = coordinator
-        self._paths = paths
-        self._timeout_ms = timeout_ms
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._coordinator = gate.coordinator
         self._wanted: Member | None = None
         self._written: tuple[Member, int] | None = None
 
     def join(self, member: Member) -> None:
-        """Show ``member`` from now on. Where that cannot be written now, ``refresh`` does it later."""
+        """Show ``member`` from now on. Where that cannot be written now, ``refresh`` does it later.
+
+        Raises ``LevelRefused``.
+        """
         self._wanted = member
         self.refresh()
 
     def refresh(self) -> None:
-        """Write the node if it does not stand in the present session; no I/O when it does. Raises nothing."""
+        """Write the node if it does not stand in the present session; no I/O when it does. Raises ``LevelRefused``."""
         session_id = self._coordinator.session_id()
         if self._wanted is None or session_id is None or self._written == (self._wanted, session_id):
             return
         try:
             if self._write(self._wanted, session_id):
                 self._written = (self._wanted, session_id)
+        except LevelRefused:
+            raise
         except LeaseError:
-            # Only a display: the lease itself tells a caller that the coordinator does not answer.
+            # The lease itself tells a caller that the coordinator does not answer.
             self._written = None
 
     def _write(self, member: Member, session_id: int) -> bool:
-        path = f"{self._paths.members}/{member.holder}-{session_id & (2**64 - 1):016x}"
-        update, create = SetData(path, member.encode(), None), Create(path, member.encode(), ephemeral=True)
-        result = self._commit(update)
-        if isinstance(result, Rejected):
-            result = self._commit(create)
-        if isinstance(result, Rejected):
-            create_root(self._coordinator, self._paths, self._timeout_ms)
-            result = self._commit(create)
+        path = f"{self._gate.paths.members}/{member.holder}-{session_id & (2**64 - 1):016x}"
+        # A node that stands was admitted; what it says of levels is the same throughout a process's life.
+        result = self._commit([SetData(path, member.encode(), None)])
+        for _ in range(JOINS_MAX):
+            if not isinstance(result, Rejected):
+                break
+            level = self._gate.admitted()
+            joined = SetData(self._gate.paths.members, b"", None)
+            create = Create(path, member.encode(), ephemeral=True)
+            result = self._commit([self._gate.unchanged(level), joined, create])
         return isinstance(result, Applied)
 
-    def _commit(self, operation: Operation) -> CompareAndSet:
-        return self._coordinator.commit([operation], timeout_ms=self._timeout_ms)
+    def _commit(self, operations: Sequence[Operation]) -> CompareAndSet:
+        return self._coordinator.commit(operations, timeout_ms=self._gate.timeout_ms)
 
 
 def members(coordinator: Coordinator, root: str, *, timeout_ms: float = READ_TIMEOUT_MS) -> list[Member]:

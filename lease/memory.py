@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lease.coordinator import Applied, CompareAndSet, Create, Node, Operation, Rejected, Unknown
+from lease.coordinator import Applied, Check, CompareAndSet, Create, Node, Operation, Rejected, SetData, Unknown
 from lease.errors import CoordinatorUnavailable
 
 
@@ -73,6 +73,11 @@ class MemoryTree:
         with self._lock:
             staged: dict[str, _Entry] = {}
             for operation in operations:
+                if isinstance(operation, Check):
+                    checked = staged.get(operation.path) or self._entries.get(operation.path)
+                    if checked is None or checked.version != operation.version:
+                        return Rejected()
+                    continue
                 entry = self._stage(operation, staged, session_id)
                 if entry is None:
                     return Rejected()
@@ -80,7 +85,7 @@ class MemoryTree:
             self._store(staged)
             return Applied()
 
-    def _stage(self, operation: Operation, staged: dict[str, _Entry], session_id: int) -> _Entry | None:
+    def _stage(self, operation: SetData | Create, staged: dict[str, _Entry], session_id: int) -> _Entry | None:
         """The entry as the operation leaves it, or ``None`` when the operation does not hold."""
         entry = staged.get(operation.path) or self._entries.get(operation.path)
         if isinstance(operation, Create):

@@ -40,6 +40,11 @@ class ZnodePaths:
         return f"{self.root}/epoch"
 
     @property
+    def level(self) -> str:
+        """The level record."""
+        return f"{self.root}/level"
+
+    @property
     def members(self) -> str:
         """The parent of the ephemeral member nodes."""
         return f"{self.root}/members"

@@ -1,6 +1,6 @@
-"""The two records that say who may serve, and which timestamps are theirs.
+"""The records that say who may serve, which timestamps are theirs, who takes part, and at which level.
 
-Both are small JSON objects with a format version. Invariant: ``parse`` gives back exactly what ``encode`` wrote, or
+All are small JSON objects with a format version. Invariant: ``parse`` gives back exactly what ``encode`` wrote, or
 raises ``RecordInvalid``. A record that is not understood, or was written by a newer format, is never read as "free": it
 would be a takeover by misreading.
 """
@@ -14,8 +14,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from lease.errors import RecordInvalid
+from versions import FIRST_LEVEL, FormatNotSpoken, LevelRange
+from versions.formats import ZNODES
+from versions.levels import FIRST_RELEASE, LEVEL_MAX
 
-FORMAT = 1
 RECORD_BYTES_MAX = 16_384
 TIMESTAMP_MAX = 2**63 - 1
 ADDRESSES_MAX = 16
@@ -34,8 +36,8 @@ class LeaseRecord:
 
     ``addresses`` are ``host:port``: the first for frames, the second, where there is one, of REST. ``epoch`` is the
     first timestamp of the holder's range. ``lease_ms`` is how long the holder may believe in one write of this record:
-    a standby waits by the *holder's* number, whatever its own settings. Raises ``RecordInvalid`` for values that cannot
-    be.
+    a standby waits by the *holder's* number, whatever its own settings. ``level`` is what every process and client has
+    to work at, as the holder knew it when it wrote. Raises ``RecordInvalid`` for values that cannot be.
     """
 
     holder: str
@@ -44,6 +46,7 @@ class LeaseRecord:
     epoch: int
     released: bool
     lease_ms: int
+    level: int = FIRST_LEVEL
 
     def __post_init__(self) -> None:
         check_name("holder", self.holder)
@@ -51,6 +54,7 @@ class LeaseRecord:
         check_addresses(self.addresses)
         _check_number("epoch", self.epoch, 1, TIMESTAMP_MAX)
         _check_number("lease_ms", self.lease_ms, LEASE_MS_MIN, LEASE_MS_MAX)
+        _check_number("level", self.level, FIRST_LEVEL, LEVEL_MAX)
         _require(isinstance(self.released, bool), f"released is true or false, not {self.released!r}")
 
     @property
@@ -96,12 +100,37 @@ class EpochRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelRecord:
+    """The installation's level: ``level`` may be written, ``required`` has to be understood by whoever takes part.
+
+    They differ while the level is being raised: first everybody has to understand, then somebody may write.
+    """
+
+    level: int
+    required: int
+
+    def __post_init__(self) -> None:
+        _check_number("level", self.level, FIRST_LEVEL, LEVEL_MAX)
+        _check_number("required", self.required, self.level, LEVEL_MAX)
+
+    def encode(self) -> bytes:
+        """The record as it is stored."""
+        return _encode(asdict(self))
+
+    @classmethod
+    def parse(cls, data: bytes) -> LevelRecord:
+        """The record from stored bytes. Raises ``RecordInvalid`` with what is wrong and what to do."""
+        return _parse("level", data, _LEVEL_FIELDS, lambda fields: LevelRecord(**fields))
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
-    """A process that takes part: its holder name, its role (``primary``, ``standby``, …) and its address."""
+    """A process that takes part: holder name, role (``primary``, ``standby``, …), address, levels it works at."""
 
     holder: str
     role: str
     address: str
+    levels: LevelRange = FIRST_RELEASE
 
     def __post_init__(self) -> None:
         check_name("holder", self.holder)
@@ -110,17 +139,18 @@ class Member:
 
     def encode(self) -> bytes:
         """The record as it is stored."""
-        return _encode(asdict(self))
+        return _encode({**asdict(self), "levels": [self.levels.lowest, self.levels.highest]})
 
     @classmethod
     def parse(cls, data: bytes) -> Member:
         """The record from stored bytes. Raises ``RecordInvalid`` with what is wrong and what to do."""
-        return _parse("member", data, _MEMBER_FIELDS, lambda fields: Member(**fields))
+        return _parse("member", data, _MEMBER_FIELDS, _member_from)
 
 
-_LEASE_FIELDS = frozenset({"holder", "nonce", "addresses", "epoch", "released", "lease_ms"})
+_LEASE_FIELDS = frozenset({"holder", "nonce", "addresses", "epoch", "released", "lease_ms", "level"})
 _EPOCH_FIELDS = frozenset({"epoch", "ceiling", "durable"})
-_MEMBER_FIELDS = frozenset({"holder", "role", "address"})
+_LEVEL_FIELDS = frozenset({"level", "required"})
+_MEMBER_FIELDS = frozenset({"holder", "role", "address", "levels"})
 
 
 def check_name(what: str, name: object) -> None:
@@ -152,7 +182,7 @@ def _require(condition: bool, message: str) -> None:
 
 
 def _encode(fields: Mapping[str, Any]) -> bytes:
-    data = json.dumps({"format": FORMAT, **fields}, sort_keys=True, separators=(",", ":")).encode()
+    data = json.dumps({"format": ZNODES.newest, **fields}, sort_keys=True, separators=(",", ":")).encode()
     _require(len(data) <= RECORD_BYTES_MAX, f"a record has at most {RECORD_BYTES_MAX} bytes, not {len(data)}")
     return data
 
@@ -161,6 +191,15 @@ def _lease_from(fields: dict[str, Any]) -> LeaseRecord:
     addresses = fields["addresses"]
     _require(isinstance(addresses, list), f"addresses are a list, not {addresses!r}")
     return LeaseRecord(**{**fields, "addresses": tuple(addresses)})
+
+
+def _member_from(fields: dict[str, Any]) -> Member:
+    levels = fields["levels"]
+    _require(isinstance(levels, list) and len(levels) == 2, f"levels are the lowest and the highest, not {levels!r}")
+    try:
+        return Member(**{**fields, "levels": LevelRange(*levels)})
+    except (TypeError, ValueError) as error:
+        raise RecordInvalid(str(error)) from None
 
 
 def _parse(kind: str, data: bytes, names: frozenset[str], build: Callable[[dict[str, Any]], RecordType]) -> RecordType:
@@ -177,10 +216,9 @@ def _fields(data: bytes, names: frozenset[str]) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise RecordInvalid(f"it is not JSON: {data[:80]!r}; is this znode root used by another program?") from None
     _require(isinstance(fields, dict) and "format" in fields, f"it has no format version: {data[:80]!r}")
-    version = fields.pop("format")
-    _require(type(version) is int and version >= 1, f"its format version is {version!r}")
-    _require(
-        version <= FORMAT, f"it has format {version}, this program reads up to {FORMAT}: upgrade this program first"
-    )
+    try:
+        ZNODES.require_known(fields.pop("format"))
+    except FormatNotSpoken as error:
+        raise RecordInvalid(str(error)) from None
     _require(fields.keys() == names, f"its fields are {sorted(fields)}, not {sorted(names)}")
     return fields

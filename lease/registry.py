@@ -2,6 +2,7 @@
 
 Invariant: every change of the epoch record travels in one multi with a compare-and-set of the lease record, so that
 only the holder of the lease can move the ceiling, and a new epoch starts at exactly the moment the lease changes hands.
+Both change only at a level that the process was admitted to (``lease.gate``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lease.coordinator import CompareAndSet, Coordinator, Create, Operation, SetData
+from lease.gate import Gate
 from lease.paths import ZnodePaths
 from lease.records import EpochRecord, LeaseRecord
 from lease.rules import LeaseSettings
@@ -45,6 +47,7 @@ class Registry:
     monotonic_ms: Callable[[], float]
     now: Callable[[], int]
     ahead: int
+    gate: Gate
 
     def read_lease(self, changed: threading.Event | None = None) -> StoredLease | None:
         """The lease record, not older than this call. Raises ``CoordinatorUnavailable``, ``RecordInvalid``."""

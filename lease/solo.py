@@ -22,6 +22,7 @@ from lease.errors import CoordinatorUnavailable, LeaseError, RecordInvalid
 from lease.records import EpochRecord, check_addresses
 from lease.rules import LeaseSettings, next_epoch, raised_ceiling
 from store import CellStore, Family, StoreError, TableExists
+from versions.formats import SOLO_RECORDS
 
 ROW = b"epoch"
 RECORD = b"e:record"
@@ -39,7 +40,8 @@ class SoloRecord:
 
     def encode(self) -> bytes:
         """The record as it is stored."""
-        fields = {"epoch": self.epoch.encode().decode(), "nonce": self.nonce, "address": self.address}
+        epoch = self.epoch.encode().decode()
+        fields = {"format": SOLO_RECORDS.newest, "epoch": epoch, "nonce": self.nonce, "address": self.address}
         return json.dumps(fields, sort_keys=True).encode()
 
     @classmethod
@@ -47,6 +49,7 @@ class SoloRecord:
         """The record from stored bytes. Raises ``RecordInvalid``."""
         try:
             fields = json.loads(data)
+            SOLO_RECORDS.require_known(fields["format"])
             record = cls(EpochRecord.parse(fields["epoch"].encode()), fields["nonce"], fields["address"])
             check_addresses((record.address,))
         except (ValueError, KeyError, TypeError, AttributeError) as error:

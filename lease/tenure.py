@@ -13,7 +13,8 @@ import threading
 from collections.abc import Callable
 
 from lease.coordinator import Applied, Operation
-from lease.errors import LeaseError, RecordInvalid
+from lease.errors import LeaseError, LevelRefused, RecordInvalid
+from lease.gate import StoredLevel
 from lease.records import EpochRecord, LeaseRecord
 from lease.registry import Registry, StoredEpoch, StoredLease
 from lease.rules import raised_ceiling, valid_until_ms
@@ -33,12 +34,14 @@ class Tenure:
         registry: Registry,
         lease: StoredLease,
         epoch: StoredEpoch,
+        level: StoredLevel,
         sent_ms: float,
         after_renewal: Callable[[], None],
     ) -> None:
         self._registry = registry
         self._lease = lease
         self._epoch = epoch
+        self._level = level
         self._after_renewal = after_renewal
         self._valid_until_ms = valid_until_ms(sent_ms, registry.settings)
         self._unresolved_since_ms: float | None = None
@@ -116,7 +119,7 @@ class Tenure:
             if self._unresolved_since_ms is None:
                 self._unresolved_since_ms = sent_ms
             return self._resolve()
-        except RecordInvalid:
+        except (RecordInvalid, LevelRefused):
             self._end()
             return True
         except LeaseError:
@@ -133,7 +136,7 @@ class Tenure:
         operations = [self._registry.put_lease(self._lease.record, self._lease.version)]
         if epoch is not self._epoch:
             operations.append(self._registry.put_epoch(epoch.record, self._epoch.version))
-        return operations
+        return [*operations, self._registry.gate.unchanged(self._level)]
 
     def _resolve(self) -> bool:
         """After a write that was not plainly applied: read what is stored, and compare the nonce.
@@ -141,9 +144,11 @@ class Tenure:
         A rejection may come from our own earlier write that landed late, so it is read like an ambiguous end.
         """
         lease, epoch = self._registry.read_lease(), self._registry.read_epoch()
-        if lease is None or lease.record != self._lease.record or epoch is None or epoch.record.epoch != self.epoch:
+        if lease is None or not self._is_ours(lease.record) or epoch is None or epoch.record.epoch != self.epoch:
             self._end()
-        elif lease.version != self._lease.version:
+            return True
+        self._know_level(self._registry.gate.admitted())
+        if lease.version != self._lease.version:
             # Which of the unresolved writes landed is not known: count from the earliest.
             assert self._unresolved_since_ms is not None
             self._confirm(self._unresolved_since_ms, lease.version, epoch)
@@ -152,6 +157,17 @@ class Tenure:
         else:
             return False
         return True
+
+    def _is_ours(self, record: LeaseRecord) -> bool:
+        """Whether this tenure wrote it; an earlier write of it may say another level."""
+        return dataclasses.replace(record, level=self._lease.record.level) == self._lease.record
+
+    def _know_level(self, level: StoredLevel) -> None:
+        """From now on the lease is written at this level, and says so."""
+        self._level = level
+        record = dataclasses.replace(self._lease.record, level=level.record.required)
+        with self._state:
+            self._lease = StoredLease(record, self._lease.version)
 
     def _confirm(self, sent_ms: float, lease_version: int, epoch: StoredEpoch) -> None:
         with self._state:
@@ -170,7 +186,7 @@ class Tenure:
             lease = None if isinstance(result, Applied) else self._registry.read_lease()
         except LeaseError:
             return True
-        if lease is None or lease.record != self._lease.record:
+        if lease is None or not self._is_ours(lease.record):
             return True
         self._lease = lease
         return False

@@ -34,9 +34,12 @@ from kazoo.exceptions import (
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KeeperState
 from kazoo.retry import KazooRetry
+from kazoo.security import ACL, ANYONE_ID_UNSAFE, AUTH_IDS, Permissions
 
-from lease.coordinator import Applied, CompareAndSet, Create, Node, Operation, Rejected, Unknown
+from lease.coordinator import Applied, Check, CompareAndSet, Create, Node, Operation, Rejected, Unknown
+from lease.credentials import ZooKeeperCredentials
 from lease.errors import CoordinatorRefused, CoordinatorUnavailable, InvalidLeaseSettings
+from lease.protection import Grant
 
 RECONNECT_DELAY_MS_MAX = 500
 START_MS_MAX = 1000
@@ -47,6 +50,9 @@ READ_ROUNDS_MAX = 3
 _ANY_VERSION = -1
 _REJECTIONS = (BadVersionError, NodeExistsError, NoNodeError)
 _REFUSALS = (NoAuthError, AuthFailedError, InvalidACLError, BadArgumentsError, QuotaExceededError)
+# Not the user's digest, but "who has authenticated": ZooKeeper puts in what it knows this session by, by whatever
+# algorithm it makes digests, so that nobody can lock himself out.
+_OURS_TO_CHANGE = [ACL(Permissions.ALL, AUTH_IDS), ACL(Permissions.READ, ANYONE_ID_UNSAFE)]
 _SIDE_EFFECTS = (RolledBackError, RuntimeInconsistency)
 """What the *other* operations of a failed multi are marked with."""
 
@@ -64,14 +70,24 @@ class _SetOnChange:
 class ZooKeeperCoordinator:
     """One ZooKeeper session, reconnected and renewed for as long as it is not closed. Also a context manager."""
 
-    def __init__(self, hosts: str, *, connect_timeout_ms: int = 10_000, session_timeout_ms: int = 6_000) -> None:
-        """Open a session at ``hosts`` (``host:port``, several with commas).
+    def __init__(
+        self,
+        hosts: str,
+        credentials: ZooKeeperCredentials | None = None,
+        *,
+        connect_timeout_ms: int = 10_000,
+        session_timeout_ms: int = 6_000,
+    ) -> None:
+        """Open a session at ``hosts`` (``host:port``, several with commas), known by ``credentials``.
+
+        With credentials every node that it makes is its own to change, and everybody's to read.
 
         Raises ``CoordinatorUnavailable`` when no server answered within ``connect_timeout_ms``, and
         ``InvalidLeaseSettings`` for hosts that cannot be meant. ``session_timeout_ms`` says how soon a dead process's
         member node goes; no lease hangs on it.
         """
         self._hosts = _checked(hosts)
+        self._credentials = credentials
         self._session_timeout_ms = session_timeout_ms
         self._connected = threading.Event()
         self._changing = threading.Lock()
@@ -119,6 +135,28 @@ class ZooKeeperCoordinator:
             return Unknown(str(error))
         return _outcome(results)
 
+    @property
+    def user(self) -> str | None:
+        """See ``Guarded.user``."""
+        return None if self._credentials is None else self._credentials.user
+
+    def grants(self, path: str, *, timeout_ms: float) -> list[Grant] | None:
+        """See ``Guarded.grants``."""
+        with _Deadline(timeout_ms, f"reading what {path} grants at ZooKeeper {self._hosts}") as deadline:
+            self._await_connection(deadline)
+            try:
+                entries, _ = deadline.answer(self._client.get_acls_async(path))
+            except NoNodeError:
+                return None
+            return [_grant(entry) for entry in entries]
+
+    def protect(self, path: str, *, timeout_ms: float) -> None:
+        """See ``Guarded.protect``."""
+        with _Deadline(timeout_ms, f"protecting {path} at ZooKeeper {self._hosts}") as deadline:
+            self._await_connection(deadline)
+            with contextlib.suppress(NoNodeError):
+                deadline.answer(self._client.set_acls_async(path, _OURS_TO_CHANGE))
+
     def session_id(self) -> int | None:
         """See ``Coordinator.session_id``."""
         client_id = self._client.client_id
@@ -133,7 +171,14 @@ class ZooKeeperCoordinator:
 
     def _open(self) -> KazooClient:
         retry = KazooRetry(max_tries=-1, delay=0.05, backoff=2, max_delay=RECONNECT_DELAY_MS_MAX / 1000)
-        client = KazooClient(hosts=self._hosts, timeout=self._session_timeout_ms / 1000, connection_retry=retry)
+        known = {"auth_data": [("digest", self._credentials.digest)]} if self._credentials else {}
+        client = KazooClient(
+            hosts=self._hosts,
+            timeout=self._session_timeout_ms / 1000,
+            connection_retry=retry,
+            default_acl=_OURS_TO_CHANGE if self._credentials else None,
+            **known,
+        )
         client.add_listener(self._on_state)
         client.start_async()
         self._opened_s = time.monotonic()
@@ -209,6 +254,12 @@ class _Deadline:
         return result.get(timeout=self.remaining_s())
 
 
+def _grant(entry: ACL) -> Grant:
+    change = bool(entry.perms & ~Permissions.READ)
+    everything = entry.perms & Permissions.ALL == Permissions.ALL
+    return Grant(entry.id.scheme, entry.id.id, change, everything)
+
+
 def _stop(client: KazooClient) -> None:
     # Raised when the connection thread hangs in a connect; it is a daemon and ends when that does.
     with contextlib.suppress(WriterNotClosedException):
@@ -229,6 +280,8 @@ def _checked(hosts: str) -> str:
 def _add(transaction: TransactionRequest, operation: Operation) -> None:
     if isinstance(operation, Create):
         transaction.create(operation.path, operation.data, ephemeral=operation.ephemeral)
+    elif isinstance(operation, Check):
+        transaction.check(operation.path, operation.version)
     else:
         version = _ANY_VERSION if operation.version is None else operation.version
         transaction.set_data(operation.path, operation.data, version)

@@ -31,10 +31,12 @@ from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
 from tso.credential_flags import credential_flags
 from tso.fleet import CannotHandOver, NotAlone, Seen, hand_over, look, require_alone
+from tso.levels import LevelAgreement
 from tso.logs import Standing, configure_logs
 from tso.metrics_command import metrics
 from tso.options import LIMITS, ORACLE, ServeOptions, choose, default_name, limits_of
 from tso.process import OracleProcess, run_with_signals
+from tso.protect_command import protect_command, writing_session
 from tso.rest_process import RestProcess, address_of, listen
 from tso.settings import InvalidSettings, ServeSettings, parse_listen
 from tso.volatile import volatile_process
@@ -66,10 +68,11 @@ _root_option = click.option(
 
 @click.group()
 def tso() -> None:
-    """The transaction status oracle: serve, status, metrics, handover."""
+    """The transaction status oracle: serve, status, metrics, handover, protect."""
 
 
 tso.add_command(metrics)
+tso.add_command(protect_command)
 
 
 def _limits_help() -> str:
@@ -113,8 +116,9 @@ def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...
         )
         with (
             contextlib.closing(HBaseCellStore(settings.thrift, pool)) as store,
-            _coordinator(settings.zookeeper) as coordinator,
+            _coordinator(chosen.options) as coordinator,
         ):
+            LevelAgreement(store, coordinator, settings.root, settings.lease.request_timeout_ms).look()
             if coordinator is None:
                 require_alone(store, settings.root)
             code = _run(_serve(settings, coordinator, store, pool, standing, rest))
@@ -192,8 +196,15 @@ def _say(line: str) -> None:
         click.echo(line)
 
 
-def _coordinator(zookeeper: str) -> contextlib.AbstractContextManager[ZooKeeperCoordinator | None]:
-    return contextlib.closing(ZooKeeperCoordinator(zookeeper)) if zookeeper else contextlib.nullcontext()
+def _coordinator(options: ServeOptions) -> contextlib.AbstractContextManager[ZooKeeperCoordinator | None]:
+    if not options.zookeeper:
+        return contextlib.nullcontext()
+    return writing_session(
+        options.zookeeper,
+        options.root,
+        options.zookeeper_credentials_file,
+        may_be_open=options.insecure_zookeeper_unprotected,
+    )
 
 
 @contextlib.contextmanager

@@ -50,6 +50,19 @@ class ServeOptions:
         "ZooKeeper, where lease and members are kept.",
         environment="PYTHIA_ZOOKEEPER",
     )
+    zookeeper_credentials_file: str = setting(
+        "",
+        "FILE",
+        "Holds user:password by which ZooKeeper knows this process: with it nobody else may change the znodes. Without "
+        "it PYTHIA_ZOOKEEPER_CREDENTIALS may be that.",
+        environment="PYTHIA_ZOOKEEPER_CREDENTIALS_FILE",
+    )
+    insecure_zookeeper_unprotected: bool = setting(
+        False,
+        "",
+        "Take part though anybody may change the znodes: while the processes of an installation get credentials.",
+        environment="PYTHIA_INSECURE_ZOOKEEPER_UNPROTECTED",
+    )
     alone: bool = setting(
         False,
         "",

@@ -25,6 +25,7 @@ from lease import (
     Coordinator,
     Holding,
     LeaseRecord,
+    LevelRefused,
     PrimaryFinder,
     monotonic_ms,
     wall_ms,
@@ -33,6 +34,7 @@ from lease.solo import SoloCandidate, SoloRegistry
 from store import CellStore
 from store.bulk import BulkPutter
 from tso.connection import Connection
+from tso.levels import LevelAgreement
 from tso.logs import Standing
 from tso.metering import Metering
 from tso.oracle import Moment
@@ -78,6 +80,7 @@ class OracleProcess:
         self._store = store
         self._table = CommitTable(store, table_name(settings.root))
         self._recorder = CommitRecorder(putter, table_name(settings.root))
+        self._levels = LevelAgreement(store, coordinator, settings.root, settings.lease.request_timeout_ms)
         self._announce = announce
         self._stop = asyncio.Event()
         self._handing_over: asyncio.Task[None] | None = None
@@ -117,6 +120,9 @@ class OracleProcess:
         keeper.stop()
         try:
             await roles
+        except LevelRefused as error:
+            log.error("%s", error)
+            return 1
         except Exception:
             log.exception("the lease's thread failed")
             return 1
@@ -160,6 +166,7 @@ class OracleProcess:
     def _warm_up(self) -> None:
         warm_kernels()
         self._table.create()
+        self._levels.agree()
 
     def _elected(self, coordinator: Coordinator, advertised: str) -> tuple[Contender, FindPrimary]:
         settings = self._settings
@@ -173,6 +180,7 @@ class OracleProcess:
             timestamp_of_ms=compose,
             new_nonce=_new_nonce,
             root=settings.root,
+            first_level=self._levels.first_level,
         )
         finder = PrimaryFinder(coordinator, settings.root, timeout_ms=settings.lease.request_timeout_ms)
         return candidate, finder.current

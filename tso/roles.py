@@ -13,7 +13,16 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from lease import Contender, Holding, LeaseError, LeaseRecord, LeaseSettings, StandBy
+from lease import (
+    Contender,
+    CoordinatorUnavailable,
+    Holding,
+    LeaseError,
+    LeaseRecord,
+    LeaseSettings,
+    LevelRefused,
+    StandBy,
+)
 from store import StoreError
 
 log = logging.getLogger(__name__)
@@ -72,7 +81,10 @@ class RoleKeeper:
         self._released: Callable[[], None] | None = None
 
     def run(self) -> None:
-        """Stand by and serve in turn until `stop`. Raises what nobody expected, after serving has ended."""
+        """Stand by and serve in turn until `stop`.
+
+        Raises ``LevelRefused``, and what nobody expected, after serving has ended.
+        """
         self._candidate.join("standby")
         warm = False
         while not self._stopping.is_set():
@@ -127,11 +139,16 @@ class RoleKeeper:
         except StoreError as error:
             log.warning("stays standby while the commit table cannot be used: %s", error)
             return False
+        except CoordinatorUnavailable as error:
+            log.warning("stays standby while the level cannot be read: %s", error)
+            return False
         return True
 
     def _attempt(self) -> Holding | StandBy:
         try:
             answer = self._candidate.attempt()
+        except LevelRefused:  # whatever is tried, another program has to
+            raise
         except LeaseError as error:
             log.error("cannot try for the lease: %s", error)
             return StandBy(None, self._settings.lease_ms)

@@ -4,7 +4,7 @@ from wire.commits import CommitReply, CommitRequest, Reason
 from wire.errors import ProtocolError
 from wire.frames import FRAME_BYTES_MAX, HEADER_BYTES, VERSION, VERSION_LOWEST, Frame, FrameDecoder, Kind, encode_frame
 from wire.greeting import Greeting
-from wire.hello import HELLO_BYTES_MAX, RELEASE, HelloReply, HelloRequest, NotAllowed, NotAllowedCode, common_version
+from wire.hello import HELLO_BYTES_MAX, HelloReply, HelloRequest, NotAllowed, NotAllowedCode, common_version
 from wire.large_commits import PART_CELLS_MAX, LargeCommitRequest, WriteSetPart, WriteSetTaken
 from wire.message import Message
 from wire.messages import (
@@ -36,7 +36,6 @@ __all__ = [
     "HEADER_BYTES",
     "HELLO_BYTES_MAX",
     "PART_CELLS_MAX",
-    "RELEASE",
     "VERSION",
     "VERSION_LOWEST",
     "AbortRequest",

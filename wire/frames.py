@@ -18,10 +18,11 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
+from versions.formats import FRAMES
 from wire.errors import ProtocolError
 
-VERSION_LOWEST = 1
-VERSION = 1
+VERSION_LOWEST = min(FRAMES.versions)
+VERSION = FRAMES.newest
 """The versions of the protocol that this side speaks, from the lowest to this one; the opening agrees on one."""
 OPENING_VERSION = 0
 """What frames have in the version's place whose layout never changes."""

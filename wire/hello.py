@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
+from versions import RELEASE
 from wire.columns import CODE, PayloadReader, number_bytes, text_bytes
 from wire.errors import ProtocolError
 from wire.frames import VERSION, VERSION_LOWEST, Kind
 from wire.message import Message
 
-RELEASE: Final = "0.1.0"
-"""Of this software, for people to read."""
 HELLO_BYTES_MAX: Final = 4096
 """The largest frame of a client who has not been let in."""
 REASON_BYTES_MAX: Final = 2048

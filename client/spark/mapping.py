@@ -21,6 +21,8 @@ from client.spark import column_types
 from client.spark.errors import InvalidMapping
 from store import InvalidCell
 from store.validation import check_family_name, check_table
+from versions import FormatNotSpoken
+from versions.formats import MAPPINGS
 
 FORMAT_VERSION: Final = 1
 PACKED_FORMAT_VERSION: Final = 2
@@ -287,15 +289,15 @@ class TableMapping:
         try:
             fields = json.loads(text)
             version = fields["format"]
-            if version not in (FORMAT_VERSION, PACKED_FORMAT_VERSION):
-                known = f"{FORMAT_VERSION} and {PACKED_FORMAT_VERSION}"
-                raise InvalidMapping(f"this Pythia reads table mappings of the formats {known}, not {version!r}")
+            MAPPINGS.require_known(version)
             columns = tuple(_column_from_dict(column) for column in fields["columns"])
             packed = version == PACKED_FORMAT_VERSION
             return cls(fields["table"], tuple(fields["row_key"]), columns, fields["conflict_level"], packed)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             if isinstance(error, InvalidMapping):
                 raise
+            if isinstance(error, FormatNotSpoken):
+                raise InvalidMapping(str(error)) from None
             raise InvalidMapping(f"this is no table mapping ({error!r}): {text[:200]!r}") from error
 
 

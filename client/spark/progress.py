@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from client.errors import InvalidRequest
+from versions import FormatNotSpoken
+from versions.formats import STREAM_RECORDS
 
 RECORDED_BATCHES_MAX: Final = 100
 """The newest batches of a query that are on record."""
-
-_FORMAT: Final = 1
 
 Verdict = Literal["write", "skip", "refuse"]
 
@@ -32,7 +32,7 @@ class Progress:
 
     def to_json(self) -> bytes:
         """The record as it is stored; read back by ``from_json``."""
-        return json.dumps({"format": _FORMAT, "first": self.first, "last": self.last}).encode()
+        return json.dumps({"format": STREAM_RECORDS.newest, "first": self.first, "last": self.last}).encode()
 
     @classmethod
     def from_json(cls, value: bytes) -> Progress:
@@ -42,8 +42,10 @@ class Progress:
             version, first, last = fields["format"], fields["first"], fields["last"]
         except (ValueError, TypeError, KeyError) as error:
             raise InvalidRequest(f"this is no record of a stream's batches ({error!r}): {value[:200]!r}") from error
-        if version != _FORMAT:
-            raise InvalidRequest(f"this Pythia reads records of streams of format {_FORMAT}, not {version!r}")
+        try:
+            STREAM_RECORDS.require_known(version)
+        except FormatNotSpoken as error:
+            raise InvalidRequest(str(error)) from None
         return cls(first, last)
 
 

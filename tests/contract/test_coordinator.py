@@ -10,6 +10,7 @@ import pytest
 
 from lease.coordinator import (
     Applied,
+    Check,
     Coordinator,
     Create,
     Node,
@@ -19,6 +20,7 @@ from lease.coordinator import (
     Unknown,
     create_root,
 )
+from lease.credentials import ZooKeeperCredentials
 from lease.errors import CoordinatorUnavailable
 from lease.memory import MemoryCoordinator, MemoryTree
 from lease.paths import ZnodePaths
@@ -35,7 +37,13 @@ def connect_to_twin() -> Connect:
     return lambda: MemoryCoordinator(tree)
 
 
-@pytest.fixture(params=["memory", pytest.param("zookeeper", marks=pytest.mark.integration)])
+@pytest.fixture(
+    params=[
+        "memory",
+        pytest.param("zookeeper", marks=pytest.mark.integration),
+        pytest.param("protected zookeeper", marks=pytest.mark.integration),
+    ]
+)
 def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
     """Opens any number of sessions on the same tree."""
     opened: list[Coordinator] = []
@@ -43,7 +51,8 @@ def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
         open_one = connect_to_twin()
     else:
         hosts: str = request.getfixturevalue("services").zookeeper
-        open_one = lambda: ZooKeeperCoordinator(hosts)  # noqa: E731
+        credentials = ZooKeeperCredentials("pythia", "contract") if request.param != "zookeeper" else None
+        open_one = lambda: ZooKeeperCoordinator(hosts, credentials)  # noqa: E731
 
     def connect_and_remember() -> Coordinator:
         opened.append(open_one())
@@ -86,8 +95,19 @@ def test_a_multi_takes_place_wholly(connect: Connect, root: str) -> None:
     assert read(coordinator, f"{root}/a/b") == Node(b"2", 0)
 
 
+def test_a_check_that_holds_changes_nothing(connect: Connect, root: str) -> None:
+    coordinator, changed = connect(), threading.Event()
+    path = f"{root}/n"
+    coordinator.commit([Create(path, b"a")], timeout_ms=TIMEOUT_MS)
+    assert read(coordinator, path, changed) == Node(b"a", 0)
+    operations: list[Operation] = [Check(path, 0), Create(f"{root}/o", b""), Check(f"{root}/o", 0)]
+    assert coordinator.commit(operations, timeout_ms=TIMEOUT_MS) == Applied()
+    assert read(coordinator, path) == Node(b"a", 0)
+    assert not changed.is_set()
+
+
 @pytest.mark.parametrize("position", [0, 1])
-@pytest.mark.parametrize("failing", ["set", "create", "set absent", "create without parent"])
+@pytest.mark.parametrize("failing", ["set", "create", "set absent", "create without parent", "check", "check absent"])
 def test_a_multi_with_one_failure_changes_nothing(connect: Connect, root: str, failing: str, position: int) -> None:
     coordinator = connect()
     path, other = f"{root}/n", f"{root}/o"
@@ -97,6 +117,8 @@ def test_a_multi_with_one_failure_changes_nothing(connect: Connect, root: str, f
         "create": Create(path, b"x"),
         "set absent": SetData(f"{root}/absent", b"x", None),
         "create without parent": Create(f"{root}/absent/n", b"x"),
+        "check": Check(path, 1),
+        "check absent": Check(f"{root}/absent", 0),
     }
     operations: list[Operation] = [SetData(other, b"y", 0)]
     operations.insert(position, choices[failing])

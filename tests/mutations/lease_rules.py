@@ -23,8 +23,8 @@ LEASE_RULES = [
     Mutation(
         "validity is counted from the answer to a takeover",
         "lease/candidate.py",
-        "Tenure(self._registry, claim.lease, claim.epoch, claim.sent_ms, self._membership.refresh)",
-        "Tenure(self._registry, claim.lease, claim.epoch, self._registry.monotonic_ms(), self._membership.refresh)",
+        "claim.level, claim.sent_ms, self._membership.refresh",
+        "claim.level, self._registry.monotonic_ms(), self._membership.refresh",
         "unit/lease/test_tenure.py::test_validity_counts_from_before_the_takeover_was_sent",
     ),
     Mutation(
@@ -100,7 +100,7 @@ LEASE_RULES = [
     Mutation(
         "the nonce is not compared after a renewal that failed",
         "lease/tenure.py",
-        "if lease is None or lease.record != self._lease.record or epoch is None",
+        "if lease is None or not self._is_ours(lease.record) or epoch is None",
         "if lease is None or epoch is None",
         "unit/lease/test_tenure.py::test_a_holder_whose_record_now_names_another_loses_the_lease",
     ),

@@ -16,6 +16,7 @@ from tests.mutations.spark_rules import SPARK_RULES
 from tests.mutations.streaming_rules import STREAMING_RULES
 from tests.mutations.transaction_rules import TRANSACTION_RULES
 from tests.mutations.tso_rules import TSO_RULES
+from tests.mutations.upgrade_rules import UPGRADE_RULES
 from tests.mutations.vacuum_rules import VACUUM_RULES
 
 RULES: list[Mutation] = [
@@ -33,4 +34,5 @@ RULES: list[Mutation] = [
     *OBSERVING_RULES,
     *REST_RULES,
     *DRILL_RULES,
+    *UPGRADE_RULES,
 ]

@@ -19,8 +19,8 @@ from tests.tokens import Keyring, one_of_each
 from tests.unit.tso.calling import begin, commit_request, ids, transact
 from tso.asking import NotLetIn, ask_status
 from tso.reception import ROLE_OF_KIND, kinds_allowed
+from versions import RELEASE
 from wire import (
-    RELEASE,
     VERSION,
     AbortRequest,
     BadRequest,

@@ -1,0 +1,145 @@
+"""Broken rules of upgrades, and of who may change the znodes."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_RACES = "unit/lease/test_level_races.py"
+_GATE = "unit/lease/test_level_gate.py"
+
+UPGRADE_RULES = [
+    Mutation(
+        "a process joins without a look at the level as it joins",
+        "lease/membership.py",
+        "result = self._commit([self._gate.unchanged(level), joined, create])",
+        "result = self._commit([joined, create])",
+        f"{_RACES}::test_of_a_join_and_a_raise_one_is_refused",
+    ),
+    Mutation(
+        "a join leaves no trace for who raises the level",
+        "lease/membership.py",
+        "result = self._commit([self._gate.unchanged(level), joined, create])",
+        "result = self._commit([self._gate.unchanged(level), create])",
+        f"{_RACES}::test_of_a_join_and_a_raise_one_is_refused",
+    ),
+    Mutation(
+        "the level is raised by a list of members that is out of date",
+        "lease/raising.py",
+        "        Check(paths.members, seen.members_version),\n",
+        "",
+        f"{_RACES}::test_of_a_join_and_a_raise_one_is_refused",
+    ),
+    Mutation(
+        "the lease is taken over at a level that was raised meanwhile",
+        "lease/candidate.py",
+        "                registry.gate.unchanged(level),\n",
+        "",
+        f"{_GATE}::test_a_takeover_is_refused_where_the_level_was_raised_since_it_was_read",
+    ),
+    Mutation(
+        "an older primary goes on renewing its lease",
+        "lease/tenure.py",
+        "return [*operations, self._registry.gate.unchanged(self._level)]",
+        "return operations",
+        f"{_RACES}::test_an_older_primary_that_is_no_member_loses_the_lease_before_the_level_is_complete",
+    ),
+    Mutation(
+        "the new level may be written while an older primary still serves",
+        "lease/raising.py",
+        "if lease is None or lease.released or lease.level >= required:",
+        "if True:",
+        f"{_RACES}::test_an_older_primary_that_is_no_member_loses_the_lease_before_the_level_is_complete",
+    ),
+    Mutation(
+        "a raise that changes nothing but the version ends a newer primary's tenure",
+        "lease/tenure.py",
+        "        self._know_level(self._registry.gate.admitted())\n",
+        "",
+        f"{_RACES}::test_a_newer_primary_goes_on_and_says_the_new_level",
+    ),
+    Mutation(
+        "the level that is required goes down again",
+        "lease/raising.py",
+        "LevelRecord(old.level, max(level, old.required))",
+        "LevelRecord(min(level, old.level), level)",
+        f"{_GATE}::test_the_level_never_goes_down",
+    ),
+    Mutation(
+        "who knows only the new level takes part while the old one is written",
+        "lease/gate.py",
+        '        levels.require(record.level, f"the installation {root}")\n',
+        "",
+        f"{_GATE}::test_who_does_not_know_the_old_level_waits_until_the_new_one_is_complete",
+    ),
+    Mutation(
+        "the level on record with the data goes down",
+        "commit_table/level_record.py",
+        "if (_parsed(stored) or 0) >= level:",
+        "if (_parsed(stored) or 0) == level:",
+        "unit/versions/test_versions.py::test_the_level_of_data_is_put_once_and_only_goes_up",
+    ),
+    Mutation(
+        "the new level may be written before those who only read cells were told",
+        "tso/upgrading.py",
+        "    of_data.raise_to(target)\n",
+        "",
+        "unit/tso/test_levels.py::test_the_level_waits_for_a_holder_of_the_lease_that_does_not_know",
+    ),
+    Mutation(
+        "nobody waits until every client has seen the new level",
+        "tso/upgrading.py",
+        "    wait(SEEN_SECONDS)\n",
+        "",
+        "unit/tso/test_levels.py::test_the_level_is_raised_when_everybody_can",
+    ),
+    Mutation(
+        "a reader of cells believes for good that it works at the level",
+        "client/catalog.py",
+        "if read_seconds < self._level_read_seconds + ENTRY_AGE_SECONDS_MAX:",
+        "if self._level_read_seconds > 0:",
+        "unit/client/test_levels.py::test_who_only_reads_cells_is_told_by_the_data",
+    ),
+    Mutation(
+        "a client stays connected that does not work at the level any more",
+        "client/primary.py",
+        "            except LevelRefused:  # whoever looks for the primary is told why\n                return True\n",
+        "",
+        "unit/client/test_levels.py::test_the_lease_says_when_a_library_is_too_old",
+    ),
+    Mutation(
+        "an unknown newer version is read as if it were known",
+        "versions/formats.py",
+        "if type(version) is int and version in self.versions:",
+        "if type(version) is int:",
+        "unit/versions/test_versions.py::"
+        "test_what_says_its_version_is_read_and_a_newer_one_is_refused_with_what_to_do",
+    ),
+    Mutation(
+        "znodes that anybody may change are taken for ours",
+        "lease/protection.py",
+        "        if grant.scheme == \"world\" and grant.change:\n            return Holder.ANYBODY\n",
+        "",
+        "unit/lease/test_protection.py::test_whose_a_node_is",
+    ),
+    Mutation(
+        "a password that ZooKeeper does not know the nodes by is taken for the right one",
+        "lease/protection.py",
+        "name == user and digest != _MASKED and",
+        "name == user and",
+        "unit/lease/test_protection.py::test_whose_a_node_is",
+    ),
+    Mutation(
+        "processes that run without credentials are locked out of their own znodes",
+        "lease/protection.py",
+        "        if running:\n",
+        "        if False:\n",
+        "unit/lease/test_protection.py::test_nothing_is_protected_from_a_process_that_has_no_credentials",
+    ),
+    Mutation(
+        "kazoo's log has the password",
+        "lease/credentials.py",
+        '        return "(hidden)"',
+        "        return super().__repr__()",
+        "unit/lease/test_protection.py::test_credentials_are_not_shown",
+    ),
+]  # fmt: skip
