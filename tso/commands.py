@@ -27,6 +27,7 @@ from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
+from tso.drain_command import drain_command
 from tso.fleet import CannotHandOver, NotAlone, Seen, hand_over, look, require_alone
 from tso.logs import Standing, configure_logs
 from tso.metrics_command import metrics
@@ -63,10 +64,11 @@ _root_option = click.option(
 
 @click.group()
 def tso() -> None:
-    """The transaction status oracle: serve, status, metrics, handover."""
+    """The transaction status oracle: serve, status, metrics, handover, drain."""
 
 
 tso.add_command(metrics)
+tso.add_command(drain_command)
 
 
 def _limits_help() -> str:

@@ -18,19 +18,21 @@ from typing import cast
 
 from tso.arrivals import Arrival
 from tso.metering import Metering
-from tso.observing import metrics
+from tso.observing import lives, metrics
 from tso.pipeline import Pipeline
 from tso.settings import Limits
 from wire import (
     AbortRequest,
     BadRequest,
     BeginRequest,
+    DrainRequest,
     Frame,
     FrameDecoder,
     HandoverRequest,
     HeartbeatRequest,
     Kind,
     LargeCommitRequest,
+    LivesRequest,
     Message,
     MetricsRequest,
     NotPrimary,
@@ -64,6 +66,8 @@ Request = (
     | StatusRequest
     | MetricsRequest
     | HandoverRequest
+    | DrainRequest
+    | LivesRequest
 )
 """A commit request stays a frame: the pipeline reads those of all connections together."""
 
@@ -81,6 +85,8 @@ class Server:
         """What a standby answers: where the primary is, as far as is known."""
         self.hand_over: Callable[[Connection, int], None] = lambda connection, request_id: None
         """What a primary does when it is asked to hand over; it answers the request."""
+        self.drain: Callable[[Connection, int, int], None] = lambda connection, request_id, limit_ms: None
+        """What any process does when it is asked to finish within a limit and to end; it answers the request."""
         self.connections: set[Connection] = set()
         self.receive_bytes = 0
         self.receive_buffer = memoryview(bytearray(_RECEIVE_BYTES))
@@ -123,11 +129,15 @@ class Server:
             connection.send(self.status(), request_id)
         elif isinstance(request, MetricsRequest):
             connection.send(metrics(self), request_id)
+        elif isinstance(request, DrainRequest):
+            self.drain(connection, request_id, request.limit_ms)
         elif self.pipeline is None or not self.pipeline.serving:
             self.metering.refused("not_primary")
             connection.send(self.not_primary, request_id)
         elif isinstance(request, HandoverRequest):
             self.hand_over(connection, request_id)
+        elif isinstance(request, LivesRequest):
+            connection.send(lives(self.pipeline, request, self.metering), request_id)
         else:
             self.pipeline.submit(Arrival(connection, request_id, request))
             self.flush_soon()  # after the pipeline's pass, in the same turn of the event loop

@@ -18,6 +18,7 @@ from wire.messages import (
     encode,
 )
 from wire.metrics import MetricsReply, MetricsRequest
+from wire.operating import DrainReply, DrainRequest, Life, LivesReply, LivesRequest
 from wire.service import (
     BadRequest,
     HandoverReply,
@@ -40,6 +41,8 @@ __all__ = [
     "BeginRequest",
     "CommitReply",
     "CommitRequest",
+    "DrainReply",
+    "DrainRequest",
     "Frame",
     "FrameDecoder",
     "HandoverReply",
@@ -48,6 +51,9 @@ __all__ = [
     "HeartbeatRequest",
     "Kind",
     "LargeCommitRequest",
+    "Life",
+    "LivesReply",
+    "LivesRequest",
     "Message",
     "MetricsReply",
     "MetricsRequest",

@@ -34,6 +34,7 @@ from wire.frames import FRAME_BYTES_MAX, Frame, Kind, encode_frame
 from wire.large_commits import LargeCommitRequest, WriteSetPart, WriteSetTaken
 from wire.message import Message
 from wire.metrics import MetricsReply, MetricsRequest
+from wire.operating import DrainReply, DrainRequest, LivesReply, LivesRequest
 from wire.service import (
     BadRequest,
     HandoverReply,
@@ -251,6 +252,10 @@ _MESSAGES: dict[Kind, type[Message]] = {
         StatusReply,
         MetricsRequest,
         MetricsReply,
+        DrainRequest,
+        DrainReply,
+        LivesRequest,
+        LivesReply,
         NotPrimary,
         Overloaded,
         BadRequest,

@@ -94,6 +94,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "messages",
         "metric_families",
         "metrics",
+        "operating",
         "service",
     ],
 }
