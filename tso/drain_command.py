@@ -27,9 +27,7 @@ LIMIT_MS_MAX = 3_600_000
               help="How long what is under way may take, in milliseconds; then the process serves on.")  # fmt: skip
 @click.option("--even-if-last", is_flag=True, help="Also where nobody is left who could serve.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def drain_command(
-    address: str, zookeeper: str, root: str, timeout_ms: int, even_if_last: bool, as_json: bool
-) -> None:
+def drain_command(address: str, zookeeper: str, root: str, timeout_ms: int, even_if_last: bool, as_json: bool) -> None:
     """Have an oracle process take no new work, finish what is under way, hand over, and end with exit code 0.
 
     ADDRESS, HOST:PORT or a name, as pythia tso status shows it: a standby or the primary; not given: the primary.

@@ -81,7 +81,9 @@ def chosen(seen: list[Seen], address: str) -> Seen:
         there = ", ".join(one.member.address for one in seen) or "none"
         raise CannotHandOver(f"no process here is at {address}; there are: {there}")
     if found.status is None:
-        raise NobodyServes(f"{found.problem}: it cannot be asked to finish; end it with SIGTERM, or find out what it does")
+        raise NobodyServes(
+            f"{found.problem}: it cannot be asked to finish; end it with SIGTERM, or find out what it does"
+        )
     return found
 
 
@@ -132,8 +134,8 @@ def _wait(done: Callable[[], bool], one: Seen, what: str) -> None:
     while not done():
         if time.monotonic() > ends_s:
             raise NobodyServes(
-                f"{one.member.holder} has finished its work, and did not {what} within {_END_MS_MAX} ms: look at its log, "
-                f"and at pythia tso status"
+                f"{one.member.holder} has finished its work, and did not {what} within {_END_MS_MAX} ms: look at its "
+                f"log, and at pythia tso status"
             )
         time.sleep(_LOOK_INTERVAL_SECONDS)
 
