@@ -1,4 +1,4 @@
-"""`pythia tso …` and `pythia ts …`: run an oracle, see how the oracles are, read a timestamp.
+"""`pythia tso …`: run an oracle, and see how the oracles are.
 
 Where a setting may come from, and which source has precedence, is in `configuration`.
 """
@@ -20,7 +20,6 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from commit_table.timestamps import counter_of, milliseconds_of, wall_time_of
 from configuration.options import file_flag, flags
 from lease import LeaseError
 from lease.paths import DEFAULT_ROOT
@@ -28,6 +27,7 @@ from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
 from tso.drain_command import drain_command
+from tso.endings import Ending
 from tso.fleet import CannotHandOver, NotAlone, Seen, hand_over, look, require_alone
 from tso.logs import Standing, configure_logs
 from tso.metrics_command import metrics
@@ -191,7 +191,7 @@ def _explained() -> Iterator[None]:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with `members`.")
 def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool) -> None:
-    """Show every oracle process and its state. Exit code 1 when none of them is primary."""
+    """Show every oracle process and its state. Exit code 3 when none of them is primary."""
     with _explained(), contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
         seen = look(coordinator, root, timeout_ms=timeout_ms)
     if as_json:
@@ -199,7 +199,7 @@ def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool) -> None:
     else:
         _print_states(seen)
     if not any(one.role == "primary" for one in seen):
-        raise SystemExit(1)
+        raise SystemExit(Ending.UNREACHABLE)
 
 
 @tso.command()
@@ -255,21 +255,4 @@ def _print_states(seen: list[Seen]) -> None:
     Console(width=_STATUS_WIDTH_CHARACTERS, soft_wrap=True).print(table)
     for one in seen:
         if one.problem:
-            click.echo(one.problem, err=True)
-
-
-@click.group()
-def ts() -> None:
-    """Timestamps: decode."""
-
-
-@ts.command()
-@click.argument("timestamp", type=int)
-def decode(timestamp: int) -> None:
-    """Say when TIMESTAMP was taken: wall time (UTC), milliseconds since 1970, counter."""
-    try:
-        moment = wall_time_of(timestamp)
-    except ValueError as error:
-        raise click.ClickException(str(error)) from error
-    click.echo(f"{moment.isoformat(timespec='milliseconds')}  "
-               f"milliseconds {milliseconds_of(timestamp)}  counter {counter_of(timestamp)}")  # fmt: skip
+            click.echo(f"error: {one.problem}; look at its log", err=True)
