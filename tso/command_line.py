@@ -69,15 +69,22 @@ class RoomCommands(click.Group):
         except BrokenPipeError:
             raise SystemExit(_nobody_reads()) from None
 
-    def main(self, args: Sequence[str] | None = None, *positional: Any, **extra: Any) -> Any:
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
         """As click's, but that every ending is one of ``tso.endings``."""
         given = list(sys.argv[1:] if args is None else args)
         # What ZooKeeper's client complains of comes back as an error, told once; its own lines are for logs.
         logging.getLogger("kazoo").addHandler(logging.NullHandler())
-        if not extra.pop("standalone_mode", True):
-            return super().main(given, *positional, standalone_mode=False, **extra)
+        if not standalone_mode:
+            return super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
         try:
-            code = super().main(given, *positional, standalone_mode=False, **extra)
+            code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
         except click.exceptions.NoArgsIsHelpError as error:
             click.echo(error.format_message(), err=True)
             sys.exit(Ending.WRONG_USE)

@@ -143,8 +143,8 @@ def test_every_option_says_what_it_is_for_with_default_and_unit(path: str) -> No
 UNITS = (
     "-ms", "millisecond", "second", "minute", "byte", "rows", "transactions", "port", "how often", "how many", "cells",
     "regions", "processes", "connections", "seed", "chance", "clients", "threads", "months", "commits", "faults",
-    "keys", "rounds", "begins", "mebibytes", "tables", "requests", "repeats", "times", "flights", "in flight", "depth", "rate",
-    "unit", "operations", "findings", "anomalies", "steps", "cores", "runs", "samples", "map,",
+    "depth", "rate", "keys", "rounds", "begins", "tables", "requests", "repeats", "times", "flights", "in flight",
+    "unit", "mebibytes", "operations", "findings", "anomalies", "steps", "cores", "runs", "samples", "map,",
 )  # fmt: skip
 """What a number counts."""
 
