@@ -24,7 +24,8 @@ LEASED, ALONE = "with a lease", "alone"
 
 
 @click.command()
-@click.option("--in-flight", multiple=True, type=click.IntRange(1, 4_096), default=IN_FLIGHT, show_default=True)
+@click.option("--in-flight", multiple=True, type=click.IntRange(1, 4_096), default=IN_FLIGHT, show_default=True,
+              help="Transactions at once; may be given several times.")  # fmt: skip
 @click.option("--cells", default=2, show_default=True, type=click.IntRange(1, 1_000), help="In a write set.")
 @click.option(
     "--lease-ms",

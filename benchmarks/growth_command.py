@@ -24,7 +24,9 @@ FRONTS = ("asyncio", "columns", "threads")
 
 @click.command()
 @click.argument("axis_name", metavar="AXIS", type=click.Choice(list(AXES)))
-@click.option("--step", "steps", multiple=True, type=int, help="Only these; the first is the baseline.")
+@click.option(
+    "--step", "steps", multiple=True, type=int, help="Only these, in the axis's unit; the first is the baseline."
+)
 @click.option("--front", type=click.Choice(FRONTS), help="How the load calls; each axis has one that suits it.")
 @click.option("--in-flight", type=click.IntRange(1, 4_096), help="Transactions at once, where they are not the axis.")
 @click.option("--cells", default=2, show_default=True, type=click.IntRange(1, 1_000), help="In a write set.")

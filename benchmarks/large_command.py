@@ -28,7 +28,8 @@ ALONE, BESIDE = "small ones alone", "small ones, large one under way"
 
 
 @click.command()
-@click.option("--cells", default=10_000_000, show_default=True, type=click.IntRange(1, 1_000_000_000))
+@click.option("--cells", default=10_000_000, show_default=True, type=click.IntRange(1, 1_000_000_000),
+              help="Cells of the large write set.")  # fmt: skip
 @click.option("--in-flight", default=16, show_default=True, type=click.IntRange(1, 4_096), help="Small transactions.")
 @measurement_options
 def large(cells: int, in_flight: int, **shared: Any) -> None:

@@ -20,15 +20,15 @@ from store import StoreError
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _CONNECTION = (
-    click.option("--zookeeper", default="", envvar="PYTHIA_ZOOKEEPER", help="ZooKeeper, host:port."),
-    click.option(
-        "--oracle", default="", envvar="PYTHIA_ORACLE", help="In its place: an oracle that serves alone, host:port."
-    ),
-    click.option("--thrift", required=True, envvar="PYTHIA_THRIFT", help="HBase's Thrift gateway, host:port."),
-    click.option(
-        "--root", default="/pythia", show_default=True, envvar="PYTHIA_ROOT", help="Znode of the installation."
-    ),
-)
+    click.option("--zookeeper", default="", metavar="HOST:PORT[,…]", envvar="PYTHIA_ZOOKEEPER", show_envvar=True,
+                 help="ZooKeeper, where the primary oracle is found."),
+    click.option("--oracle", default="", metavar="HOST:PORT", envvar="PYTHIA_ORACLE", show_envvar=True,
+                 help="In its place: an oracle that serves alone."),
+    click.option("--thrift", required=True, metavar="HOST:PORT[,…]", envvar="PYTHIA_THRIFT", show_envvar=True,
+                 help="HBase's Thrift gateway, or several of them."),
+    click.option("--root", default="/pythia", show_default=True, metavar="ZNODE", envvar="PYTHIA_ROOT",
+                 show_envvar=True, help="Znode of the installation."),
+)  # fmt: skip
 
 
 def connecting(command: Command) -> Command:
@@ -40,10 +40,15 @@ def connecting(command: Command) -> Command:
 
 @contextmanager
 def managed(zookeeper: str, oracle: str, thrift: str, root: str) -> Iterator[TransactionManager]:
-    """A manager for one command. Raises ``click.ClickException`` for what fails with it."""
+    """A manager for one command; see ``explained``."""
+    with explained(), TransactionManager.connect(ClientSettings(zookeeper, thrift, root, oracle=oracle)) as manager:
+        yield manager
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Raise ``click.ClickException`` for what an operator can put right."""
     try:
-        settings = ClientSettings(zookeeper=zookeeper, oracle=oracle, thrift=thrift, root=root)
-        with TransactionManager.connect(settings) as manager:
-            yield manager
+        yield
     except (PythiaError, StoreError, LeaseError) as error:
         raise click.ClickException(str(error)) from error

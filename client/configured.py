@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from client.errors import InvalidRequest
+from client.errors import InvalidSettings
 from client.settings import CLIENT, ClientSettings
 from configuration.checking import in_force
 from configuration.rooms import known_tables
@@ -18,7 +18,7 @@ from configuration.sources import FILE_VARIABLE, of_environment, of_file
 def load_settings(file: str | None = None, environment: Mapping[str, str] = os.environ) -> ClientSettings:
     """The table ``[client]`` of a TOML file, over which the environment has precedence.
 
-    ``file``: if not given, the one that ``PYTHIA_CONFIG`` names, if any. Raises ``InvalidRequest`` with every mistake.
+    ``file``: if not given, the one that ``PYTHIA_CONFIG`` names, if any. Raises ``InvalidSettings`` with every mistake.
     """
     file = file or environment.get(FILE_VARIABLE) or None
     said, mistakes = ([], []) if file is None else of_file(file, [CLIENT], known_tables())
@@ -26,5 +26,5 @@ def load_settings(file: str | None = None, environment: Mapping[str, str] = os.e
     found, contradicting = in_force(CLIENT, [*said, *more], complete=True)
     mistakes = [*mistakes, *wrong, *contradicting]
     if mistakes:
-        raise InvalidRequest("; ".join(str(mistake) for mistake in mistakes))
+        raise InvalidSettings("; ".join(str(mistake) for mistake in mistakes))
     return ClientSettings(**{name: each.value for name, each in found.items()})

@@ -32,6 +32,10 @@ class InvalidRequest(PythiaError, ValueError):
     """A name, key, value, option or order of calls that cannot be served; the text says what can."""
 
 
+class InvalidSettings(InvalidRequest):
+    """Settings of a client that cannot work."""
+
+
 class TransactionAborted(PythiaError):
     """The transaction did not commit and never will; nothing of it is visible to anybody."""
 

@@ -32,6 +32,7 @@ from client.catalog import OwnTable
 from client.catalog_entry import ConflictLevel
 from client.cells import ConflictKeys, write_set_of_columns
 from client.errors import InvalidRequest
+from client.manifest_summary import BulkSummary
 from commit_table import system_table
 from store import Applied, CellStore, Family, KeyRange, Row, RowPut, StoreUnavailable, Unknown
 from store.columns import Bytes, CellColumns, Places, cuts, taken
@@ -82,6 +83,14 @@ class Job:
                 for table, keys in tables.items():
                     found.setdefault(table, []).extend(keys)
         return found
+
+
+@dataclass(slots=True)
+class _Counted:
+    """One bulk write, and how many rows its attempts recorded in which table."""
+
+    winners: set[Attempt] | None = None
+    rows: list[tuple[Attempt, str, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +200,29 @@ class Manifest:
         for key, _ in self._scan(start_timestamp, _MARKS):
             ends[_job_of(key)] = ends.get(_job_of(key), False) or _entry_of(key)[0] == _SEAL
         return ends
+
+    def summary(self, start_timestamp: int) -> BulkSummary | None:
+        """How much is on record of a transaction; ``None``: nothing. No row key is read."""
+        jobs: defaultdict[str, _Counted] = defaultdict(_Counted)
+        found = BulkSummary()
+        for key, cells in self._scan(start_timestamp, (*KEY_COLUMNS, b"m:lengths"), claims=True):
+            if key[START.size :] == END:
+                found.claimed = True
+                continue
+            job, (kind, entry) = jobs[_job_of(key)], _entry_of(key)
+            if kind == _SEAL:
+                job.winners = {(partition, attempt) for partition, attempt in json.loads(cells[b"m:winners"].value)}
+            elif kind == _ENTRY:
+                partition, attempt, _ = _ATTEMPT.unpack_from(entry)
+                rows = len(cells[b"m:lengths"].value) // _LENGTH_BYTES
+                job.rows.append(((partition, attempt), cells[b"m:table"].value.decode(), rows))
+        found.jobs = len(jobs)
+        found.unsealed = sum(job.winners is None for job in jobs.values())
+        for job in jobs.values():
+            for attempt, table, rows in job.rows:
+                if job.winners is None or attempt in job.winners:
+                    found.rows[table] = found.rows.get(table, 0) + rows
+        return found if jobs or found.claimed else None
 
     def pieces(self, start_timestamp: int) -> Iterator[Piece]:
         """Everything that any attempt of any job recorded for a transaction, a piece of it in memory at a time."""

@@ -27,7 +27,19 @@ from client.primary import Directory
 from client.settings import ClientSettings
 from client.tickets import BeginTicket, Begun, CommitTicket, Decision, QuestionTicket, ReplyLost, Ticket
 from commit_table import Aborted, Committed
-from wire import AbortRequest, HeartbeatReply, Message, OutcomeReply, OutcomeStatus, Role, StatusReply, StatusRequest
+from wire import (
+    AbortRequest,
+    HeartbeatReply,
+    Life,
+    LivesReply,
+    LivesRequest,
+    Message,
+    OutcomeReply,
+    OutcomeStatus,
+    Role,
+    StatusReply,
+    StatusRequest,
+)
 
 CLOSED: Final = "the client is closed"
 GRACE_SECONDS: Final = 5.0
@@ -125,6 +137,11 @@ class OracleClient:
         """
         reply = self._question(heartbeat_request(snapshots), HeartbeatReply, None)
         return dict(zip(snapshots, map(bool, reply.alive), strict=True))
+
+    def lives(self, start_timestamps: Sequence[int], deadline: Deadline | None = None) -> list[Life]:
+        """Which of these transactions live, by what the primary heard of them. Raises ``NoPrimary``."""
+        reply = self._question(LivesRequest(np.array(start_timestamps, np.int64)), LivesReply, deadline)
+        return [Life(int(life)) for life in reply.lives]
 
     def status(self) -> StatusReply:
         """How the process is that is primary now. Raises ``NoPrimary``."""

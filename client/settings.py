@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from client.errors import InvalidRequest
+from client.errors import InvalidRequest, InvalidSettings
 from configuration import Contradiction, Section, setting, settings_of
 from lease import ZnodePaths
 
@@ -18,7 +18,7 @@ CREDENTIALS = ("token_file", "tls_authority_file", "tls_certificate_file", "tls_
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """How to reach one installation of Pythia. Raises ``InvalidRequest`` for settings that cannot work."""
+    """How to reach one installation of Pythia. Raises ``InvalidSettings`` for settings that cannot work."""
 
     zookeeper: str = setting(
         "", "HOST:PORT[,…]", "ZooKeeper, where the primary is found.", environment="PYTHIA_ZOOKEEPER"
@@ -99,25 +99,25 @@ class ClientSettings:
     def __post_init__(self) -> None:
         for name in ("zookeeper", "thrift", "root", "oracle", *CREDENTIALS):
             if not isinstance(getattr(self, name), str):
-                raise InvalidRequest(f"{name} is text, not {getattr(self, name)!r}")
+                raise InvalidSettings(f"{name} is text, not {getattr(self, name)!r}")
         if bool(self.oracle) == bool(self.zookeeper):
-            raise InvalidRequest("either zookeeper or oracle (of an oracle that is alone) says where the oracle is")
+            raise InvalidSettings("either zookeeper or oracle (of an oracle that is alone) says where the oracle is")
         _check_addresses(self.oracle or self.zookeeper)
         _check_addresses(self.thrift)
         try:
             ZnodePaths(self.root)
         except ValueError as error:
-            raise InvalidRequest(str(error)) from error
+            raise InvalidSettings(str(error)) from error
         for each in settings_of(type(self)):
             value = getattr(self, each.name)
             if each.least is None or each.most is None:
                 continue
             if type(value) is not int or not each.least <= value <= each.most:
                 limits = f"from {each.least:,} to {each.most:,}"
-                raise InvalidRequest(f"{each.name} is a whole number {limits}, not {value!r}")
+                raise InvalidSettings(f"{each.name} is a whole number {limits}, not {value!r}")
         for name in ("heal", "defer_shadow_cells"):
             if not isinstance(getattr(self, name), bool):
-                raise InvalidRequest(f"{name} is true or false, not {getattr(self, name)!r}")
+                raise InvalidSettings(f"{name} is true or false, not {getattr(self, name)!r}")
 
         if not self.tls_authority_file and (self.tls_certificate_file or self.tls_key_file or self.tls_server_name):
             raise InvalidRequest("TLS needs tls_authority_file: who signs the oracles' certificates")
@@ -176,4 +176,4 @@ def _check_address(address: str) -> None:
     host, colon, port = address.strip().rpartition(":")
     numeric = port.isascii() and port.isdigit() and len(port) <= len("65535")
     if not host or "," in host or not colon or not numeric or not 0 < int(port) < 65_536:
-        raise InvalidRequest(f"an address is 'host:port', not {address!r}")
+        raise InvalidSettings(f"an address is 'host:port', not {address!r}")

@@ -67,6 +67,10 @@ class CommitTable:
                 outcomes[start_timestamp] = layout.parse_record(start_timestamp, row).outcome()
         return outcomes
 
+    def record(self, start_timestamp: int) -> TransactionRecord:
+        """All that the table holds of a transaction now. Changes nothing."""
+        return self._read(start_timestamp)
+
     def resolve(self, start_timestamp: int, fence: int) -> Outcome:
         """Learn that a transaction committed, or make sure that it never commits below ``fence``.
 

@@ -10,6 +10,9 @@ import time
 from access import BadCredentials, Credentials
 from access.tls import what_failed
 from wire import (
+    BadRequest,
+    DrainReply,
+    DrainRequest,
     FrameDecoder,
     Greeting,
     HandoverReply,
@@ -31,6 +34,8 @@ from wire import (
 _CHUNK_BYTES = 65_536
 ANONYMOUS = Credentials()
 """No more than the environment has."""
+_ANSWER_GRACE_MS = 5_000
+"""To release the lease and to answer, after what was under way has been finished."""
 
 
 class NoAnswer(Exception):
@@ -69,6 +74,17 @@ def ask_to_hand_over(address: str, timeout_ms: float, credentials: Credentials =
     if not isinstance(reply, HandoverReply):
         raise NoAnswer(f"{address} answered {reply}")
     return reply.epoch
+
+
+def ask_to_drain(address: str, limit_ms: int, credentials: Credentials = ANONYMOUS) -> DrainReply:
+    """Have the process at ``host:port`` finish what is under way within ``limit_ms`` and end.
+
+    Raises ``NoAnswer``: then it may end all the same, unless it said why not.
+    """
+    reply = _ask(address, DrainRequest(limit_ms), limit_ms + _ANSWER_GRACE_MS, credentials)
+    if not isinstance(reply, DrainReply):
+        raise NoAnswer(f"{address}: {reply.text}" if isinstance(reply, BadRequest) else f"{address} answered {reply}")
+    return reply
 
 
 def _ask(address: str, request: Message, timeout_ms: float, credentials: Credentials) -> Message:

@@ -1,4 +1,4 @@
-"""`pythia tso …` and `pythia ts …`: run an oracle, see how the oracles are, read a timestamp.
+"""`pythia tso …`: run an oracle, and see how the oracles are.
 
 Where a setting may come from, and which source has precedence, is in `configuration`.
 """
@@ -22,7 +22,6 @@ from rich.table import Table
 
 from access import Credentials
 from access.exposure import is_loopback
-from commit_table.timestamps import counter_of, milliseconds_of, wall_time_of
 from configuration.options import file_flag, flags
 from lease import LeaseError
 from lease.paths import DEFAULT_ROOT
@@ -30,6 +29,8 @@ from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
 from tso.credential_flags import credential_flags
+from tso.drain_command import drain_command
+from tso.endings import Ending
 from tso.fleet import CannotHandOver, NotAlone, Seen, hand_over, look, require_alone
 from tso.levels import LevelAgreement
 from tso.logs import Standing, configure_logs
@@ -68,10 +69,11 @@ _root_option = click.option(
 
 @click.group()
 def tso() -> None:
-    """The transaction status oracle: serve, status, metrics, handover, protect."""
+    """The transaction status oracle: serve, status, metrics, handover, drain, protect."""
 
 
 tso.add_command(metrics)
+tso.add_command(drain_command)
 tso.add_command(protect_command)
 
 
@@ -225,7 +227,7 @@ def _explained() -> Iterator[None]:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with `members`.")
 @credential_flags
 def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credentials: Credentials) -> None:
-    """Show every oracle process and its state. Exit code 1 when none of them is primary."""
+    """Show every oracle process and its state. Exit code 3 when none of them is primary."""
     with _explained(), contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
         seen = look(coordinator, root, timeout_ms=timeout_ms, credentials=credentials)
     if as_json:
@@ -233,7 +235,7 @@ def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credential
     else:
         _print_states(seen)
     if not any(one.role == "primary" for one in seen):
-        raise SystemExit(1)
+        raise SystemExit(Ending.UNREACHABLE)
 
 
 @tso.command()
@@ -290,21 +292,4 @@ def _print_states(seen: list[Seen]) -> None:
     Console(width=_STATUS_WIDTH_CHARACTERS, soft_wrap=True).print(table)
     for one in seen:
         if one.problem:
-            click.echo(one.problem, err=True)
-
-
-@click.group()
-def ts() -> None:
-    """Timestamps: decode."""
-
-
-@ts.command()
-@click.argument("timestamp", type=int)
-def decode(timestamp: int) -> None:
-    """Say when TIMESTAMP was taken: wall time (UTC), milliseconds since 1970, counter."""
-    try:
-        moment = wall_time_of(timestamp)
-    except ValueError as error:
-        raise click.ClickException(str(error)) from error
-    click.echo(f"{moment.isoformat(timespec='milliseconds')}  "
-               f"milliseconds {milliseconds_of(timestamp)}  counter {counter_of(timestamp)}")  # fmt: skip
+            click.echo(f"error: {one.problem}; look at its log", err=True)

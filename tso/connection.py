@@ -17,6 +17,7 @@ from wire import (
     AbortRequest,
     BadRequest,
     BeginRequest,
+    DrainRequest,
     Frame,
     FrameDecoder,
     HandoverRequest,
@@ -24,6 +25,7 @@ from wire import (
     HelloRequest,
     Kind,
     LargeCommitRequest,
+    LivesRequest,
     Message,
     MetricsRequest,
     NotAllowed,
@@ -61,6 +63,8 @@ Request = (
     | StatusRequest
     | MetricsRequest
     | HandoverRequest
+    | DrainRequest
+    | LivesRequest
 )
 """A commit request stays a frame: the pipeline reads those of all connections together."""
 

@@ -18,7 +18,11 @@ _STATUS_TIMEOUT_MS_MAX = 2_000.0
 
 
 class CannotHandOver(Exception):
-    """Nothing was handed over; the text says why, and what to do."""
+    """Nothing was handed over, or drained; the text says why, and what to do."""
+
+
+class NobodyServes(CannotHandOver):
+    """No process is primary."""
 
 
 class NotAlone(Exception):
@@ -72,7 +76,7 @@ def hand_over(
     primary = next((one for one in seen if one.role == "primary"), None)
     standbys = [one for one in seen if one.role == "standby"]
     if primary is None:
-        raise CannotHandOver("no process is primary now: look at pythia tso status")
+        raise NobodyServes("no process is primary now: look at pythia tso status")
     if not standbys:
         raise CannotHandOver(f"no standby answers that could take over from {primary.member.holder}: start one first")
     began_s = time.monotonic()

@@ -18,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from wire import Life
+
 _SAMPLES_PER_LIFE = 8
 """A transaction without heartbeats is given up at the latest an eighth of a life after its life has ended."""
 
@@ -70,6 +72,12 @@ class Lives:
             return True
         beat = self._beating.get(start_timestamp)
         return beat is not None and now_ms - beat.heard_ms < self._life_ms
+
+    def life(self, start_timestamp: int, now_ms: float) -> Life:
+        """Whether, and by what, a transaction lives; changes nothing."""
+        if start_timestamp > self.outlived(now_ms):
+            return Life.YOUNG
+        return Life.HEARD_OF if self.is_alive(start_timestamp, now_ms) else Life.GIVEN_UP
 
     def beat(self, start_timestamp: int, snapshot: int, now_ms: float) -> bool:
         """Let a transaction live for another life; false where it was given up before."""

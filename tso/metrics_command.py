@@ -14,7 +14,9 @@ from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from tso.asking import NoAnswer, ask_metrics
 from tso.credential_flags import credential_flags
+from tso.endings import Ending
 from tso.fleet import addresses
+from tso.settings import InvalidSettings, parse_listen
 from wire import MetricsReply
 
 
@@ -27,27 +29,37 @@ from wire import MetricsReply
 @click.option(
     "--timeout-ms", default=2000, show_default=True, type=click.IntRange(min=1), help="For each process asked."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with `processes`.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with `processes` and `problems`.")
 @credential_flags
 def metrics(zookeeper: str, oracle: str, root: str, timeout_ms: int, as_json: bool, credentials: Credentials) -> None:
     """Show what oracle processes have counted; docs/operations/metrics.md says what it means.
 
-    Exit code 1 when one of them did not answer.
+    Exit code 3 when one of them did not answer.
     """
     if bool(oracle) == bool(zookeeper):
         raise click.UsageError("give either --zookeeper, or --oracle")
+    if oracle:
+        _check_address(oracle)
     replies, problems = _ask_all([oracle] if oracle else _members(zookeeper, root), timeout_ms, credentials)
     if as_json:
-        click.echo(json.dumps({"processes": [_as_object(reply) for reply in replies]}, indent=2))
+        shown = {"processes": [_as_object(reply) for reply in replies], "problems": problems}
+        click.echo(json.dumps(shown, indent=2))
     else:
         for reply in replies:
             click.echo(f"# {reply.holder} at {reply.address}, {reply.role.name.lower()}")
             for name, value in zip(reply.names, reply.values.tolist(), strict=True):
                 click.echo(f"{name}  {_number(value)}")
     for problem in problems:
-        click.echo(problem, err=True)
+        click.echo(f"error: {problem}; look at pythia tso status", err=True)
     if problems or not replies:
-        raise SystemExit(1)
+        raise SystemExit(Ending.UNREACHABLE)
+
+
+def _check_address(oracle: str) -> None:
+    try:
+        parse_listen(oracle)
+    except InvalidSettings as error:
+        raise click.BadParameter(f"{oracle!r} is no host:port", param_hint="--oracle") from error
 
 
 def _members(zookeeper: str, root: str) -> list[str]:

@@ -16,7 +16,7 @@ from commit_table.timestamps import milliseconds_of
 from tso.metering import Metering, Sample
 from tso.pipeline import Pipeline
 from tso.settings import Limits
-from wire import MetricsReply, Role
+from wire import LivesReply, LivesRequest, MetricsReply, Role
 
 if TYPE_CHECKING:
     from tso.server import Server
@@ -31,6 +31,12 @@ def metrics(server: Server) -> MetricsReply:
     samples = dict(_samples(server, status.role))
     values = np.fromiter(samples.values(), np.float64, len(samples))
     return MetricsReply(status.role, status.holder, status.address, tuple(samples), values)
+
+
+def lives(pipeline: Pipeline, request: LivesRequest, metering: Metering) -> LivesReply:
+    """Which of these transactions live; none lives the longer for it."""
+    known, now_ms = pipeline.oracle.lives, 1000 * metering.clock_s()
+    return LivesReply(np.array([known.life(start, now_ms) for start in request.start_timestamps.tolist()], np.uint8))
 
 
 def _samples(server: Server, role: Role) -> Iterator[Sample]:

@@ -15,7 +15,6 @@ Invariants, each of which has a test that breaks when the rule does:
 from __future__ import annotations
 
 import asyncio
-import enum
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,6 +27,7 @@ import numpy as np
 from commit_table import Aborted, Committed, Outcome
 from tso.admission import refusals
 from tso.arrivals import Arrival
+from tso.door import Door
 from tso.lookups import Lookups, outcome_reply
 from tso.metering import Metering
 from tso.oracle import Begun, Decided, Impossible, Later, Moment, Oracle, Recalled
@@ -53,12 +53,6 @@ log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 
-class _State(enum.Enum):
-    SERVING = enum.auto()
-    DRAINING = enum.auto()
-    ENDED = enum.auto()
-
-
 class Pipeline:
     """Belongs to one tenure and to the event loop's thread. ``on_deposed`` is told once if it ends by itself."""
 
@@ -82,13 +76,12 @@ class Pipeline:
         self._refuse = partial(refuse, metering=metering)
         self._on_deposed = on_deposed
         self._loop = asyncio.get_running_loop()
-        self._state = _State.SERVING
+        self._door = Door()
         self._arrived: list[Arrival] = []
         self._arrived_s = 0.0
         self._owed: dict[int, OwedDecision | OwedRecollection] = {}
         self._in_flight = 0
         self._looking_up: dict[int, Arrival] = {}
-        self._idle = asyncio.Event()
         self._threads = ThreadPoolExecutor(limits.lookup_threads, thread_name_prefix="commit-table")
         self._persister = Persister(
             tenure,
@@ -109,12 +102,12 @@ class Pipeline:
     @property
     def serving(self) -> bool:
         """Whether new requests are taken."""
-        return self._state is _State.SERVING
+        return self._door.is_open
 
     @property
     def ended(self) -> bool:
         """Whether nothing is answered any more."""
-        return self._state is _State.ENDED
+        return self._door.has_ended
 
     @property
     def transactions_in_flight(self) -> int:
@@ -148,24 +141,33 @@ class Pipeline:
             self.durable = self.oracle.reach(now)
             self.oracle.observe(now)
 
-    async def drain(self, limit_ms: float) -> None:
-        """Take nothing new, wait until everything owed is answered or for ``limit_ms``, then `end`."""
-        if self._state is _State.SERVING:
-            self._state = _State.DRAINING
+    @property
+    def under_way(self) -> int:
+        """Transactions decided and not yet answered, and questions that the commit table is being asked."""
+        return self._in_flight + len(self._looking_up)
+
+    async def finish(self, limit_ms: float) -> bool:
+        """Take nothing new, and wait; whether everything owed was answered within ``limit_ms``. See ``resume``."""
+        if self._door.shut():
             self._refuse_arrived()
             self._note_idle()
-        if self._state is _State.DRAINING:
-            try:
-                await asyncio.wait_for(self._idle.wait(), limit_ms / 1000)
-            except TimeoutError:
-                log.warning("epoch %d: %d transactions are still under way", self._tenure.epoch, self._in_flight)
+        return await self._door.nothing_owed(limit_ms)
+
+    def resume(self) -> None:
+        """Take requests again, after a ``finish`` in vain."""
+        self._door.open_again()
+
+    async def drain(self, limit_ms: float) -> None:
+        """`finish`, and `end` in any case."""
+        if not await self.finish(limit_ms):
+            log.warning("epoch %d: %d transactions are still under way", self._tenure.epoch, self._in_flight)
         self.end()
 
     def end(self) -> None:
         """Answer nothing more as primary; harmless when it has ended."""
         if self.ended:
             return
-        self._state = _State.ENDED
+        self._door.end()
         self._metering.begins += self.oracle.counts.begins
         self._metering.commits += self.oracle.counts.commits
         self._refuse_arrived()
@@ -176,7 +178,6 @@ class Pipeline:
         self._lookups.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._writers.stop()
-        self._idle.set()
 
     def _in_thread(self, call: Callable[[], Answer], /) -> Awaitable[Answer]:
         return self._loop.run_in_executor(self._threads, call)
@@ -396,5 +397,4 @@ class Pipeline:
         arrival.answer(outcome_reply(arrival.message.start_timestamps.tolist(), {**known, **found}))
 
     def _note_idle(self) -> None:
-        if self._state is _State.DRAINING and not self._owed and not self._looking_up:
-            self._idle.set()
+        self._door.note(len(self._owed) + len(self._looking_up))

@@ -44,7 +44,7 @@ from tso.roles import Progress, RoleKeeper
 from tso.server import Server
 from tso.settings import ServeSettings
 from tso.warmth import warm_kernels
-from wire import HandoverReply, NotPrimary
+from wire import BadRequest, DrainReply, HandoverReply, NotPrimary
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +84,7 @@ class OracleProcess:
         self._announce = announce
         self._stop = asyncio.Event()
         self._handing_over: asyncio.Task[None] | None = None
+        self._draining: asyncio.Task[None] | None = None
         self.metering = Metering(lambda: monotonic_ms() / 1000)
         now_s = self.metering.clock_s()
         self.server = Server(settings.name, settings.limits, self.metering, reception_of(settings, now_s))
@@ -108,6 +109,7 @@ class OracleProcess:
         )
         keeper = self._keeper(settings.advertise or address, front)
         self.server.hand_over = partial(self._begin_handover, keeper)
+        self.server.drain = partial(self._begin_drain, keeper)
         self._announce(f"serving on {address} as standby")
         thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="lease")
         roles = asyncio.get_running_loop().run_in_executor(thread, keeper.run)
@@ -128,8 +130,8 @@ class OracleProcess:
             return 1
         finally:
             stop.cancel()
-            if self._handing_over is not None:
-                self._handing_over.cancel()
+            for task in filter(None, (self._handing_over, self._draining)):
+                task.cancel()
             if beside is not None:
                 beside.cancel()
                 await asyncio.wait([beside])
@@ -146,15 +148,42 @@ class OracleProcess:
             connection.send(self.server.not_primary, request_id)
             return
         await pipeline.drain(self._settings.limits.drain_ms_max)
+        await self._release(keeper, pipeline.oracle.epoch)
+        connection.send(HandoverReply(pipeline.oracle.epoch), request_id)
+
+    def _begin_drain(self, keeper: RoleKeeper, connection: Connection, request_id: int, limit_ms: int) -> None:
+        if self._draining is not None and not self._draining.done():
+            connection.send(BadRequest("it is being drained already: look at pythia tso status"), request_id)
+            return
+        self._draining = asyncio.create_task(self._drain(keeper, connection, request_id, limit_ms))
+
+    async def _drain(self, keeper: RoleKeeper, connection: Connection, request_id: int, limit_ms: int) -> None:
+        """As `_hand_over`, and end after it; but where something is still under way in the end, go on serving."""
+        pipeline = self.server.pipeline
+        epoch = 0
+        if pipeline is not None:
+            if not await pipeline.finish(limit_ms):
+                under_way = pipeline.under_way
+                pipeline.resume()
+                log.warning("not drained: %d transactions are still under way after %d ms", under_way, limit_ms)
+                connection.send(DrainReply(pipeline.oracle.epoch, max(1, under_way)), request_id)
+                return
+            epoch = pipeline.oracle.epoch
+            await self._release(keeper, epoch)
+        log.info("drained: this process ends")
+        connection.send(DrainReply(epoch), request_id)
+        self.stop()
+
+    async def _release(self, keeper: RoleKeeper, epoch: int) -> None:
+        """Give the lease of ``epoch`` back; done when this returns."""
         loop, released = asyncio.get_running_loop(), asyncio.Event()
 
         def tell() -> None:
             loop.call_soon_threadsafe(released.set)
 
-        keeper.step_aside(pipeline.oracle.epoch, tell)
+        keeper.step_aside(epoch, tell)
         await released.wait()
         self.metering.handovers += 1
-        connection.send(HandoverReply(pipeline.oracle.epoch), request_id)
 
     def _keeper(self, advertised: str, front: _LoopFront) -> RoleKeeper:
         front.advertised = advertised

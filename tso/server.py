@@ -20,13 +20,15 @@ from access.tls import ServerTls
 from tso.arrivals import Arrival
 from tso.connection import Connection, Request
 from tso.metering import Metering
-from tso.observing import metrics
+from tso.observing import lives, metrics
 from tso.pipeline import Pipeline
 from tso.reception import Reception
 from tso.settings import Limits
 from tso.tls_door import TlsDoor
 from wire import (
+    DrainRequest,
     HandoverRequest,
+    LivesRequest,
     MetricsRequest,
     NotAllowed,
     NotAllowedCode,
@@ -59,6 +61,8 @@ class Server:
         """What a standby answers: where the primary is, as far as is known."""
         self.hand_over: Callable[[Connection, int], None] = lambda connection, request_id: None
         """What a primary does when it is asked to hand over; it answers the request."""
+        self.drain: Callable[[Connection, int, int], None] = lambda connection, request_id, limit_ms: None
+        """What any process does when it is asked to finish within a limit and to end; it answers the request."""
         self.connections: set[Connection] = set()
         self.reception = reception or Reception(Gate())
         """Who may come in."""
@@ -122,11 +126,15 @@ class Server:
             connection.send(self.status(), request_id)
         elif isinstance(request, MetricsRequest):
             connection.send(metrics(self), request_id)
+        elif isinstance(request, DrainRequest):
+            self.drain(connection, request_id, request.limit_ms)
         elif self.pipeline is None or not self.pipeline.serving:
             self.metering.refused("not_primary")
             connection.send(self.not_primary, request_id)
         elif isinstance(request, HandoverRequest):
             self.hand_over(connection, request_id)
+        elif isinstance(request, LivesRequest):
+            connection.send(lives(self.pipeline, request, self.metering), request_id)
         else:
             self.pipeline.submit(Arrival(connection, request_id, request))
             self.flush_soon()  # after the pipeline's pass, in the same turn of the event loop

@@ -20,6 +20,7 @@ from wire.messages import (
     encode,
 )
 from wire.metrics import MetricsReply, MetricsRequest
+from wire.operating import DrainReply, DrainRequest, Life, LivesReply, LivesRequest
 from wire.service import (
     BadRequest,
     HandoverReply,
@@ -44,6 +45,8 @@ __all__ = [
     "BeginRequest",
     "CommitReply",
     "CommitRequest",
+    "DrainReply",
+    "DrainRequest",
     "Frame",
     "FrameDecoder",
     "Greeting",
@@ -55,6 +58,9 @@ __all__ = [
     "HelloRequest",
     "Kind",
     "LargeCommitRequest",
+    "Life",
+    "LivesReply",
+    "LivesRequest",
     "Message",
     "MetricsReply",
     "MetricsRequest",

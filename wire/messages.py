@@ -35,6 +35,7 @@ from wire.hello import HelloReply, HelloRequest, NotAllowed
 from wire.large_commits import LargeCommitRequest, WriteSetPart, WriteSetTaken
 from wire.message import Message
 from wire.metrics import MetricsReply, MetricsRequest
+from wire.operating import DrainReply, DrainRequest, LivesReply, LivesRequest
 from wire.service import (
     BadRequest,
     HandoverReply,
@@ -252,6 +253,10 @@ _MESSAGES: dict[Kind, type[Message]] = {
         StatusReply,
         MetricsRequest,
         MetricsReply,
+        DrainRequest,
+        DrainReply,
+        LivesRequest,
+        LivesReply,
         NotPrimary,
         Overloaded,
         BadRequest,

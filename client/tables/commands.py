@@ -37,6 +37,7 @@ from client.tables.options import (
     reading_files,
 )
 from client.tables.progress import shown
+from client.tables.restore_command import restore_command
 from client.tables.splits import KeySample, boundaries, shell_commands
 from client.tables.supply import Supply
 
@@ -46,7 +47,10 @@ _REGIONS_MAX = 10_000
 
 @click.group()
 def table() -> None:
-    """Tables: list, create, describe, splits, import, export."""
+    """Tables: list, create, describe, splits, import, export, restore."""
+
+
+table.add_command(restore_command)
 
 
 @table.command("list")

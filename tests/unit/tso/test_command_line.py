@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.metadata import EntryPoint
 
 import click
@@ -16,7 +17,7 @@ def entry(name: str, value: str) -> EntryPoint:
 
 
 ENTRIES = [
-    entry("ts", "tso.commands:ts"),
+    entry("ts", "tso.timestamp_commands:ts"),
     entry("demo", "no_such_package.commands:demo"),
     entry("odd", "tso.commands:json"),
 ]
@@ -74,8 +75,25 @@ def test_an_unknown_command_is_told() -> None:
 @pytest.mark.parametrize("timestamp", [str(2**63), "x", "1.5"])
 def test_a_timestamp_that_is_none_is_told(timestamp: str) -> None:
     code, output = invoke("ts", "decode", timestamp)
-    assert code != 0
-    assert "Error" in output
+    assert code == 2
+    assert output.startswith("error: ")
+
+
+def test_a_time_is_encoded_and_decoded_again() -> None:
+    code, output = invoke("ts", "encode", "2026-11-22T13:00:00.250+01:00", "--json")
+    assert code == 0
+    told = json.loads(output)
+    assert told["last"] - told["first"] == 2**18 - 1
+    for each in ("first", "last"):
+        code, output = invoke("ts", "decode", str(told[each]), "--json")
+        assert json.loads(output)["time"] == "2026-11-22T12:00:00.250+00:00"
+
+
+@pytest.mark.parametrize("time", ["2026-11-22T12:00:00", "noon", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59Z", ""])
+def test_a_time_that_is_none_is_told(time: str) -> None:
+    code, output = invoke("ts", "encode", time)
+    assert (code, output.count("\n")) == (2, 1)
+    assert "TIME" in output
 
 
 @pytest.mark.parametrize(
@@ -108,4 +126,4 @@ def test_options_come_from_the_environment() -> None:
 
 def test_the_groups_are_click_groups() -> None:
     assert isinstance(commands.tso, click.Group)
-    assert sorted(commands.tso.commands) == ["handover", "metrics", "serve", "status", "volatile"]
+    assert sorted(commands.tso.commands) == ["drain", "handover", "metrics", "serve", "status", "volatile"]

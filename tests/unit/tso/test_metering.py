@@ -249,7 +249,7 @@ def test_metrics_on_the_command_line(run_house: RunHouse, monkeypatch: pytest.Mo
 
 def test_metrics_of_a_process_that_is_silent_are_told_to_be_missing(run_house: RunHouse) -> None:
     result = CliRunner().invoke(commands.tso, ["metrics", "--oracle", "127.0.0.1:1"])
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "127.0.0.1:1" in result.output
     both = CliRunner().invoke(commands.tso, ["metrics", "--oracle", "127.0.0.1:1", "--zookeeper", "z:1"])
     assert "either" in both.output

@@ -63,7 +63,7 @@ def test_each_alert_says_what_it_is_and_what_to_do() -> None:
     names = [rule["alert"] for rule in alert_rules()]
     assert len(set(names)) == len(names)
     for rule in alert_rules():
-        assert set(rule["annotations"]) == {"summary", "action"}
+        assert set(rule["annotations"]) == {"summary", "action", "runbook_url"}
         assert rule["labels"]["severity"] in ("page", "ticket")
 
 

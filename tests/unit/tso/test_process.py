@@ -252,7 +252,7 @@ def test_status_shows_every_member_and_fails_without_a_primary(
         monkeypatch.setattr(commands, "ZooKeeperCoordinator", lambda _: MemoryCoordinator(house.tree))
         arguments = ["status", "--zookeeper", "unused:1"]
         empty = await asyncio.to_thread(CliRunner().invoke, commands.tso, arguments)
-        assert empty.exit_code == 1
+        assert empty.exit_code == 3
         assert "No oracle process" in empty.output
         await house.start_primary("a")
         await house.start("b")
@@ -274,7 +274,7 @@ def test_status_names_a_member_that_does_not_answer(run_house: RunHouse, monkeyp
         await house.processes["a"].server.close()
         monkeypatch.setattr(commands, "ZooKeeperCoordinator", lambda _: MemoryCoordinator(house.tree))
         result = await asyncio.to_thread(CliRunner().invoke, commands.tso, ["status", "--zookeeper", "unused:1"])
-        assert result.exit_code == 1
+        assert result.exit_code == 3
         assert "silent" in result.output
 
     run_house(scenario)

@@ -1,0 +1,31 @@
+"""The whole command line as it is installed, with every command in it."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import click
+
+from tso.command_line import main
+from tso.reference import commands
+
+ROOT = Path(__file__).parents[3]
+
+
+@cache
+def context() -> click.Context:
+    """Of `pythia` itself."""
+    return click.Context(main, info_name="pythia")
+
+
+@cache
+def everything() -> dict[str, tuple[click.Context, click.Command]]:
+    """Command path, such as ``pythia tso serve``, → its context and command; hidden ones are not there."""
+    return {inside.command_path: (inside, command) for inside, command in commands(main, context())}
+
+
+@cache
+def leaves() -> dict[str, tuple[click.Context, click.Command]]:
+    """Of those the ones that do something."""
+    return {path: found for path, found in everything().items() if not isinstance(found[1], click.Group)}
