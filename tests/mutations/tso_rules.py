@@ -439,7 +439,7 @@ TSO_RULES = [
     Mutation(
         "a request that was lost is not asked again",
         "client/dispatch.py",
-        "            self._queue.add_first(lost)\n",
+        "            self.queue.add_first(lost)\n",
         "",
         "unit/client/test_transactions.py::test_a_lost_answer_to_a_commit_ends_in_the_truth",
     ),

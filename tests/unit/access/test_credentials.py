@@ -9,7 +9,7 @@ import pytest
 
 from access.credentials import TOKEN_VARIABLE, VARIABLES, BadCredentials, Credentials
 from access.making import make_secret
-from client import ClientSettings, InvalidRequest
+from client import ClientSettings
 from client.settings import CLIENT, CREDENTIALS
 
 SECRET = make_secret()
@@ -55,5 +55,10 @@ def test_settings_that_travel_have_the_names_of_files_only(tmp_path: Path) -> No
     settings = ClientSettings("z:1", "t:1", token_file=str(tmp_path / "token"))
     assert SECRET not in settings.to_json()
     assert SECRET not in repr(settings)
-    with pytest.raises(InvalidRequest, match="tls_authority_file"):
-        ClientSettings("z:1", "t:1", tls_certificate_file="c")
+
+
+@pytest.mark.parametrize("field", ["tls_certificate_file", "tls_key_file", "tls_server_name"])
+def test_who_names_anything_of_tls_never_speaks_plain(field: str) -> None:
+    assert Credentials().tls() is None
+    with pytest.raises(BadCredentials, match=f"{field} is nothing without tls_authority_file"):
+        Credentials(**{field: "x"}).tls()
