@@ -11,9 +11,9 @@
     │   ├── TransactionExpired   nothing was heard of it for longer than the oracle allows
     │   └── TransactionTooLarge  its write set is beyond what one commit may hold
     ├── OutcomeUnknown           the caller's deadline came before the answer; ask ``manager.outcome`` later
-    ├── AccessDenied             the oracle does not let this client in, or not do that: token, role, TLS, version
     └── NoPrimary                no oracle served within the time that the caller allowed
-        └── UpgradeNeeded        none ever will: the installation is at a level that this library does not work at
+        ├── UpgradeNeeded        none ever will: the installation is at a level that this library does not work at
+        └── AccessDenied         one answered that does not let the caller in, or not do that: token, role, TLS, version
 """
 
 from __future__ import annotations
@@ -92,10 +92,6 @@ class OutcomeUnknown(PythiaError):
         self.waited_ms = waited_ms
 
 
-class AccessDenied(PythiaError):
-    """The oracle does not grant it, and another try would not help; the text says what is missing. Nothing was done."""
-
-
 class NoPrimary(PythiaError):
     """No primary oracle answered within the time allowed."""
 
@@ -114,3 +110,16 @@ class UpgradeNeeded(NoPrimary):
     def __init__(self, detail: str) -> None:
         super().__init__(0, detail)
         self.args = (detail,)  # nobody was waited for
+
+
+class AccessDenied(NoPrimary):
+    """An oracle answered, and does not let this client in, or not do that: waiting would not help.
+
+    The text says what is missing. Nothing was done, as with every ``NoPrimary``.
+    """
+
+    retriable = False
+
+    def __init__(self, reason: str) -> None:
+        PythiaError.__init__(self, reason)
+        self.waited_ms = 0

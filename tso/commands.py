@@ -128,7 +128,9 @@ def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...
 
 
 @tso.command(context_settings={"show_default": True})
-@click.option("--listen", default="127.0.0.1:5480", metavar="HOST:PORT", help="Where to listen; port 0: any free one.")
+@click.option(
+    "--listen", default="127.0.0.1:5480", metavar="HOST:PORT", help="Where on this machine to listen; port 0: any."
+)
 @click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", help=_limits_help())
 def volatile(listen: str, limits: tuple[str, ...]) -> None:
     """Run an oracle that needs no service and keeps nothing: to try it out, and to measure it.

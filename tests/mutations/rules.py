@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mutations.access_rules import ACCESS_RULES
 from tests.mutations.client_rules import CLIENT_RULES
 from tests.mutations.column_rules import COLUMN_RULES
 from tests.mutations.commit_table_rules import COMMIT_TABLE_RULES
@@ -35,4 +36,5 @@ RULES: list[Mutation] = [
     *REST_RULES,
     *DRILL_RULES,
     *UPGRADE_RULES,
+    *ACCESS_RULES,
 ]
