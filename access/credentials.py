@@ -53,6 +53,9 @@ class Credentials:
         """The context for a connection; ``None``: plain. Raises ``BadCredentials``."""
         authority = self._named("tls_authority_file")
         if not authority:
+            for field in ("tls_certificate_file", "tls_key_file", "tls_server_name"):
+                if self._named(field):  # whoever names these means TLS, and must not get a connection in clear text
+                    raise BadCredentials(f"{field} is nothing without tls_authority_file: who signs the certificates")
             return None
         try:
             return client_context(authority, self._named("tls_certificate_file"), self._named("tls_key_file"))

@@ -11,8 +11,8 @@
     │   ├── TransactionExpired   nothing was heard of it for longer than the oracle allows
     │   └── TransactionTooLarge  its write set is beyond what one commit may hold
     ├── OutcomeUnknown           the caller's deadline came before the answer; ask ``manager.outcome`` later
-    ├── AccessDenied             the oracle does not let this client in, or not do that: token, role, TLS, version
     └── NoPrimary                no oracle served within the time that the caller allowed
+        ├── AccessDenied         one answered that does not let the caller in, or not do that: token, role, TLS, version
         └── UpgradeNeeded        none ever will: the installation is at a level that this library does not work at
 """
 
@@ -88,10 +88,6 @@ class OutcomeUnknown(PythiaError):
         self.waited_ms = waited_ms
 
 
-class AccessDenied(PythiaError):
-    """The oracle does not grant it, and another try would not help; the text says what is missing. Nothing was done."""
-
-
 class NoPrimary(PythiaError):
     """No primary oracle answered within the time allowed."""
 
@@ -102,11 +98,24 @@ class NoPrimary(PythiaError):
         self.waited_ms = waited_ms
 
 
+class AccessDenied(NoPrimary):
+    """An oracle answered, and does not let this client in, or not do that: waiting would not help.
+
+    The text says what is missing. Nothing was done, as with every ``NoPrimary``.
+    """
+
+    retriable = False
+
+    def __init__(self, reason: str) -> None:
+        PythiaError.__init__(self, reason)
+        self.waited_ms = 0
+
+
 class UpgradeNeeded(NoPrimary):
     """The installation is at a level that this library does not work at; the text says what to upgrade."""
 
     retriable = False
 
     def __init__(self, detail: str) -> None:
-        super().__init__(0, detail)
-        self.args = (detail,)  # nobody was waited for
+        PythiaError.__init__(self, detail)
+        self.waited_ms = 0

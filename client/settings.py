@@ -119,9 +119,6 @@ class ClientSettings:
             if not isinstance(getattr(self, name), bool):
                 raise InvalidRequest(f"{name} is true or false, not {getattr(self, name)!r}")
 
-        if not self.tls_authority_file and (self.tls_certificate_file or self.tls_key_file or self.tls_server_name):
-            raise InvalidRequest("TLS needs tls_authority_file: who signs the oracles' certificates")
-
     def to_json(self) -> str:
         """The settings as text; ``from_json`` reads it back."""
         return json.dumps(dataclasses.asdict(self))

@@ -207,10 +207,10 @@ def problem_of(error: PythiaError | StoreError, retry_after_ms: int) -> Problem:
         )
     if isinstance(error, ReplyLost):
         return Problem("outcome-unknown", str(error), retry_after_ms=retry_after_ms)
-    if isinstance(error, NoPrimary):
-        return Problem("no-primary", str(error), retry_after_ms=retry_after_ms)
     if isinstance(error, AccessDenied):
         return Problem("oracle-refuses", str(error), retry_after_ms=retry_after_ms)
+    if isinstance(error, NoPrimary):
+        return Problem("no-primary", str(error), retry_after_ms=retry_after_ms)
     if isinstance(error, InvalidRequest) or (isinstance(error, StoreError) and not error.retriable):
         return Problem("invalid-request", str(error))
     if isinstance(error, StoreError):

@@ -24,7 +24,7 @@ REST_RULES = [
     ),
     Mutation(
         "half of a request's writes are taken",
-        "rest/gateway.py",
+        "rest/writes.py",
         "    with transaction.savepoint():\n",
         "    if transaction.is_open():\n",
         f"{_TRANSACTIONS}::test_many_writes_are_taken_all_or_none",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mutations.access_rules import ACCESS_RULES
 from tests.mutations.client_rules import CLIENT_RULES
 from tests.mutations.column_rules import COLUMN_RULES
 from tests.mutations.commit_table_rules import COMMIT_TABLE_RULES
@@ -34,5 +35,6 @@ RULES: list[Mutation] = [
     *OBSERVING_RULES,
     *REST_RULES,
     *DRILL_RULES,
+    *ACCESS_RULES,
     *UPGRADE_RULES,
 ]

@@ -22,7 +22,7 @@ from tests.simulation.story import Story, StoryHandler
 from tests.simulation.timestamps import shown
 from tests.simulation.truth import Landings, Truth
 from tests.simulation.verdict import anomalies, late_writes
-from tso.server import Connection
+from tso.connection import Connection
 
 PAST_SNAPSHOTS_READ = 6
 SETTLING_MS = 1000

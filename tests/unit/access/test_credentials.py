@@ -6,11 +6,13 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from access.credentials import TOKEN_VARIABLE, VARIABLES, BadCredentials, Credentials
 from access.making import make_secret
-from client import ClientSettings, InvalidRequest
+from client import ClientSettings
 from client.settings import CLIENT, CREDENTIALS
+from configuration.commands import config
 
 SECRET = make_secret()
 
@@ -55,5 +57,19 @@ def test_settings_that_travel_have_the_names_of_files_only(tmp_path: Path) -> No
     settings = ClientSettings("z:1", "t:1", token_file=str(tmp_path / "token"))
     assert SECRET not in settings.to_json()
     assert SECRET not in repr(settings)
-    with pytest.raises(InvalidRequest, match="tls_authority_file"):
-        ClientSettings("z:1", "t:1", tls_certificate_file="c")
+
+
+def test_what_is_in_force_is_shown_without_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "token").write_text(SECRET)
+    monkeypatch.setenv(TOKEN_VARIABLE, SECRET)
+    monkeypatch.setenv(VARIABLES["token_file"], str(tmp_path / "token"))
+    shown = CliRunner().invoke(config, ["show"]).output
+    assert str(tmp_path / "token") in shown
+    assert SECRET not in shown
+
+
+@pytest.mark.parametrize("field", ["tls_certificate_file", "tls_key_file", "tls_server_name"])
+def test_who_names_anything_of_tls_never_speaks_plain(field: str) -> None:
+    assert Credentials().tls() is None
+    with pytest.raises(BadCredentials, match=f"{field} is nothing without tls_authority_file"):
+        Credentials(**{field: "x"}).tls()

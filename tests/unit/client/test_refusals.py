@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from client import InvalidRequest, TransactionManager
+from client import AccessDenied, Decision, InvalidRequest, TransactionAborted, TransactionManager
 
 A = b"f:a"
 
@@ -49,6 +49,22 @@ def test_what_cannot_be_stored_is_refused_and_leaves_the_transaction_usable(
 def test_a_delete_of_an_unknown_family_is_refused_at_once(manager: TransactionManager) -> None:
     with manager.transaction() as transaction, pytest.raises(InvalidRequest, match="no family h"):
         transaction.delete("t", b"r", [b"h:a"])
+
+
+def test_a_commit_that_is_not_granted_aborts_and_is_not_worth_another_try(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> Decision:
+        raise AccessDenied("the token etl has read")
+
+    transaction = manager.transaction()
+    transaction.put("t", b"r", {A: b"1"})
+    with monkeypatch.context() as denying:
+        denying.setattr(manager.oracle, "commit", refuse)
+        with pytest.raises(TransactionAborted, match="the token etl has read") as caught:
+            transaction.commit()
+    assert not caught.value.retriable
+    assert list(manager.snapshot().scan("t")) == []
 
 
 @pytest.mark.parametrize("columns", [[], (), [b"f"], ["f:a"], [b"f:\x00"], b"f:a", [A, b""]])

@@ -17,9 +17,11 @@ from access import EVERY_ROLE
 from access.roles import AccessRole, with_implied
 from access.server_files import ServerFiles
 from access.tls import ServerTls, client_context
+from client import AccessDenied
 from rest.app import create_app
 from rest.callers import Callers, by_token
 from rest.limits import RestLimits
+from rest.problems import problem_of
 from rest.roles import ROLES
 from tests.certificates import Authority
 from tests.tokens import Keyring, one_of_each
@@ -204,6 +206,11 @@ def test_requests_of_a_token_at_once_are_bounded(keyring: Keyring) -> None:
         assert codes == [429]
 
     asyncio.run(main())
+
+
+def test_what_the_oracle_does_not_grant_to_rest_itself_is_no_fault_of_the_caller() -> None:
+    problem = problem_of(AccessDenied("the token rest has read"), 100)
+    assert (problem.code, problem.kind.status) == ("oracle-refuses", 503)
 
 
 def test_https_with_the_same_files_and_a_clients_certificate(serve_rest: Serve, tmp_path: Path) -> None:

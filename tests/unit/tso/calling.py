@@ -2,18 +2,78 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import struct
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wire import BeginReply, BeginRequest, CommitReply, CommitRequest, Reason
-
-if TYPE_CHECKING:
-    from tests.unit.tso.conftest import Caller
+from wire import (
+    BeginReply,
+    BeginRequest,
+    CommitReply,
+    CommitRequest,
+    FrameDecoder,
+    HelloRequest,
+    Message,
+    Reason,
+    decode,
+    encode,
+)
 
 COMMIT = 3
 """The kind of a commit's frame, for `raw`."""
+
+
+class Caller:
+    """A client that can also send what no client should."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._decoder = FrameDecoder()
+        self._waiting: list[tuple[int, Message]] = []
+        self.writer = writer
+        self.requests = 0
+
+    @classmethod
+    async def connect(cls, address: str) -> Caller:
+        """Without a hello yet."""
+        host, _, port = address.rpartition(":")
+        return cls(*await asyncio.open_connection(host, int(port)))
+
+    async def hello(self, token: str = "") -> tuple[int, Message] | None:
+        """Say hello; what came first, as ``receive`` gives it."""
+        self.writer.write(encode(HelloRequest(token), 0))
+        return await self.receive()
+
+    def send(self, message: Message) -> int:
+        self.requests += 1
+        self.writer.write(encode(message, self.requests))
+        return self.requests
+
+    async def receive(self) -> tuple[int, Message] | None:
+        """The next answer with its request id; ``None``: the connection was closed."""
+        while not self._waiting:
+            try:
+                data = await self._reader.read(65_536)
+            except ConnectionError:
+                return None
+            if not data:
+                return None
+            self._waiting += [(frame.request_id, decode(frame)) for frame in self._decoder.feed(data)]
+        return self._waiting.pop(0)
+
+    async def ask(self, message: Message) -> Message:
+        request_id = self.send(message)
+        received = await self.receive()
+        assert received is not None, "the connection was closed"
+        assert received[0] == request_id
+        return received[1]
+
+    async def close(self) -> None:
+        self.writer.close()
+        with contextlib.suppress(ConnectionError):
+            await self.writer.wait_closed()
 
 
 def ids(*timestamps: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
@@ -21,6 +20,7 @@ from lease.memory import MemoryCoordinator, MemoryTree
 from store.bulk import BlockingPutter
 from store.faults import FaultyCellStore
 from tests.small_limits import small_limits
+from tests.unit.tso.calling import Caller
 from tso.arrivals import Arrival
 from tso.deciding import Numbers
 from tso.metering import Metering
@@ -35,7 +35,6 @@ from wire import (
     CommitRequest,
     FrameDecoder,
     HelloReply,
-    HelloRequest,
     Message,
     ProtocolError,
     Reason,
@@ -257,57 +256,6 @@ def run() -> RunPipeline:
         asyncio.run(limited())
 
     return run_scenario
-
-
-class Caller:
-    """A client that can also send what no client should."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._decoder = FrameDecoder()
-        self._waiting: list[tuple[int, Message]] = []
-        self.writer = writer
-        self.requests = 0
-
-    @classmethod
-    async def connect(cls, address: str) -> Caller:
-        """Without a hello yet."""
-        host, _, port = address.rpartition(":")
-        return cls(*await asyncio.open_connection(host, int(port)))
-
-    async def hello(self, token: str = "") -> tuple[int, Message] | None:
-        """Say hello; what came first, as ``receive`` gives it."""
-        self.writer.write(encode(HelloRequest(token), 0))
-        return await self.receive()
-
-    def send(self, message: Message) -> int:
-        self.requests += 1
-        self.writer.write(encode(message, self.requests))
-        return self.requests
-
-    async def receive(self) -> tuple[int, Message] | None:
-        """The next answer with its request id; ``None``: the connection was closed."""
-        while not self._waiting:
-            try:
-                data = await self._reader.read(65_536)
-            except ConnectionError:
-                return None
-            if not data:
-                return None
-            self._waiting += [(frame.request_id, decode(frame)) for frame in self._decoder.feed(data)]
-        return self._waiting.pop(0)
-
-    async def ask(self, message: Message) -> Message:
-        request_id = self.send(message)
-        received = await self.receive()
-        assert received is not None, "the connection was closed"
-        assert received[0] == request_id
-        return received[1]
-
-    async def close(self) -> None:
-        self.writer.close()
-        with contextlib.suppress(ConnectionError):
-            await self.writer.wait_closed()
 
 
 class House:

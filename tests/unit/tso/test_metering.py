@@ -30,7 +30,8 @@ from wire import (
 from wire.metric_families import FAMILIES, family_of
 
 if TYPE_CHECKING:
-    from tests.unit.tso.conftest import Caller, House, Rig, RunHouse, RunPipeline
+    from tests.unit.tso.calling import Caller
+    from tests.unit.tso.conftest import House, Rig, RunHouse, RunPipeline
 
 
 async def seen(caller: Caller) -> dict[str, float]:

@@ -21,7 +21,8 @@ from tso import commands
 from wire import BeginReply, BeginRequest, CommitReply, CommitRequest, NotPrimary, Reason, StatusReply, StatusRequest
 
 if TYPE_CHECKING:
-    from tests.unit.tso.conftest import Caller, House, RunHouse
+    from tests.unit.tso.calling import Caller
+    from tests.unit.tso.conftest import House, RunHouse
 
 
 WAIT_S = 20.0

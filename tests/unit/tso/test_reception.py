@@ -288,6 +288,9 @@ def test_a_token_that_is_withdrawn_or_ends_closes_its_connections(
         )
         keyring.path.write_text(change(keyring.path.read_text()))
         process.server.reception.refresh(process.metering.clock_s() + LOOK_MS)
+        for connection in list(process.server.connections):
+            connection.look_after(0.0)
+        gone.send(StatusRequest())
         received = await gone.receive()
         assert received is not None
         assert isinstance(received[1], NotAllowed)

@@ -1,0 +1,82 @@
+"""Broken rules of who may do what: each would let somebody in, or let somebody see what is not theirs."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_RECEPTION = "unit/tso/test_reception.py"
+_TLS = "unit/tso/test_tls.py"
+_REST = "unit/rest/test_rest_tokens.py"
+
+ACCESS_RULES = [
+    Mutation(
+        "how long a look-up takes says how much of a hash was guessed",
+        "access/tokens.py",
+        "            if hmac.compare_digest(known, given):\n",
+        "            if known == given:\n",
+        "unit/access/test_tokens.py::test_every_hash_is_compared_in_constant_time_whatever_was_found",
+    ),
+    Mutation(
+        "a token opens after its end",
+        "access/tokens.py",
+        "if self.expires is not None and now >= self.expires:",
+        "if self.expires is not None and now < self.expires:",
+        "unit/access/test_tokens.py::test_a_token_ends_at_its_moment",
+    ),
+    Mutation(
+        "a broken file of tokens locks everybody out",
+        "access/watching.py",
+        "            for mistake in error.mistakes:\n",
+        "            self.current = Tokens({})\n            for mistake in error.mistakes:\n",
+        "unit/access/test_tokens_file.py::test_a_broken_file_leaves_the_old_tokens_in_force_and_is_told_of_loudly",
+    ),
+    Mutation(
+        "an oracle with a certificate and no tokens is open to the world",
+        "access/exposure.py",
+        "        if is_loopback(host):\n",
+        '        if is_loopback(host) or options["tls_certificate_file"]:\n',
+        "unit/access/test_exposure.py::test_nothing_is_exposed_unless_it_was_said_in_as_many_words",
+    ),
+    Mutation(
+        "requests are served before the hello",
+        "tso/connection.py",
+        "        self._allowed = NOTHING\n",
+        "        self._allowed = bytes([1]) * 256\n",
+        f"{_RECEPTION}::test_nothing_is_answered_before_a_hello",
+    ),
+    Mutation(
+        "whoever has a token may do everything",
+        "tso/reception.py",
+        "        allowed[kind] = role in roles\n",
+        "        allowed[kind] = bool(roles)\n",
+        f"{_RECEPTION}::test_from_no_door_does_a_token_get_what_its_role_has_not",
+    ),
+    Mutation(
+        "a token that was withdrawn goes on to be used by who is in",
+        "tso/connection.py",
+        "(refusal := self._server.reception.check(self._visitor)) is not None:",
+        "(refusal := self._server.reception.check(self._visitor)) is not None and self._rejected:",
+        f"{_RECEPTION}::test_a_token_that_is_withdrawn_or_ends_closes_its_connections",
+    ),
+    Mutation(
+        "a client need not show the certificate that is asked for",
+        "tso/connection.py",
+        'if self._certificate_needed and not transport.get_extra_info("peercert"):',
+        'if self._certificate_needed and not transport.get_extra_info("socket"):',
+        f"{_TLS}::test_a_client_has_to_show_a_certificate_where_one_is_asked_for",
+    ),
+    Mutation(
+        "a client takes any server that its authority has signed",
+        "access/tls.py",
+        "    _load_authority(context, authority)\n",
+        "    _load_authority(context, authority)\n    context.check_hostname = False\n",
+        f"{_TLS}::test_a_certificate_that_is_wrong_is_refused_at_once_with_its_reason",
+    ),
+    Mutation(
+        "a caller of REST uses the transactions of others",
+        "rest/gateway.py",
+        "        if known is not None and known.owner not in (None, CALLER.get()):\n",
+        "        if known is not None and known.owner is None:\n",
+        f"{_REST}::test_a_transaction_is_its_callers_alone",
+    ),
+]
