@@ -12,8 +12,8 @@
     │   └── TransactionTooLarge  its write set is beyond what one commit may hold
     ├── OutcomeUnknown           the caller's deadline came before the answer; ask ``manager.outcome`` later
     └── NoPrimary                no oracle served within the time that the caller allowed
-        ├── UpgradeNeeded        none ever will: the installation is at a level that this library does not work at
-        └── AccessDenied         one answered that does not let the caller in, or not do that: token, role, TLS, version
+        ├── AccessDenied         one answered that does not let the caller in, or not do that: token, role, TLS, version
+        └── UpgradeNeeded        none ever will: the installation is at a level that this library does not work at
 """
 
 from __future__ import annotations
@@ -102,16 +102,6 @@ class NoPrimary(PythiaError):
         self.waited_ms = waited_ms
 
 
-class UpgradeNeeded(NoPrimary):
-    """The installation is at a level that this library does not work at; the text says what to upgrade."""
-
-    retriable = False
-
-    def __init__(self, detail: str) -> None:
-        super().__init__(0, detail)
-        self.args = (detail,)  # nobody was waited for
-
-
 class AccessDenied(NoPrimary):
     """An oracle answered, and does not let this client in, or not do that: waiting would not help.
 
@@ -122,4 +112,14 @@ class AccessDenied(NoPrimary):
 
     def __init__(self, reason: str) -> None:
         PythiaError.__init__(self, reason)
+        self.waited_ms = 0
+
+
+class UpgradeNeeded(NoPrimary):
+    """The installation is at a level that this library does not work at; the text says what to upgrade."""
+
+    retriable = False
+
+    def __init__(self, detail: str) -> None:
+        PythiaError.__init__(self, detail)
         self.waited_ms = 0

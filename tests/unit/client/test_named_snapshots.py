@@ -229,7 +229,7 @@ def test_a_record_of_a_newer_version_is_refused_and_not_ignored(
     fields = json.loads(stored(installation, "a")) | {"format": 2}
     installation.store.put(TABLE, [RowPut(b"a", {RECORD: json.dumps(fields).encode()})], 2**50)
     for use in (manager.snapshots, lambda: manager.snapshot("a")):
-        with pytest.raises(InvalidRequest, match="use a newer one"):
+        with pytest.raises(InvalidRequest, match="upgrade this program"):
             use()
 
 

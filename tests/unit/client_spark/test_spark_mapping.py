@@ -160,7 +160,7 @@ def test_what_is_no_mapping_is_refused(text: str) -> None:
 
 def test_a_mapping_of_a_newer_format_is_refused_by_its_number() -> None:
     newer = json.dumps({**json.loads(MAPPING.to_json()), "format": 3})
-    with pytest.raises(InvalidMapping, match=r"format version 3 of table mappings.*reads 1 and 2.*upgrade this"):
+    with pytest.raises(InvalidMapping, match=r"format version 3 of .*reads 1 and 2.*upgrade this program"):
         TableMapping.from_json(newer)
 
 

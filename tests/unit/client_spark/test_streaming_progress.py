@@ -69,5 +69,5 @@ def test_what_is_no_record_is_refused(value: bytes) -> None:
 
 
 def test_a_record_of_a_newer_format_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="of format 1, not 2"):
+    with pytest.raises(InvalidRequest, match="format version 2 of records of streams"):
         Progress.from_json(b'{"format": 2, "first": 1, "last": 1}')

@@ -95,7 +95,7 @@ def test_a_bad_transaction_is_refused_with_its_line(spoil: Callable[[dict[str, A
         (['{"format": "pythia history", "version": 2, "workload": null, "ids_are_timestamps": true}'], "version 2"),
         (['{"format": "pythia history", "version": 1, "workload": 3, "ids_are_timestamps": true}'], "workload: a str"),
         (['{"format": "pythia history", "version": 1, "workload": null, "ids_are_timestamps": 1}'], "true or false"),
-        (['{"format": "pythia history"}'], "line 1: ids_are_timestamps, version, workload missing"),
+        (['{"format": "pythia history"}'], "line 1: format version None of recorded histories is not known"),
         (["{"], "line 1: not JSON"),
         ([next(to_lines(SOME)), "", '{"process": "a/'], "line 3: not JSON"),
         ([next(to_lines(SOME)), "[" * 100_000], "line 2: not JSON"),

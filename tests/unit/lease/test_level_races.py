@@ -54,8 +54,10 @@ def raising(coordinator: Coordinator) -> Callable[[], None]:
     return run
 
 
-level_of, lease_of, member_of = (lru_cache(parse) for parse in (LevelRecord.parse, LeaseRecord.parse, Member.parse))
-"""The same few records are looked at a hundred thousand times."""
+# The same few records are looked at a hundred thousand times.
+level_of = lru_cache(LevelRecord.parse)
+lease_of = lru_cache(LeaseRecord.parse)
+member_of = lru_cache(Member.parse)
 
 
 class Nodes(NamedTuple):

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.imports import ROOT
+from versions import RELEASE
 from wire import (
     HELLO_BYTES_MAX,
-    RELEASE,
     BadRequest,
     FrameDecoder,
     Greeting,
