@@ -69,7 +69,8 @@ OPERATING_RULES = [
         "a commit that does not count is told as one",
         "client/transaction_findings.py",
         "    match found.record.outcome():\n        case Committed(commit_timestamp):",
-        "    match found.record.outcome():\n        case _ if (commit_timestamp := found.record.commit_timestamp) is not None:",
+        "    match found.record.outcome():\n"
+        "        case _ if (commit_timestamp := found.record.commit_timestamp) is not None:",
         _INQUIRY,
     ),
     Mutation(
