@@ -83,13 +83,13 @@ def check_sums(manager: TransactionManager, added: list[int]) -> None:
     assert int(snapshot.get(TABLE, b"shared")[COLUMN]) == sum(added)
 
 
-def handover(installation: Installation) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tso", "handover", "--json", "--root", installation.root]
+def handover(installation: Installation, how: str = "handover") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tso", how, "--json", "--root", installation.root]
     where = ["--zookeeper", installation.services.zookeeper]
     return subprocess.run([*command, *where], capture_output=True, text=True, check=False, timeout=WAIT_SECONDS_MAX)
 
 
-@pytest.mark.parametrize("end", ["killed", "paused", "told to hand over"])
+@pytest.mark.parametrize("end", ["killed", "paused", "told to hand over", "drained"])
 def test_no_transaction_is_lost_or_aborted_by_a_failover(
     installation: Installation, manager: TransactionManager, end: str
 ) -> None:
@@ -103,6 +103,12 @@ def test_no_transaction_is_lost_or_aborted_by_a_failover(
         first.end(signal.SIGKILL)
     elif end == "paused":
         os.kill(first.process.pid, signal.SIGSTOP)
+    elif end == "drained":
+        told = handover(installation, "drain")
+        assert told.returncode == 0, told.stderr
+        assert json.loads(told.stdout)["primary"] == "b"
+        assert first.process.wait(WAIT_SECONDS_MAX) == 0
+        first.end(signal.SIGTERM)  # it has ended by itself: this gives back its output
     else:
         told = handover(installation)
         assert told.returncode == 0, told.stderr

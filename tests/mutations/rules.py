@@ -11,6 +11,7 @@ from tests.mutations.failover_rules import FAILOVER_RULES
 from tests.mutations.lease_rules import LEASE_RULES
 from tests.mutations.mutation import Mutation
 from tests.mutations.observing_rules import OBSERVING_RULES
+from tests.mutations.operating_rules import OPERATING_RULES
 from tests.mutations.rest_rules import REST_RULES
 from tests.mutations.snapshot_rules import SNAPSHOT_RULES
 from tests.mutations.spark_rules import SPARK_RULES
@@ -33,6 +34,7 @@ RULES: list[Mutation] = [
     *SPARK_RULES,
     *COLUMN_RULES,
     *OBSERVING_RULES,
+    *OPERATING_RULES,
     *REST_RULES,
     *DRILL_RULES,
     *UPGRADE_RULES,

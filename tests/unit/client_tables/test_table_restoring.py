@@ -114,7 +114,13 @@ def test_rows_of_nothing_but_nulls_come_back_and_go(manager: TransactionManager)
     marker = row_marker_column(b"f")
     bulk(manager, [RowPut(b"null", {A: TOMBSTONE, marker: ROW_MARKER_VALUE})])
     manager.create_snapshot("then")
-    bulk(manager, [RowPut(b"null", {A: encode_value(b"1")}), RowPut(b"new", {A: TOMBSTONE, marker: ROW_MARKER_VALUE})])
+    bulk(
+        manager,
+        [
+            RowPut(b"null", {A: encode_value(b"1"), marker: TOMBSTONE}),
+            RowPut(b"new", {A: TOMBSTONE, marker: ROW_MARKER_VALUE}),
+        ],
+    )
     assert set(content(manager)) == {b"null", b"new"}
     restore(manager, manager.snapshot("then"), ["t"], nothing_told)
     assert content(manager) == {b"null": {}}

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tso.lives import Lives
+from wire import Life
 
 LIFE_MS = 1_000.0
 
@@ -24,6 +25,17 @@ def test_one_that_nothing_is_heard_of_is_given_up_for_good() -> None:
     assert not lives.is_alive(100, LIFE_MS)
     assert not lives.beat(100, 90, LIFE_MS)
     assert not lives.is_alive(100, LIFE_MS)
+
+
+def test_to_ask_for_a_life_changes_nothing() -> None:
+    lives = Lives(LIFE_MS, beating_max=10)
+    lives.sample(last_timestamp=100, snapshot=100, now_ms=0)
+    assert lives.life(101, LIFE_MS * 0.9) is Life.YOUNG
+    assert lives.beat(100, 90, LIFE_MS / 2)
+    for now_ms in (LIFE_MS, LIFE_MS * 1.4):
+        assert lives.life(100, now_ms) is Life.HEARD_OF
+    assert lives.life(100, LIFE_MS * 1.5) is Life.GIVEN_UP
+    assert lives.life(99, LIFE_MS) is Life.GIVEN_UP
 
 
 def test_a_heartbeat_lets_it_live_for_another_life_and_hold_the_horizon() -> None:

@@ -1,0 +1,118 @@
+"""Broken rules of operating: who may be drained and when a process ends, what is put back, what is told."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_DRAINING = "unit/tso/test_draining.py"
+_INQUIRY = "unit/client/test_transaction_inquiry.py"
+_RESTORING = "unit/client_tables/test_table_restoring.py"
+
+OPERATING_RULES = [
+    Mutation(
+        "a process that is drained ends with work under way",
+        "tso/process.py",
+        "            if not await pipeline.finish(limit_ms):",
+        "            await pipeline.finish(limit_ms)\n            if False:",
+        _DRAINING,
+    ),
+    Mutation(
+        "a pipeline is called finished while answers are owed",
+        "tso/door.py",
+        "        if self._state is _State.SHUT and not owed:",
+        "        if self._state is _State.SHUT:",
+        _DRAINING,
+    ),
+    Mutation(
+        "a process that could not be drained serves nobody any more",
+        "tso/process.py",
+        "                pipeline.resume()\n",
+        "",
+        _DRAINING,
+    ),
+    Mutation(
+        "a process that is being drained takes new work",
+        "tso/door.py",
+        "            self._state = _State.SHUT\n",
+        "            pass\n",
+        _DRAINING,
+    ),
+    Mutation(
+        "what has ended opens again",
+        "tso/door.py",
+        "        if self._state is _State.SHUT:\n            self._state = _State.OPEN",
+        "        if True:\n            self._state = _State.OPEN",
+        "unit/tso/test_door.py",
+    ),
+    Mutation(
+        "a drained process ends before its lease is given back",
+        "tso/process.py",
+        "            epoch = pipeline.oracle.epoch\n            await self._release(keeper, epoch)\n",
+        "            epoch = pipeline.oracle.epoch\n",
+        _DRAINING,
+    ),
+    Mutation(
+        "the last one is drained unasked",
+        "tso/draining.py",
+        '    elif not any(other.role == "standby" for other in others):',
+        "    elif False:",
+        _DRAINING,
+    ),
+    Mutation(
+        "to ask whether a transaction lives lets it live on",
+        "tso/lives.py",
+        "        return Life.HEARD_OF if self.is_alive(start_timestamp, now_ms) else Life.GIVEN_UP",
+        "        return Life.HEARD_OF if self.beat(start_timestamp, 0, now_ms) else Life.GIVEN_UP",
+        "unit/tso/test_lives.py",
+    ),
+    Mutation(
+        "a commit that does not count is told as one",
+        "client/transaction_findings.py",
+        "    match found.record.outcome():\n        case Committed(commit_timestamp):",
+        "    match found.record.outcome():\n"
+        "        case _ if (commit_timestamp := found.record.commit_timestamp) is not None:",
+        _INQUIRY,
+    ),
+    Mutation(
+        "a transaction whose record may be gone is called undecided",
+        "client/transaction_findings.py",
+        "    if found.start_timestamp < found.vacuumed_below and not found.has_bulk:",
+        "    if False:",
+        _INQUIRY,
+    ),
+    Mutation(
+        "a table that was made anew is emptied by a restore",
+        "client/tables/restoring.py",
+        "    if not done.rows and done.removed and not even_if_empty:",
+        "    if False:",
+        _RESTORING,
+    ),
+    Mutation(
+        "a restore leaves the rows that came since",
+        "client/tables/restoring.py",
+        "            yield RowPut(row, dict.fromkeys([*(now or ()), *markers], TOMBSTONE))",
+        "            continue",
+        _RESTORING,
+    ),
+    Mutation(
+        "a restore leaves the columns that came since",
+        "client/tables/restoring.py",
+        "            gone = dict.fromkeys((now or {}).keys() - then.keys(), TOMBSTONE)",
+        "            gone: dict[bytes, bytes] = {}",
+        _RESTORING,
+    ),
+    Mutation(
+        "a restore drops the rows of nothing but nulls",
+        "client/tables/restoring.py",
+        "            marker = {} if then else {markers[0]: ROW_MARKER_VALUE}",
+        "            marker: dict[bytes, bytes] = {}",
+        _RESTORING,
+    ),
+    Mutation(
+        "a commit whose outcome is unknown ends like one that was refused",
+        "tso/endings.py",
+        '        "client.errors.OutcomeUnknown": Ending.UNKNOWN,',
+        '        "client.errors.OutcomeUnknown": Ending.REFUSED,',
+        "unit/documentation/test_endings.py",
+    ),
+]
