@@ -16,6 +16,8 @@ from lease.errors import (
     RecordInvalid,
     StillHeld,
 )
+from lease.historian import Historian, read_history
+from lease.history import Cause, History, PastTenure, Succession
 from lease.membership import members
 from lease.paths import ZnodePaths
 from lease.primary import PrimaryFinder
@@ -25,12 +27,15 @@ from lease.tenure import Tenure
 
 __all__ = [
     "Candidate",
+    "Cause",
     "Contender",
     "Coordinator",
     "CoordinatorRefused",
     "CoordinatorUnavailable",
     "Create",
     "EpochRecord",
+    "Historian",
+    "History",
     "Holding",
     "InvalidLeaseSettings",
     "LeaseError",
@@ -39,14 +44,17 @@ __all__ = [
     "Member",
     "Node",
     "Operation",
+    "PastTenure",
     "PrimaryFinder",
     "RecordInvalid",
     "SetData",
     "StandBy",
     "StillHeld",
+    "Succession",
     "Tenure",
     "ZnodePaths",
     "members",
     "monotonic_ms",
+    "read_history",
     "wall_ms",
 ]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from lease.coordinator import Applied, Coordinator, create_root
 from lease.election import StandBy
 from lease.errors import CoordinatorUnavailable, RecordInvalid, StillHeld
+from lease.history import Succession, succession
 from lease.membership import Membership
 from lease.paths import DEFAULT_ROOT, ZnodePaths
 from lease.records import LeaseRecord, Member, check_addresses, check_name
@@ -42,6 +43,7 @@ class _Claim:
     epoch: StoredEpoch
     replaces: int | None
     sent_ms: float
+    succession: Succession
 
 
 class Candidate:
@@ -82,8 +84,15 @@ class Candidate:
         self._membership = Membership(coordinator, self._registry.paths, settings.request_timeout_ms)
         self._changed = threading.Event()
         self._sighting: Sighting | None = None
+        self._saw_it_happen = False
         self._claims: deque[_Claim] = deque(maxlen=CLAIMS_MAX)
         self._tenure: Tenure | None = None
+        self._succession: Succession | None = None
+
+    @property
+    def succession(self) -> Succession | None:
+        """How the last tenure came about; ``None`` before the first."""
+        return self._succession
 
     def join(self, role: str) -> None:
         """Show this process under ``members/`` in ``role``; call again to change it. Outlives a lost session."""
@@ -125,7 +134,9 @@ class Candidate:
         lease = self._registry.read_lease(self._changed)
         now_ms = self._registry.monotonic_ms()
         version, nonce = (None, None) if lease is None else (lease.version, lease.record.nonce)
-        self._sighting = sighted(self._sighting, version, nonce, now_ms)
+        before, self._sighting = self._sighting, sighted(self._sighting, version, nonce, now_ms)
+        if before is not self._sighting:  # of a lease that was seen before, the latest write is a renewal, or a release
+            self._saw_it_happen = before is not None and nonce is not None and before.nonce == nonce
         return lease
 
     def _stand_by(self, lease: StoredLease | None, epoch: StoredEpoch | None) -> StandBy:
@@ -184,7 +195,12 @@ class Candidate:
             epoch=StoredEpoch(record, version_after(None if epoch is None else epoch.version)),
             replaces=None if lease is None else lease.version,
             sent_ms=sent_ms,
+            succession=self._succession_to(None if lease is None else lease.record, first=epoch is None),
         )
+
+    def _succession_to(self, replaced: LeaseRecord | None, *, first: bool) -> Succession:
+        assert self._sighting is not None
+        return succession(replaced, first, self._holder, self._sighting.since_ms, self._saw_it_happen)
 
     def _record(self, epoch: int) -> LeaseRecord:
         return LeaseRecord(
@@ -204,5 +220,6 @@ class Candidate:
         if claim is None or self._registry.monotonic_ms() >= valid_until_ms(claim.sent_ms, self._registry.settings):
             return None
         self._claims.clear()
+        self._succession = claim.succession
         self._tenure = Tenure(self._registry, claim.lease, claim.epoch, claim.sent_ms, self._membership.refresh)
         return self._tenure

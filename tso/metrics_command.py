@@ -8,11 +8,10 @@ from typing import Any
 
 import click
 
+from fleet import NoAnswer, addresses, ask_metrics
 from lease import LeaseError
 from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
-from tso.asking import NoAnswer, ask_metrics
-from tso.fleet import addresses
 from wire import MetricsReply
 
 

@@ -4,8 +4,8 @@ Whatever a connection sends, it can only hurt itself: a broken frame gets its re
 connection that does not read its answers, or never completes its frames, is dropped; everything it may hold is bounded.
 Where all connections together reach a bound, who holds most goes, or who has been idle for longest, and never one that
 holds nothing and works.
-A standby answers `NotPrimary` with the primary's address at once, and every process answers `StatusRequest` and
-`MetricsRequest`.
+A standby answers `NotPrimary` with the primary's address at once, and every process answers `StatusRequest`,
+`MetricsRequest` and `DetailsRequest`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import cast
 
 from tso.arrivals import Arrival
+from tso.details import Own, details
 from tso.metering import Metering
 from tso.observing import metrics
 from tso.pipeline import Pipeline
@@ -25,6 +26,7 @@ from wire import (
     AbortRequest,
     BadRequest,
     BeginRequest,
+    DetailsRequest,
     Frame,
     FrameDecoder,
     HandoverRequest,
@@ -63,6 +65,7 @@ Request = (
     | HeartbeatRequest
     | StatusRequest
     | MetricsRequest
+    | DetailsRequest
     | HandoverRequest
 )
 """A commit request stays a frame: the pipeline reads those of all connections together."""
@@ -79,6 +82,7 @@ class Server:
         """Of the tenure that this process holds; ``None`` on a standby."""
         self.not_primary = NotPrimary()
         """What a standby answers: where the primary is, as far as is known."""
+        self.own = Own()
         self.hand_over: Callable[[Connection, int], None] = lambda connection, request_id: None
         """What a primary does when it is asked to hand over; it answers the request."""
         self.connections: set[Connection] = set()
@@ -123,6 +127,8 @@ class Server:
             connection.send(self.status(), request_id)
         elif isinstance(request, MetricsRequest):
             connection.send(metrics(self), request_id)
+        elif isinstance(request, DetailsRequest):
+            connection.send(details(self), request_id)
         elif self.pipeline is None or not self.pipeline.serving:
             self.metering.refused("not_primary")
             connection.send(self.not_primary, request_id)

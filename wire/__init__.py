@@ -1,6 +1,7 @@
 """The frames that client and oracle exchange: columns over many transactions, pure encoding and decoding."""
 
 from wire.commits import CommitReply, CommitRequest, Reason
+from wire.details import DetailsReply, DetailsRequest
 from wire.errors import ProtocolError
 from wire.frames import FRAME_BYTES_MAX, HEADER_BYTES, VERSION, Frame, FrameDecoder, Kind, encode_frame
 from wire.large_commits import PART_CELLS_MAX, LargeCommitRequest, WriteSetPart, WriteSetTaken
@@ -40,6 +41,8 @@ __all__ = [
     "BeginRequest",
     "CommitReply",
     "CommitRequest",
+    "DetailsReply",
+    "DetailsRequest",
     "Frame",
     "FrameDecoder",
     "HandoverReply",

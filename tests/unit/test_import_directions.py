@@ -17,13 +17,14 @@ ALLOWED: dict[str, set[str]] = {
     "devcluster": set(),
     "commit_table": {"store"},
     "lease": {"store"},
+    "fleet": {"lease", "wire"},
     "client": {"commit_table", "configuration", "lease", "store", "wire"},
-    "tso": {"commit_table", "configuration", "lease", "store", "wire"},
-    "rest": {"client", "commit_table", "lease", "store", "wire"},
+    "tso": {"commit_table", "configuration", "fleet", "lease", "store", "wire"},
+    "rest": {"client", "commit_table", "fleet", "lease", "store", "wire"},
     "demo": {"client", "commit_table", "devcluster", "store"},
     "drills": {"client", "commit_table", "devcluster", "histories", "store"},
     "histories": {"client", "commit_table", "store"},
-    "benchmarks": {"client", "commit_table", "demo", "devcluster", "drills", "lease", "store", "tso", "wire"},
+    "benchmarks": {"client", "commit_table", "demo", "devcluster", "drills", "fleet", "lease", "store", "tso", "wire"},
 }
 
 WITHOUT_INPUT_OR_OUTPUT = {
@@ -41,7 +42,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     ],
     "configuration": ["checking", "setting", "showing"],
     "commit_table": ["columns", "layout", "outcomes", "rule", "timestamps"],
-    "lease": ["paths", "records", "rules"],
+    "lease": ["history", "paths", "records", "rules"],
     "histories": [
         "anomalies",
         "cells",
@@ -88,6 +89,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     "wire": [
         "columns",
         "commits",
+        "details",
         "frames",
         "gathering",
         "message",

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from commit_table import system_table
+from fleet.asking import NoAnswer, ask_status, ask_to_hand_over
 from lease import Coordinator, Member, members
-from lease.solo import SoloRegistry
-from store import CellStore
-from tso.asking import NoAnswer, ask_status, ask_to_hand_over
 from wire import Role, StatusReply
 
 _LOOK_INTERVAL_SECONDS = 0.01
 _STATUS_TIMEOUT_MS_MAX = 2_000.0
+ASKED_AT_ONCE_MAX = 8
 
 
 class CannotHandOver(Exception):
     """Nothing was handed over; the text says why, and what to do."""
-
-
-class NotAlone(Exception):
-    """Another oracle of the installation is serving."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +45,10 @@ class Handover:
 
 
 def look(coordinator: Coordinator, root: str, *, timeout_ms: float) -> list[Seen]:
-    """Ask every member; ``timeout_ms`` for each. Raises ``LeaseError``."""
-    return [_seen(member, timeout_ms) for member in members(coordinator, root)]
+    """Ask every member, several at once; ``timeout_ms`` for each. Raises ``LeaseError``."""
+    asked = members(coordinator, root)
+    with ThreadPoolExecutor(ASKED_AT_ONCE_MAX, thread_name_prefix="look") as threads:
+        return list(threads.map(lambda member: _seen(member, timeout_ms), asked))
 
 
 def addresses(coordinator: Coordinator, root: str) -> list[str]:
@@ -89,16 +85,6 @@ def hand_over(coordinator: Coordinator, root: str, *, timeout_ms: float) -> Hand
         f"{primary.member.holder} released the lease, and nobody took it within {timeout_ms:.0f} ms: look at the logs "
         "of the standbys"
     )
-
-
-def require_alone(store: CellStore, root: str) -> None:
-    """Raise ``NotAlone`` where the process that served last without ZooKeeper still does. May raise ``LeaseError``."""
-    record = SoloRegistry(store, system_table(root, "epoch")).read()
-    if record is None:
-        return
-    with contextlib.suppress(NoAnswer):
-        if ask_status(record.address, _STATUS_TIMEOUT_MS_MAX).role is not Role.STANDBY:
-            raise NotAlone(f"another oracle of {root} serves at {record.address}: end it first")
 
 
 def _seen(member: Member, timeout_ms: float) -> Seen:

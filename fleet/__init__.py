@@ -1,0 +1,23 @@
+"""All oracles of an installation, as an operator sees them: for the command line and for the console.
+
+The invariant: nothing is decided here. Who is primary each oracle says itself, and a hand-over is asked of the primary,
+which does it.
+"""
+
+from fleet.asking import NoAnswer, Report, ask_everything, ask_metrics, ask_status, ask_to_hand_over
+from fleet.oracles import CannotHandOver, Handover, Seen, addresses, hand_over, look
+
+__all__ = [
+    "CannotHandOver",
+    "Handover",
+    "NoAnswer",
+    "Report",
+    "Seen",
+    "addresses",
+    "ask_everything",
+    "ask_metrics",
+    "ask_status",
+    "ask_to_hand_over",
+    "hand_over",
+    "look",
+]
