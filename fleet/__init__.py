@@ -5,12 +5,24 @@ which does it.
 """
 
 from fleet.asking import NoAnswer, Report, ask_everything, ask_metrics, ask_status, ask_to_hand_over
-from fleet.oracles import CannotHandOver, Handover, Seen, addresses, hand_over, look
+from fleet.oracles import (
+    CannotHandOver,
+    Handover,
+    HandoverUncertain,
+    Observed,
+    Seen,
+    addresses,
+    hand_over,
+    look,
+    observe,
+)
 
 __all__ = [
     "CannotHandOver",
     "Handover",
+    "HandoverUncertain",
     "NoAnswer",
+    "Observed",
     "Report",
     "Seen",
     "addresses",
@@ -20,4 +32,5 @@ __all__ = [
     "ask_to_hand_over",
     "hand_over",
     "look",
+    "observe",
 ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
-from fleet.asking import NoAnswer, ask_status, ask_to_hand_over
+from fleet.asking import NoAnswer, Report, ask_everything, ask_status, ask_to_hand_over
 from lease import Coordinator, Member, members
 from wire import Role, StatusReply
 
@@ -14,9 +16,15 @@ _LOOK_INTERVAL_SECONDS = 0.01
 _STATUS_TIMEOUT_MS_MAX = 2_000.0
 ASKED_AT_ONCE_MAX = 8
 
+SeenSo = TypeVar("SeenSo")
+
 
 class CannotHandOver(Exception):
     """Nothing was handed over; the text says why, and what to do."""
+
+
+class HandoverUncertain(CannotHandOver):
+    """The primary was asked, and no successor was seen in time: the lease may have been released, or may yet be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +42,15 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Observed:
+    """One member, and all that it told; ``problem`` where it told nothing."""
+
+    member: Member
+    report: Report | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Handover:
     """Who gave the lease to whom, the epochs, and how long there was no primary, as seen from here."""
 
@@ -46,9 +63,12 @@ class Handover:
 
 def look(coordinator: Coordinator, root: str, *, timeout_ms: float) -> list[Seen]:
     """Ask every member, several at once; ``timeout_ms`` for each. Raises ``LeaseError``."""
-    asked = members(coordinator, root)
-    with ThreadPoolExecutor(ASKED_AT_ONCE_MAX, thread_name_prefix="look") as threads:
-        return list(threads.map(lambda member: _seen(member, timeout_ms), asked))
+    return _of_each(members(coordinator, root), lambda member: _seen(member, timeout_ms))
+
+
+def observe(asked: Sequence[Member], *, timeout_ms: float) -> list[Observed]:
+    """Have each member tell all that it has to tell, several at once; ``timeout_ms`` for each. Raises nothing."""
+    return _of_each(asked, lambda member: _observed(member, timeout_ms))
 
 
 def addresses(coordinator: Coordinator, root: str) -> list[str]:
@@ -59,7 +79,8 @@ def addresses(coordinator: Coordinator, root: str) -> list[str]:
 def hand_over(coordinator: Coordinator, root: str, *, timeout_ms: float) -> Handover:
     """Have the primary finish what is under way and release its lease, and wait for the next one.
 
-    Refused while no standby answers. ``timeout_ms``: for all of it. Raises ``CannotHandOver``, ``LeaseError``.
+    Refused while no standby answers. ``timeout_ms``: for all of it. Raises ``CannotHandOver`` where nothing was done,
+    ``HandoverUncertain`` where that is not known, ``LeaseError``.
     """
     ends_s = time.monotonic() + timeout_ms / 1000
     seen = look(coordinator, root, timeout_ms=min(_STATUS_TIMEOUT_MS_MAX, timeout_ms))
@@ -73,7 +94,7 @@ def hand_over(coordinator: Coordinator, root: str, *, timeout_ms: float) -> Hand
     try:
         epoch = ask_to_hand_over(primary.member.address, 1000 * (ends_s - began_s))
     except NoAnswer as error:
-        raise CannotHandOver(str(error)) from error
+        raise HandoverUncertain(str(error)) from error
     while time.monotonic() < ends_s:
         for one in (*standbys, primary):
             status = _seen(one.member, 1000 * (ends_s - time.monotonic())).status
@@ -81,7 +102,7 @@ def hand_over(coordinator: Coordinator, root: str, *, timeout_ms: float) -> Hand
                 took_ms = 1000 * (time.monotonic() - began_s)
                 return Handover(primary.member.holder, status.holder, epoch, status.epoch, took_ms)
         time.sleep(_LOOK_INTERVAL_SECONDS)
-    raise CannotHandOver(
+    raise HandoverUncertain(
         f"{primary.member.holder} released the lease, and nobody took it within {timeout_ms:.0f} ms: look at the logs "
         "of the standbys"
     )
@@ -92,3 +113,17 @@ def _seen(member: Member, timeout_ms: float) -> Seen:
         return Seen(member, ask_status(member.address, max(1.0, timeout_ms)))
     except NoAnswer as error:
         return Seen(member, None, str(error))
+
+
+def _observed(member: Member, timeout_ms: float) -> Observed:
+    try:
+        return Observed(member, ask_everything(member.address, timeout_ms))
+    except NoAnswer as error:
+        return Observed(member, None, str(error))
+
+
+def _of_each(asked: Sequence[Member], ask: Callable[[Member], SeenSo]) -> list[SeenSo]:
+    if not asked:
+        return []
+    with ThreadPoolExecutor(min(len(asked), ASKED_AT_ONCE_MAX), thread_name_prefix="look") as threads:
+        return list(threads.map(ask, asked))

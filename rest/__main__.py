@@ -88,7 +88,7 @@ def connect(settings: ClientSettings, oracle: str) -> Installation:
         for one in closing:
             one()
 
-    return Installation(settings, store, found, whereabouts, oracle, close)
+    return Installation(settings, store, found, whereabouts, oracle, close, coordinator)
 
 
 def _end_with_parent(server: uvicorn.Server) -> None:
