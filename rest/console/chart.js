@@ -52,14 +52,15 @@ export class Chart {
       this.now.set(line.key, value);
       legend.append(make("li", {}, make("span", { class: `key ${line.key}`, "aria-hidden": "true" }), line.name, " ", value));
     }
+    legend.append(make("li", {}, make("span", { class: "key band", "aria-hidden": "true" }), "No primary"));
     this.ticks = [0, 1, 2].map(() => make("span"));
     this.body = make("tbody");
     const head = make("tr", {}, ...["Ago", ...this.lines.map((line) => line.name)].map((name) => make("th", { scope: "col" }, name)));
     const table = make("table", {}, make("caption", { class: "unseen" }, this.title), make("thead", {}, head), this.body);
-    this.details = make("details", {}, make("summary", {}, "As a table"), table);
+    this.details = make("details", {}, make("summary", {}, "As a table", make("span", { class: "unseen" }, `: ${this.title}`)), table);
     this.details.addEventListener("toggle", () => this.#fillTable(this.points ?? []));
     const plot = make("div", { class: "plot" }, make("div", { class: "ticks", "aria-hidden": "true" }, ...this.ticks), this.svg);
-    const axis = make("div", { class: "axis quiet", "aria-hidden": "true" }, make("span", {}, "5 min ago"), make("span", {}, "now"));
+    const axis = make("div", { class: "axis quiet", "aria-hidden": "true" }, make("span", {}, "3 min ago"), make("span", {}, "now"));
     place.append(legend, plot, axis, this.details);
   }
 
@@ -69,7 +70,7 @@ export class Chart {
       if (!values.length) return `${line.name}: nothing yet`;
       return `${line.name}: now ${this.format(points.at(-1)[line.key])}, at most ${this.format(Math.max(...values))}`;
     });
-    return `${this.title}, the last five minutes. ${said.join(". ")}.`;
+    return `${this.title}, the last three minutes. ${said.join(". ")}.`;
   }
 
   #fillTable(points) {

@@ -27,7 +27,7 @@ export function percent(part, all) {
 // A short time, such as a latency or an outage.
 export function span(milliseconds) {
   if (milliseconds === null || milliseconds === undefined) return NOTHING;
-  if (milliseconds < 10) return `${milliseconds.toFixed(1)} ms`;
+  if (milliseconds < 10) return `${Number.isInteger(milliseconds) ? milliseconds : milliseconds.toFixed(1)} ms`;
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(2)} s`;
   return age(milliseconds);

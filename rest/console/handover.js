@@ -10,20 +10,22 @@ const cancel = element("dialog-cancel");
 const go = element("dialog-do");
 
 let installation = null;
-let awaited = null; // the epoch whose outage is still to be told
+let awaited = null; // what was handed over, whose outage is still to be told
 
 export function allowHandOver(told) {
   installation = told;
   const standby = told.members.some((one) => one.role === "standby");
   button.disabled = !(told.elected && told.primary && standby);
   button.title = button.disabled ? "It takes a primary, and a standby that answers" : "";
-  const tenure = awaited && told.history.find((one) => one.epoch === awaited);
+  const tenure = awaited && told.history.find((one) => one.epoch === awaited.to_epoch);
   if (!tenure) return;
+  const text = `Nobody served for ${span(tenure.outage_ms)}, as ${tenure.holder} measured it. ${tookOf(awaited)}`;
   awaited = null;
-  const text = `${tenure.holder} serves. Nobody did for ${span(tenure.outage_ms)}, as ${tenure.holder} measured it.`;
   tell("dialog-result", text);
   announce(text);
 }
+
+const tookOf = (done) => `From the click to the next epoch: ${span(Math.round(done.took_ms))}.`;
 
 function open() {
   const standbys = installation.members.filter((one) => one.role === "standby").map((one) => one.holder);
@@ -48,10 +50,10 @@ async function confirm() {
   tell("dialog-result", "Handing over…");
   try {
     const done = await handOver();
-    awaited = done.to_epoch;
+    awaited = done;
     tell("dialog-title", "Handed over");
     tell("dialog-text", `${done.from_holder} gave the lease to ${done.to_holder}, which serves epoch ${done.to_epoch}.`);
-    tell("dialog-result", `Seen from here it took ${span(done.took_ms)}.`);
+    tell("dialog-result", tookOf(done));
   } catch (error) {
     tell("dialog-title", "Not handed over");
     tell("dialog-result", "");

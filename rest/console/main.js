@@ -17,8 +17,8 @@ const throughput = new Chart(
   element("throughput"),
   "Transactions a second",
   [
-    { key: "begins", name: "Begins" },
     { key: "commits", name: "Commits", area: true },
+    { key: "begins", name: "Begins" },
     { key: "refused", name: "Refused" },
   ],
   rate,

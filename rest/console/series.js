@@ -1,6 +1,6 @@
 // From counters to what a chart shows: rates and quantiles out of the differences of two samples. Pure.
 
-export const KEPT = 300;
+export const KEPT = 180;
 const LATENCY_SAMPLES = 5;
 const BUCKET = /^pythia_commit_seconds_bucket\{le="([^"]+)"\}$/;
 const REASON = /^pythia_commit_answers_total\{reason="([^"]+)"\}$/;

@@ -7,7 +7,7 @@ const TENURES_SHOWN = 5;
 const TIMELINE_TENURES = 16;
 const ROOM = [
   { name: "Conflict map", of: "pythia_conflict_map_entries", most: "pythia_conflict_map_entries_max" },
-  { name: "Decisions remembered", of: "pythia_remembered_decisions", most: "pythia_remembered_decisions_max" },
+  { name: "Decisions kept", of: "pythia_remembered_decisions", most: "pythia_remembered_decisions_max" },
   { name: "In flight", of: "pythia_transactions_in_flight", most: "pythia_transactions_in_flight_max" },
   { name: "Requests waiting", of: 'pythia_queue_length{queue="requests"}' },
   { name: "Writes waiting", of: 'pythia_queue_length{queue="writes"}' },
@@ -16,6 +16,13 @@ const ROOM = [
   { name: "Cells forgotten", of: "pythia_conflict_map_evictions_total" },
 ];
 
+const REASONS = [
+  ["conflict", "Conflict"],
+  ["too_old", "Too old"],
+  ["aborted", "Aborted"],
+  ["too_large", "Too large"],
+  ["expired", "Expired"],
+];
 const CAUSES = { "first start": "First start", "lease ran out": "Lease ran out", "handed over": "Handed over" };
 
 export const consoleOf = (rest) => `${location.protocol}//${rest}/console`;
@@ -54,15 +61,18 @@ function showState(told, primary) {
 
 function showPrimary(told, primary) {
   tell("primary", told.primary || "nobody");
-  const more = element("primary-more");
-  if (!primary) {
-    tell(more, told.members.length ? "a standby takes over when the lease is free" : "no oracle is a member");
-    return;
-  }
-  const epoch = `epoch ${told.epoch}`;
-  if (primary.own || !primary.rest) tell(more, `${primary.address} · ${epoch}`);
-  else if (more.querySelector("a")?.getAttribute("href") !== consoleOf(primary.rest) || !more.textContent.endsWith(epoch))
-    more.replaceChildren(make("a", { href: consoleOf(primary.rest) }, primary.address), ` · ${epoch}`);
+  const waiting = told.members.length ? "a standby takes over when the lease is free" : "no oracle is a member";
+  const target = primary && !primary.own && primary.rest ? consoleOf(primary.rest) : "";
+  link(element("primary-at"), target, primary ? (target ? `${primary.address}, its console` : primary.address) : waiting);
+  tell("primary-epoch", primary ? `epoch ${told.epoch}` : "");
+}
+
+// A text that is a link where there is somewhere to go. The same link stays the same node.
+function link(place, target, text, attributes = {}) {
+  const known = place.querySelector("a");
+  if ((known?.getAttribute("href") ?? "") !== target || (!target && place.textContent !== text))
+    place.replaceChildren(target ? make("a", { href: target, ...attributes }, text) : text);
+  else if (known) tell(known, text);
 }
 
 function showHorizon(told, primary) {
@@ -92,8 +102,7 @@ function showMember(line, one) {
   tell(address, one.address);
   tell(connections, count(one.connections));
   const target = one.rest && !one.own ? consoleOf(one.rest) : "";
-  if ((page.querySelector("a")?.getAttribute("href") ?? "") !== target || !page.hasChildNodes())
-    page.replaceChildren(target ? make("a", { href: target, "aria-label": `The console of ${one.holder}` }, "open") : one.own ? "here" : NOTHING);
+  link(page, target, target ? "open" : one.own ? "here" : NOTHING, { "aria-label": `The console of ${one.holder}` });
 }
 
 const outage = (tenure) => (tenure.at_least ? "≥ " : "") + span(tenure.outage_ms);
@@ -151,7 +160,9 @@ function drawTimeline(tenures, now) {
     const until = one.servedMs === null ? now : one.since_ms + one.servedMs;
     const width = Math.max(1.5, share(until) - share(one.since_ms));
     svg.append(drawn("rect", { x: share(one.since_ms), y: 2, width, height: 8, class: `holder-${holders.indexOf(one.holder) % 4}` }));
-    if (index > 0) svg.append(drawn("rect", { x: Math.max(0, share(one.since_ms) - 1.5), y: 0, width: 3, height: 10, class: one.cause === "handed over" ? "passed" : "failed" }));
+    const gap = Math.max(3, share(one.since_ms) - share(one.since_ms - (one.outage_ms ?? 0)));
+    const how = one.cause === "handed over" ? "passed" : "failed";
+    if (index > 0) svg.append(drawn("rect", { x: Math.max(0, share(one.since_ms) - gap), y: 0, width: gap, height: 10, class: how }));
   }
   if (tenures.at(-1).servedMs === null) svg.append(drawn("rect", { x: 994, y: 0, width: 6, height: 10, class: "failed" }));
   tell(place.querySelector(".axis span"), moment(from, now));
@@ -170,19 +181,23 @@ function showOpen(told) {
   const none = element("open-none");
   none.hidden = told.transactions.length > 0;
   tell(none, told.primary ? "None has sent a heartbeat. Short transactions send none and are not listed." : "Not known without a primary.");
-  tell("open-more", life ? `with heartbeats; given up after ${age(life)} without` : "with heartbeats");
+  tell("open-more", life ? `given up after ${age(life)} of silence` : "");
   const oldest = told.transactions[0];
   tell("oldest", oldest ? age(oldest.age_ms) : NOTHING);
-  tell("oldest-more", oldest ? `began ${moment(millisecondsOf(oldest.start_timestamp), told.now_ms)}` : "none with heartbeats");
+  const why = told.primary ? "none with heartbeats" : "not known without a primary";
+  tell("oldest-more", oldest ? `began ${moment(millisecondsOf(oldest.start_timestamp), told.now_ms)}` : why);
 }
 
 export function showNumbers(metrics, latest) {
   tell("commit-rate", rate(latest?.commits ?? null));
-  const refusals = Object.entries(latest?.reasons ?? {}).filter(([, value]) => value > 0);
-  const why = refusals.map(([reason, value]) => `${reason.replace("_", " ")} ${rate(value)}`);
-  tell("commit-more", latest?.commits == null ? "\u00a0" : why.length ? `refused: ${why.join(", ")}` : "none refused");
+  const missing = metrics.process ? "" : "not known without a primary";
+  const refused = latest?.refused ? `${rate(latest.refused)} refused` : "none refused";
+  tell("commit-more", latest?.commits == null ? missing : refused);
   tell("commit-p99", span(latest?.p99 ?? null));
-  tell("commit-p50", latest?.p50 == null ? "no commits in 5 s" : `p50 ${span(latest.p50)}`);
+  tell("commit-p50", latest?.p50 == null ? missing || "no commits in 5 s" : `p50 ${span(latest.p50)}`);
+  keyed(element("reasons"), REASONS, ([reason]) => reason, ([, name]) => make("div", {}, make("dt", {}, name), make("dd", { class: "number" })), (line, [reason]) =>
+    tell(line.lastChild, rate(latest?.reasons[reason] ?? null)),
+  );
   keyed(element("room"), ROOM, (one) => one.name, buildRoom, (line, one) => showRoom(line, one, metrics.samples));
 }
 

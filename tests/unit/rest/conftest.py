@@ -18,8 +18,10 @@ import uvicorn
 
 from client import TransactionManager
 from lease import LeaseSettings
+from lease.memory import MemoryCoordinator
 from rest.app import create_app
 from rest.limits import RestLimits
+from rest.roles import Require, open_to_all
 from rest.server import make_server, serve
 from rest.services import Installation as RestInstallation
 from rest.whereabouts import AlwaysHere, Whereabouts
@@ -34,16 +36,33 @@ LEASE_MS = 60_000
 class RunningRest:
     """A REST server, on an event loop in a thread of the test's own process."""
 
-    def __init__(self, installation: Installation, limits: RestLimits, whereabouts: Whereabouts, oracle: str) -> None:
+    def __init__(
+        self,
+        installation: Installation,
+        limits: RestLimits,
+        whereabouts: Whereabouts,
+        oracle: str,
+        *,
+        elected: bool = True,
+        require: Require = open_to_all,
+    ) -> None:
+        coordinator = self.coordinator = MemoryCoordinator(installation.tree) if elected else None
         settings = dataclasses.replace(SETTINGS, transaction_bytes_max=limits.transaction_bytes_max)
         self._listening = listen("127.0.0.1", 0)
         self.address = address_of(self._listening)
         self.url = f"http://{self.address}"
         self.app = create_app(
             lambda: RestInstallation(
-                settings, installation.store, InstallationDirectory(installation), whereabouts, oracle, lambda: None
+                settings,
+                installation.store,
+                InstallationDirectory(installation),
+                whereabouts,
+                oracle,
+                lambda: None,
+                coordinator,
             ),
             limits,
+            require=require,
         )
         self.server: uvicorn.Server = make_server(self.app, limits)
         self._thread = threading.Thread(target=lambda: asyncio.run(serve(self.server, self._listening)), daemon=True)
