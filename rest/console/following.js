@@ -39,7 +39,7 @@ export function missed() {
   if (failures < FAILURES_BEFORE) return;
   element("gone").hidden = false;
   announce("This oracle’s page does not answer.");
-  keyed(element("gone-pages"), pages, (one) => one.rest, build, () => {});
+  keyed(element("gone-pages"), pages, (one) => `${one.rest} ${one.answered}`, build, () => {});
   const next = pages.find((one) => one.answered && !tried.has(one.rest)) ?? pages.find((one) => !tried.has(one.rest));
   element("stay").hidden = staying || !next;
   if (!navigator.onLine) tell("gone-text", "This device is offline. What is shown below is as it was last.");
@@ -57,7 +57,7 @@ function follow(next) {
 }
 
 function build(one) {
-  return make("li", {}, make("a", { href: consoleOf(one.rest) }, `The console of ${one.holder}`), ` ${one.rest}`);
+  return make("li", {}, make("a", { href: consoleOf(one.rest) }, `The console of ${one.holder}`), ` ${one.rest}${one.answered ? "" : ", did not answer last"}`);
 }
 
 element("stay").addEventListener("click", () => {

@@ -25,6 +25,10 @@ export function allowHandOver(told) {
   announce(text);
 }
 
+export function forbidHandOver() {
+  button.disabled = true;
+}
+
 const tookOf = (done) => `From the click to the next epoch: ${span(Math.round(done.took_ms))}.`;
 
 function open() {

@@ -15,6 +15,15 @@ export function showLease(installation) {
   draw(0);
 }
 
+// Nothing is told any more: a clock that ran on would show what nobody knows.
+export function stopLease() {
+  if (!told) return;
+  told = null;
+  tell("lease-left", NOTHING);
+  tell("lease-more", "not known");
+  element("lease-meter").firstElementChild.style.transform = "scaleX(0)";
+}
+
 function draw(passedMs) {
   if (!told) return;
   const { lease, primary, elected } = told;
@@ -33,7 +42,7 @@ function said(lease, primary, elected) {
   if (!elected) return "alone: held without end";
   if (!lease) return "not known";
   const whole = `of ${lease.lease_ms / 1000} s`;
-  return primary ? `${whole} without a renewal` : `${whole} until ${lease.told_by} may take over`;
+  return primary ? `${whole} without a renewal` : `${whole}, ${lease.told_by} waits`;
 }
 
 setInterval(() => {

@@ -4,8 +4,8 @@ import * as api from "./api.js";
 import { Chart } from "./chart.js";
 import { missed, remember } from "./following.js";
 import { age, rate, span } from "./format.js";
-import { allowHandOver } from "./handover.js";
-import { showLease } from "./lease.js";
+import { allowHandOver, forbidHandOver } from "./handover.js";
+import { showLease, stopLease } from "./lease.js";
 import { announce, element, tell } from "./page.js";
 import { Series } from "./series.js";
 import { showInstallation, showNumbers, showProblems } from "./view.js";
@@ -52,6 +52,7 @@ function show(installation, metrics) {
   seenAt = performance.now();
   element("login").hidden = true;
   element("main").hidden = false;
+  delete element("main").dataset.stale;
   element("forget").hidden = !api.token.get();
   const own = installation.members.find((one) => one.own);
   tell("seen", `seen from ${own ? `${own.holder}, ${own.role}` : location.host}`);
@@ -87,6 +88,9 @@ function unreachable() {
   element("state").dataset.state = "waiting";
   tell("state-text", "No answer");
   tell("seen", seenAt === null ? "" : `as of ${age(performance.now() - seenAt)} ago`);
+  element("main").dataset.stale = "";
+  stopLease();
+  forbidHandOver();
   missed();
 }
 

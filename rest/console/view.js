@@ -98,12 +98,16 @@ function showMember(line, one) {
   tell(name, one.own ? `${one.holder} (this page’s)` : one.holder);
   const warmth = one.role !== "standby" || one.warm === null ? "" : one.warm ? ", warm" : ", not warm yet";
   tell(role, one.role + warmth);
-  role.title = one.problem;
-  tell(address, one.address);
+  if (address.dataset.told !== one.address + one.problem) {
+    address.dataset.told = one.address + one.problem;
+    address.replaceChildren(one.address, ...(one.problem ? [make("small", {}, why(one))] : []));
+  }
   tell(connections, count(one.connections));
   const target = one.rest && !one.own ? consoleOf(one.rest) : "";
   link(page, target, target ? "open" : one.own ? "here" : NOTHING, { "aria-label": `The console of ${one.holder}` });
 }
+
+const why = (one) => one.problem.replace(`${one.address}: `, "").replace(/^\[Errno \d+\] /, "");
 
 const outage = (tenure) => (tenure.at_least ? "≥ " : "") + span(tenure.outage_ms);
 
@@ -190,11 +194,11 @@ function showOpen(told) {
 
 export function showNumbers(metrics, latest) {
   tell("commit-rate", rate(latest?.commits ?? null));
-  const missing = metrics.process ? "" : "not known without a primary";
+  const missing = metrics.process ? "being measured" : "not known without a primary";
   const refused = latest?.refused ? `${rate(latest.refused)} refused` : "none refused";
   tell("commit-more", latest?.commits == null ? missing : refused);
   tell("commit-p99", span(latest?.p99 ?? null));
-  tell("commit-p50", latest?.p50 == null ? missing || "no commits in 5 s" : `p50 ${span(latest.p50)}`);
+  tell("commit-p50", latest?.p50 == null ? (latest?.commits == null ? missing : "no commits in 5 s") : `p50 ${span(latest.p50)}`);
   keyed(element("reasons"), REASONS, ([reason]) => reason, ([, name]) => make("div", {}, make("dt", {}, name), make("dd", { class: "number" })), (line, [reason]) =>
     tell(line.lastChild, rate(latest?.reasons[reason] ?? null)),
   );

@@ -159,7 +159,7 @@ def test_a_failover_is_watched_a_hand_over_done_by_keyboard_and_another_page_fol
     page = watched.page
     installed.kill("a")
     watched.shows("state-text", "No primary")
-    watched.shows("lease-more", "until b may take over")
+    watched.shows("lease-more", "b waits")
     watched.shows("members", "silent")
     watched.shows("primary", "b")
     watched.shows("state-text", "Serving")

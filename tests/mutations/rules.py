@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.client_rules import CLIENT_RULES
 from tests.mutations.column_rules import COLUMN_RULES
 from tests.mutations.commit_table_rules import COMMIT_TABLE_RULES
+from tests.mutations.console_rules import CONSOLE_RULES
 from tests.mutations.drill_rules import DRILL_RULES
 from tests.mutations.failover_rules import FAILOVER_RULES
 from tests.mutations.lease_rules import LEASE_RULES
@@ -32,5 +33,6 @@ RULES: list[Mutation] = [
     *COLUMN_RULES,
     *OBSERVING_RULES,
     *REST_RULES,
+    *CONSOLE_RULES,
     *DRILL_RULES,
 ]

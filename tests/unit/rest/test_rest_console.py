@@ -8,13 +8,16 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 
 import httpx
+import numpy as np
 import pytest
 
-from fleet import Observed, ask_everything, observe
-from lease import Create, LeaseSettings, Member, ZnodePaths
+from fleet import Observed, Report, ask_everything, observe
+from lease import Create, History, LeaseSettings, Member, ZnodePaths
 from lease.memory import MemoryCoordinator
 from rest import overview
 from rest.console_routes import HEADERS, console_files
+from rest.installation import installation_metrics, installation_state
+from rest.installation_models import LeaseClock
 from rest.limits import RestLimits
 from rest.problems import Problem
 from rest.roles import ROLES, Role
@@ -23,7 +26,17 @@ from tests.imports import ROOT
 from tests.unit.client.conftest import SETTINGS, Installation
 from tests.unit.rest.asking import problem, refused
 from tests.unit.rest.conftest import LEASE_MS, WAIT_S, RunningRest, Served
-from wire import BadRequest, Frame, FrameDecoder, MetricsRequest, StatusReply, StatusRequest, decode, encode
+from wire import (
+    BadRequest,
+    DetailsReply,
+    Frame,
+    FrameDecoder,
+    MetricsRequest,
+    StatusReply,
+    StatusRequest,
+    decode,
+    encode,
+)
 from wire import Role as OracleRole
 from wire.metrics import MetricsReply
 
@@ -251,6 +264,33 @@ def test_many_pages_ask_the_oracles_once(served: Served, monkeypatch: pytest.Mon
 def overview_of(served: Served) -> overview.Overview:
     found: overview.Overview = served.rest.app.state.services.overview
     return found
+
+
+def told(role: OracleRole, holder: str, epoch: int, remaining_ms: int) -> Observed:
+    none = np.zeros(0, np.int64)
+    status = StatusReply(role, holder, "h:1", "", epoch)
+    numbers = MetricsReply(role, holder, "h:1", ("up",), np.array([float(epoch)]))
+    details = DetailsReply(none, none, none, "", True, 2_000, remaining_ms)
+    return Observed(Member(holder, "standby", "h:1"), Report(status, numbers, details))
+
+
+def test_of_two_who_say_that_they_serve_the_newer_epoch_is_believed() -> None:
+    observed = (told(OracleRole.PRIMARY, "a", 5, 100), told(OracleRole.PRIMARY, "b", 6, 900))
+    for order in (observed, observed[::-1]):
+        look = overview.Look(1_000, 1, order, History(), ())
+        state = installation_state(look, "/pythia", "h:2", elected=True)
+        assert (state.primary, state.epoch) == ("b", "6")
+        assert state.lease == LeaseClock(told_by="b", lease_ms=2_000, remaining_ms=900)
+        assert installation_metrics(look).samples == {"up": 6.0}
+
+
+def test_without_a_primary_the_standby_tells_the_lease_which_may_take_over_first() -> None:
+    observed = (told(OracleRole.STANDBY, "a", 0, 700), told(OracleRole.STANDBY, "b", 0, 600))
+    look = overview.Look(1_000, 1, observed, History(), ())
+    state = installation_state(look, "/pythia", "h:2", elected=True)
+    assert (state.primary, state.epoch, state.horizon, state.transaction_life_ms) == ("", "", None, None)
+    assert state.lease == LeaseClock(told_by="b", lease_ms=2_000, remaining_ms=600)
+    assert installation_metrics(look).process == ""
 
 
 def test_an_oracle_of_an_older_release_is_shown_without_details() -> None:
