@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lease import Coordinator, Historian, PastTenure, ZnodePaths, read_history
+from lease import Coordinator, CoordinatorUnavailable, Historian, PastTenure, ZnodePaths, read_history
 from lease.coordinator import SetData, create_root
+from lease.historian import TRIES_MAX
 from lease.memory import MemoryCoordinator, MemoryTree, WriteFault
 from lease.zookeeper import ZooKeeperCoordinator
 
@@ -89,8 +90,14 @@ def test_what_is_not_understood_is_left_as_it_is(caplog: pytest.LogCaptureFixtur
 
 
 def test_the_tries_are_bounded(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    coordinator = MemoryCoordinator(MemoryTree())
-    coordinator.unreachable = True
+    coordinator, tries = MemoryCoordinator(MemoryTree()), list[str]()
+
+    def read(path: str, **options: object) -> None:
+        tries.append(path)
+        raise CoordinatorUnavailable("the coordinator does not answer")
+
+    monkeypatch.setattr(coordinator, "read", read)
     monkeypatch.setattr("lease.historian.PAUSE_MS_MIN", 0)
     Historian(coordinator, "/pythia", timeout_ms=1)._add_patiently(tenure(1))
+    assert tries == ["/pythia/history"] * TRIES_MAX
     assert "epoch 1 is not in the history: the coordinator does not answer" in caplog.text
