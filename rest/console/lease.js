@@ -42,7 +42,7 @@ function said(lease, primary, elected) {
   if (!elected) return "alone: held without end";
   if (!lease) return "not known";
   const whole = `of ${lease.lease_ms / 1000} s`;
-  return primary ? `${whole} without a renewal` : `${whole}, ${lease.told_by} waits`;
+  return primary ? `${whole} unless renewed` : `${whole}, ${lease.told_by} waits`;
 }
 
 setInterval(() => {

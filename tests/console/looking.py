@@ -62,6 +62,10 @@ _FOCUSED = """() => {
   return [(NAME)(node), getComputedStyle(node).outlineStyle !== "none"];
 }""".replace("NAME", _NAME)
 
+_OVERFLOWING = """() => [...document.querySelectorAll(".card, .fact, .notice")]
+  .filter((node) => node.checkVisibility() && node.scrollWidth > node.clientWidth)
+  .map((node) => node.textContent.trim().slice(0, 40))"""
+
 _SHIFTS = """(milliseconds) => new Promise((done) => {
   const seen = [];
   const observer = new PerformanceObserver((list) => {
@@ -110,6 +114,12 @@ def scrolls_sideways(page: Page) -> bool:
     """Whether the page is wider than its window."""
     wide: bool = page.evaluate("() => document.documentElement.scrollWidth > innerWidth")
     return wide
+
+
+def overflowing(page: Page) -> list[str]:
+    """Boxes whose content sticks out of them."""
+    found: list[str] = page.evaluate(_OVERFLOWING)
+    return found
 
 
 def layout_shift(page: Page, milliseconds: int) -> float:

@@ -18,6 +18,7 @@ from tests.console.looking import (
     controls,
     layout_shift,
     low_contrast,
+    overflowing,
     scrolls_sideways,
     tabbed_through,
     unnamed,
@@ -31,6 +32,8 @@ POLLS_MS = 3_200
 """Long enough that the numbers have changed three times."""
 TABS_MAX = 40
 STILL_MAX = 0.001
+WIDTHS = (1120, 1010, 990, 720, 570, 550, 360)
+"""On both sides of where the layout changes, and a telephone's."""
 
 
 @pytest.fixture(scope="module")
@@ -148,8 +151,10 @@ def test_the_page_is_legible_named_reachable_and_still(watched: Watched) -> None
     page.emulate_media(reduced_motion="reduce")
     moving = "() => getComputedStyle(document.querySelector('#lease-meter span')).transitionDuration"
     assert page.evaluate(moving) == "0s"
-    page.set_viewport_size({"width": 360, "height": 740})
-    assert not scrolls_sideways(page)
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 740})
+        assert not scrolls_sideways(page), width
+        assert overflowing(page) == [], width
     assert watched.wrong == []
 
 
