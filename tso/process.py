@@ -80,6 +80,7 @@ class OracleProcess:
         self._announce = announce
         self._stop = asyncio.Event()
         self._handing_over: asyncio.Task[None] | None = None
+        self._historian: Historian | None = None
         self.metering = Metering(lambda: monotonic_ms() / 1000)
         self.server = Server(settings.name, settings.limits, self.metering)
 
@@ -119,6 +120,8 @@ class OracleProcess:
             return 1
         finally:
             stop.cancel()
+            if self._historian is not None:
+                self._historian.close()
             if self._handing_over is not None:
                 self._handing_over.cancel()
             if beside is not None:
@@ -175,7 +178,7 @@ class OracleProcess:
             new_nonce=_new_nonce,
             root=settings.root,
         )
-        historian = Historian(coordinator, settings.root, timeout_ms=settings.lease.request_timeout_ms)
+        historian = self._historian = Historian(coordinator, settings.root, timeout_ms=settings.lease.request_timeout_ms)
         front.note = lambda epoch: self._note(historian, candidate, front.advertised, epoch)
         finder = PrimaryFinder(coordinator, settings.root, timeout_ms=settings.lease.request_timeout_ms)
         return candidate, finder.current
