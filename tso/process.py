@@ -178,7 +178,9 @@ class OracleProcess:
             new_nonce=_new_nonce,
             root=settings.root,
         )
-        historian = self._historian = Historian(coordinator, settings.root, timeout_ms=settings.lease.request_timeout_ms)
+        historian = self._historian = Historian(
+            coordinator, settings.root, timeout_ms=settings.lease.request_timeout_ms
+        )
         front.note = lambda epoch: self._note(historian, candidate, front.advertised, epoch)
         finder = PrimaryFinder(coordinator, settings.root, timeout_ms=settings.lease.request_timeout_ms)
         return candidate, finder.current
