@@ -59,6 +59,9 @@ class Historian:
                 break
             except LeaseError as error:
                 why = str(error)
+            except Exception:
+                log.exception("epoch %d is not in the history", tenure.epoch)
+                return
             if self._closed.wait(PAUSE_MS_MIN * 2**tries / 1000):
                 break
         log.warning("epoch %d is not in the history: %s", tenure.epoch, why)

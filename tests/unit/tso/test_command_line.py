@@ -108,4 +108,4 @@ def test_options_come_from_the_environment() -> None:
 
 def test_the_groups_are_click_groups() -> None:
     assert isinstance(commands.tso, click.Group)
-    assert sorted(commands.tso.commands) == ["handover", "metrics", "serve", "status", "volatile"]
+    assert sorted(commands.tso.commands) == ["handover", "history", "metrics", "serve", "status", "volatile"]
