@@ -17,7 +17,7 @@ from benchmarks.our_oracle import OurOracle
 from benchmarks.sides import Side, SideError, Window
 from benchmarks.wrapped_side import WrappedSide
 from client.async_oracle import AsyncOracleClient
-from tso.asking import NoAnswer, ask_status
+from fleet import NoAnswer, ask_status
 from wire import CommitRequest
 
 DRIFT_PERCENT: Final = 5.0

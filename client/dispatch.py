@@ -20,13 +20,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from access import BadCredentials, Credentials
+from access import BadCredentials
 from access.tls import what_failed
 from client.errors import AccessDenied, InvalidRequest, UpgradeNeeded
 from client.exchange import FRAME_CALLERS_MIN, Queue
 from client.line import Line
 from client.primary import Directory
-from client.settings import CREDENTIALS, ClientSettings
+from client.settings import ClientSettings
 from client.tickets import BeginTicket, CommitTicket, Ticket, callers_of
 from lease.errors import LeaseError, LevelRefused
 from wire import Greeting, HelloReply, NotAllowed, NotAllowedCode, NotPrimary, Overloaded, ProtocolError
@@ -179,7 +179,7 @@ class Dispatcher:
         """
         host, _, port = address.rpartition(":")
         bare = host.removeprefix("[").removesuffix("]")
-        credentials = Credentials(**{name: getattr(self._settings, name) for name in CREDENTIALS})
+        credentials = self._settings.credentials
         try:
             line, tls = Line(self, address, Greeting(credentials.token())), credentials.tls()
         except (BadCredentials, ProtocolError) as error:

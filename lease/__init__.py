@@ -17,6 +17,8 @@ from lease.errors import (
     RecordInvalid,
     StillHeld,
 )
+from lease.historian import Historian, read_history
+from lease.history import Cause, History, PastTenure, Succession
 from lease.membership import members
 from lease.paths import ZnodePaths
 from lease.primary import PrimaryFinder
@@ -26,6 +28,7 @@ from lease.tenure import Tenure
 
 __all__ = [
     "Candidate",
+    "Cause",
     "Check",
     "Contender",
     "Coordinator",
@@ -33,6 +36,8 @@ __all__ = [
     "CoordinatorUnavailable",
     "Create",
     "EpochRecord",
+    "Historian",
+    "History",
     "Holding",
     "InvalidLeaseSettings",
     "LeaseError",
@@ -43,14 +48,17 @@ __all__ = [
     "Member",
     "Node",
     "Operation",
+    "PastTenure",
     "PrimaryFinder",
     "RecordInvalid",
     "SetData",
     "StandBy",
     "StillHeld",
+    "Succession",
     "Tenure",
     "ZnodePaths",
     "members",
     "monotonic_ms",
+    "read_history",
     "wall_ms",
 ]

@@ -17,6 +17,7 @@ from lease.coordinator import Applied, Coordinator
 from lease.election import StandBy
 from lease.errors import CoordinatorUnavailable, RecordInvalid, StillHeld
 from lease.gate import Gate, StoredLevel
+from lease.history import Succession, succession
 from lease.membership import Membership
 from lease.paths import DEFAULT_ROOT, ZnodePaths
 from lease.records import LeaseRecord, Member, check_addresses, check_name
@@ -46,6 +47,7 @@ class _Claim:
     replaces: int | None
     level: StoredLevel
     sent_ms: float
+    succession: Succession
 
 
 class Candidate:
@@ -97,8 +99,15 @@ class Candidate:
         self._membership = Membership(self._registry.gate)
         self._changed = threading.Event()
         self._sighting: Sighting | None = None
+        self._saw_it_happen = False
         self._claims: deque[_Claim] = deque(maxlen=CLAIMS_MAX)
         self._tenure: Tenure | None = None
+        self._succession: Succession | None = None
+
+    @property
+    def succession(self) -> Succession | None:
+        """How the last tenure came about; ``None`` before the first."""
+        return self._succession
 
     def join(self, role: str) -> None:
         """Show this process under ``members/`` in ``role``; call again to change it. Outlives a lost session.
@@ -144,7 +153,9 @@ class Candidate:
         lease = self._registry.read_lease(self._changed)
         now_ms = self._registry.monotonic_ms()
         version, nonce = (None, None) if lease is None else (lease.version, lease.record.nonce)
-        self._sighting = sighted(self._sighting, version, nonce, now_ms)
+        before, self._sighting = self._sighting, sighted(self._sighting, version, nonce, now_ms)
+        if before is not self._sighting:  # of a lease that was seen before, the latest write is a renewal, or a release
+            self._saw_it_happen = before is not None and nonce is not None and before.nonce == nonce
         return lease
 
     def _stand_by(self, lease: StoredLease | None, epoch: StoredEpoch | None) -> StandBy:
@@ -205,7 +216,12 @@ class Candidate:
             replaces=None if lease is None else lease.version,
             level=level,
             sent_ms=sent_ms,
+            succession=self._succession_to(None if lease is None else lease.record, first=epoch is None),
         )
+
+    def _succession_to(self, replaced: LeaseRecord | None, *, first: bool) -> Succession:
+        assert self._sighting is not None
+        return succession(replaced, first, self._holder, self._sighting.since_ms, self._saw_it_happen)
 
     def _record(self, epoch: int, level: StoredLevel) -> LeaseRecord:
         return LeaseRecord(
@@ -226,6 +242,7 @@ class Candidate:
         if claim is None or self._registry.monotonic_ms() >= valid_until_ms(claim.sent_ms, self._registry.settings):
             return None
         self._claims.clear()
+        self._succession = claim.succession
         self._tenure = Tenure(
             self._registry, claim.lease, claim.epoch, claim.level, claim.sent_ms, self._membership.refresh
         )

@@ -45,6 +45,11 @@ class ZnodePaths:
         return f"{self.root}/level"
 
     @property
+    def history(self) -> str:
+        """The record of past tenures."""
+        return f"{self.root}/history"
+
+    @property
     def members(self) -> str:
         """The parent of the ephemeral member nodes."""
         return f"{self.root}/members"

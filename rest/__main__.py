@@ -121,7 +121,7 @@ def connect(settings: ClientSettings, oracle: str, scheme: str) -> Installation:
         for one in closing:
             one()
 
-    return Installation(settings, store, found, whereabouts, oracle, close, scheme)
+    return Installation(settings, store, found, whereabouts, oracle, close, scheme, coordinator)
 
 
 def _end_with_parent(server: uvicorn.Server) -> None:

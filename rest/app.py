@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from rest.admission import Admission
 from rest.answering import install_handlers
 from rest.callers import Callers
+from rest.console_routes import add_console_routes
 from rest.limits import RestLimits
 from rest.oracle_routes import add_oracle_routes
 from rest.problems import Problem
@@ -67,6 +68,7 @@ def create_app(connect: Callable[[], Installation], limits: RestLimits, *, requi
     add_service_routes(routes)
     add_oracle_routes(routes)
     add_table_routes(routes)
+    add_console_routes(routes)
     app.include_router(router)
     install_handlers(app, limits.retry_after_ms)
     return app

@@ -131,6 +131,18 @@ KINDS: Mapping[str, Kind] = {
         "request",
         "Send the same commit again until it is answered: it never commits twice. Do not begin the work anew before.",
     ),
+    "cannot-hand-over": Kind(
+        409,
+        "Nothing was handed over",
+        "request",
+        "The primary serves as before. Look at the members, and ask again when a standby answers.",
+    ),
+    "hand-over-uncertain": Kind(
+        504,
+        "No successor was seen in time",
+        "no",
+        "The lease may have been released, or may yet be: look at the members before you ask again.",
+    ),
     "internal": Kind(500, "A fault of this server", "no", "Report it, with the time: its log has more."),
 }
 

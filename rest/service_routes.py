@@ -9,6 +9,7 @@ from fastapi.responses import PlainTextResponse
 
 from client import NoPrimary
 from rest import models
+from rest.installation import ROLE_NAMES
 from rest.metrics import CONTENT_TYPE, prometheus_text
 from rest.problems import KINDS, Problem
 from rest.routing import Routes
@@ -58,7 +59,7 @@ async def status(services: Anyone) -> models.Status:
         reply = None
     place = services.whereabouts.now()
     return models.Status(
-        role="silent" if reply is None else _ROLES[reply.role],
+        role="silent" if reply is None else ROLE_NAMES[reply.role],
         holder="" if reply is None else reply.holder,
         oracle=services.own_oracle_address,
         primary="" if reply is None else reply.primary_address,
@@ -75,6 +76,3 @@ async def problem(code: str) -> models.ProblemKind:
     if kind is None:
         raise Problem("not-found", f"there is no problem code {code!r}; there are: {', '.join(KINDS)}")
     return models.ProblemKind(code=code, status=kind.status, title=kind.title, retry=kind.again, advice=kind.advice)
-
-
-_ROLES: dict[Role, models.RoleName] = {Role.PRIMARY: "primary", Role.STANDBY: "standby", Role.DRAINING: "draining"}

@@ -13,9 +13,11 @@ from fastapi import Request
 from client import AsyncOracleClient, ClientSettings, TransactionManager
 from client.primary import Directory, SoloDirectory
 from client.tickets import QuestionTicket
+from lease import Coordinator
 from rest.gateway import Gateway
 from rest.idempotency import IdempotentAnswers
 from rest.limits import RestLimits
+from rest.overview import Overview
 from rest.problems import Problem
 from rest.whereabouts import Whereabouts
 from store import CellStore
@@ -29,7 +31,10 @@ STATUS_TIMEOUT_MS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What a REST process runs on: ``oracle`` is the address of the one beside it; ``close`` gives back all of it."""
+    """What a REST process runs on: ``oracle`` is the address of the one beside it; ``close`` gives back all of it.
+
+    ``coordinator``: where lease, members and history are; ``None``: the oracle is alone.
+    """
 
     settings: ClientSettings
     store: CellStore
@@ -39,6 +44,7 @@ class Installation:
     close: Callable[[], None]
     scheme: str = "http"
     """By which REST is spoken to here, and at the others."""
+    coordinator: Coordinator | None = None
 
 
 class Services:
@@ -54,6 +60,7 @@ class Services:
         self.answers = IdempotentAnswers(
             limits.idempotency_keys_max, limits.idempotency_bytes_max, limits.retry_after_ms
         )
+        self.overview = Overview(installation.coordinator, installation.settings, installation.oracle)
         self._own = AsyncOracleClient(SoloDirectory(installation.oracle), installation.settings)
         self._close = installation.close
         self._scheme = installation.scheme
@@ -84,6 +91,7 @@ class Services:
         self.gateway.close()
         self.oracle.close()
         self._own.close()
+        self.overview.close()
         self.manager.close()
         self._close()
 

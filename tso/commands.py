@@ -23,15 +23,17 @@ from rich.table import Table
 from access import Credentials
 from access.exposure import is_loopback
 from configuration.options import file_flag, flags
+from fleet import CannotHandOver, Seen, hand_over, look
 from lease import LeaseError
 from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
+from tso.alone import NotAlone, require_alone
 from tso.credential_flags import credential_flags
 from tso.drain_command import drain_command
 from tso.endings import Ending
-from tso.fleet import CannotHandOver, NotAlone, Seen, hand_over, look, require_alone
+from tso.history_command import as_objects, history, last_tenures, print_tenures
 from tso.levels import LevelAgreement
 from tso.logs import Standing, configure_logs
 from tso.metrics_command import metrics
@@ -69,10 +71,11 @@ _root_option = click.option(
 
 @click.group()
 def tso() -> None:
-    """The transaction status oracle: serve, status, metrics, handover, drain, protect."""
+    """The transaction status oracle: serve, status, history, metrics, handover, drain, protect."""
 
 
 tso.add_command(metrics)
+tso.add_command(history)
 tso.add_command(drain_command)
 tso.add_command(protect_command)
 
@@ -226,16 +229,20 @@ def _explained() -> Iterator[None]:
 @click.option(
     "--timeout-ms", default=2000, show_default=True, type=click.IntRange(min=1), help="For each process asked."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with `members`.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with `members` and `history`.")
 @credential_flags
 def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credentials: Credentials) -> None:
-    """Show every oracle process and its state. Exit code 3 when none of them is primary."""
+    """Show every oracle process and its state, and the last tenures. Exit code 3 when none of them is primary."""
     with _explained(), contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
         seen = look(coordinator, root, timeout_ms=timeout_ms, credentials=credentials)
+        tenures = last_tenures(coordinator, root, _TENURES_SHOWN)
     if as_json:
-        click.echo(json.dumps({"members": [_state(one) for one in seen]}, indent=2))
+        click.echo(json.dumps({"members": [_state(one) for one in seen], "history": as_objects(tenures)}, indent=2))
     else:
         _print_states(seen)
+        if tenures:
+            click.echo()
+            print_tenures(tenures)
     if not any(one.role == "primary" for one in seen):
         raise SystemExit(Ending.UNREACHABLE)
 
@@ -267,6 +274,7 @@ def _state(seen: Seen) -> dict[str, Any]:
     return {**state, **{name: getattr(seen.status, name) for name in StatusReply.NUMBERS}}
 
 
+_TENURES_SHOWN = 3
 _STATUS_WIDTH_CHARACTERS = 160
 _COLUMNS = {
     "holder": "process",

@@ -17,6 +17,7 @@ from wire import (
     AbortRequest,
     BadRequest,
     BeginRequest,
+    DetailsRequest,
     DrainRequest,
     Frame,
     FrameDecoder,
@@ -62,6 +63,7 @@ Request = (
     | HeartbeatRequest
     | StatusRequest
     | MetricsRequest
+    | DetailsRequest
     | HandoverRequest
     | DrainRequest
     | LivesRequest

@@ -9,12 +9,12 @@ from dataclasses import asdict
 import click
 
 from access import Credentials
+from fleet import CannotHandOver
 from lease import LeaseError
 from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from tso.credential_flags import credential_flags
 from tso.draining import drain
-from tso.fleet import CannotHandOver
 
 LIMIT_MS_MAX = 3_600_000
 

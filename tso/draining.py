@@ -12,9 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from access import Credentials
+from fleet import (
+    ANONYMOUS,
+    CannotHandOver,
+    NoAnswer,
+    NobodyServes,
+    Seen,
+    ask_status,
+    ask_to_drain,
+    look,
+)
 from lease import Coordinator, members
-from tso.asking import ANONYMOUS, NoAnswer, ask_status, ask_to_drain
-from tso.fleet import CannotHandOver, NobodyServes, Seen, look
 from wire import DrainReply, Role
 
 _STATUS_TIMEOUT_MS = 2_000.0

@@ -11,6 +11,7 @@ every older transaction may live on and nothing is known of what they read, so t
 
 from __future__ import annotations
 
+import heapq
 from collections import OrderedDict, deque
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -53,6 +54,11 @@ class Lives:
     def oldest(self) -> int:
         """The smallest start timestamp of those; 0: there is none. Looks at each."""
         return min(self._beating, default=0)
+
+    def oldest_beating(self, count: int, now_ms: float) -> list[tuple[int, int, int]]:
+        """Of those the ``count`` that began first: start, snapshot, milliseconds without a heartbeat. Looks at each."""
+        oldest = heapq.nsmallest(count, self._beating.items())
+        return [(start, beat.snapshot, max(0, int(now_ms - beat.heard_ms))) for start, beat in oldest]
 
     def sample(self, last_timestamp: int, snapshot: int, now_ms: float) -> None:
         """Take note of the largest timestamp handed out and of the durable watermark; to be called often."""

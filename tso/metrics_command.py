@@ -9,13 +9,12 @@ from typing import Any
 import click
 
 from access import Credentials
+from fleet import NoAnswer, addresses, ask_metrics
 from lease import LeaseError
 from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
-from tso.asking import NoAnswer, ask_metrics
 from tso.credential_flags import credential_flags
 from tso.endings import Ending
-from tso.fleet import addresses
 from tso.settings import InvalidSettings, parse_listen
 from wire import MetricsReply
 

@@ -23,9 +23,11 @@ from lease import (
     Candidate,
     Contender,
     Coordinator,
+    Historian,
     Holding,
     LeaseRecord,
     LevelRefused,
+    PastTenure,
     PrimaryFinder,
     monotonic_ms,
     wall_ms,
@@ -85,6 +87,7 @@ class OracleProcess:
         self._stop = asyncio.Event()
         self._handing_over: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None
+        self._historian: Historian | None = None
         self.metering = Metering(lambda: monotonic_ms() / 1000)
         now_s = self.metering.clock_s()
         self.server = Server(settings.name, settings.limits, self.metering, reception_of(settings, now_s))
@@ -130,6 +133,8 @@ class OracleProcess:
             return 1
         finally:
             stop.cancel()
+            if self._historian is not None:
+                self._historian.close()
             for task in filter(None, (self._handing_over, self._draining)):
                 task.cancel()
             if beside is not None:
@@ -187,23 +192,27 @@ class OracleProcess:
 
     def _keeper(self, advertised: str, front: _LoopFront) -> RoleKeeper:
         front.advertised = advertised
+        self.server.own.lease_ms = self._settings.lease.lease_ms
+        self.server.own.rest_address = self._settings.rest_advertise or ""
         contender, find_primary = (
-            self._alone(advertised) if self._coordinator is None else self._elected(self._coordinator, advertised)
+            self._alone(advertised) if self._coordinator is None else self._elected(self._coordinator, front)
         )
         return RoleKeeper(contender, self._settings.lease, front, warm_up=self._warm_up, find_primary=find_primary)
 
     def _warm_up(self) -> None:
+        self.server.own.warm = False
         warm_kernels()
         self._table.create()
         self._levels.agree()
+        self.server.own.warm = True
 
-    def _elected(self, coordinator: Coordinator, advertised: str) -> tuple[Contender, FindPrimary]:
+    def _elected(self, coordinator: Coordinator, front: _LoopFront) -> tuple[Contender, FindPrimary]:
         settings = self._settings
         candidate = Candidate(
             coordinator,
             settings.lease,
             settings.name,
-            [advertised, *filter(None, [settings.rest_advertise])],
+            [front.advertised, *filter(None, [settings.rest_advertise])],
             monotonic_ms=monotonic_ms,
             wall_ms=wall_ms,
             timestamp_of_ms=compose,
@@ -211,8 +220,31 @@ class OracleProcess:
             root=settings.root,
             first_level=self._levels.first_level,
         )
+        historian = self._historian = Historian(
+            coordinator, settings.root, timeout_ms=settings.lease.request_timeout_ms
+        )
+        front.note = lambda epoch: self._note(historian, candidate, front.advertised, epoch)
         finder = PrimaryFinder(coordinator, settings.root, timeout_ms=settings.lease.request_timeout_ms)
         return candidate, finder.current
+
+    def _note(self, historian: Historian, candidate: Candidate, advertised: str, epoch: int) -> None:
+        """Have a tenure that serves now added to the history."""
+        came = candidate.succession
+        if came is None:
+            return
+        outage_ms = None if came.cause == "first start" else max(0, round(monotonic_ms() - came.since_ms))
+        historian.note(
+            PastTenure(
+                epoch,
+                self._settings.name,
+                advertised,
+                self._settings.rest_advertise or "",
+                wall_ms(),
+                came.cause,
+                outage_ms,
+                at_least=outage_ms is not None and not came.seen,
+            )
+        )
 
     def _alone(self, advertised: str) -> tuple[Contender, FindPrimary]:
         registry = SoloRegistry(self._store, system_table(self._settings.root, "epoch"))
@@ -260,6 +292,8 @@ class _LoopFront:
         self._loop = loop
         self._announce = announce
         self.advertised = ""
+        self.note: Callable[[int], None] = lambda epoch: None
+        """Has an epoch that is served now written down; waits for nothing."""
         self._primary_seen_s: float | None = None
         """When another primary's lease was last seen renewed, on the metering's clock."""
 
@@ -268,7 +302,8 @@ class _LoopFront:
         answer = NotPrimary()
         if primary is not None and self.advertised not in primary.addresses:
             answer = NotPrimary(primary.addresses[0], primary.epoch)
-            self._primary_seen_s = self._server.metering.clock_s()
+            self._primary_seen_s = self._server.own.lease_seen_s = self._server.metering.clock_s()
+            self._server.own.seen_lease_ms = primary.lease_ms
         self._on_loop(lambda: setattr(self._server, "not_primary", answer))
 
     def serve(self, tenure: Holding, ended: Callable[[], None]) -> None:
@@ -276,6 +311,7 @@ class _LoopFront:
         self._standing.set("primary", tenure.epoch)
         seen_s, self._primary_seen_s = self._primary_seen_s, None
         self._on_loop(lambda: self._serve(tenure, ended, seen_s))
+        self.note(tenure.epoch)
         self._announce(f"primary, epoch {tenure.epoch}")
 
     def stop_serving(self) -> None:

@@ -38,6 +38,7 @@ ROLE_OF_KIND: Final[Mapping[Kind, AccessRole]] = {
     # Counts and durations, no names of tables or rows; and a monitoring system's token should be able to do no more.
     Kind.METRICS_REQUEST: AccessRole.READ,
     Kind.LIVES_REQUEST: AccessRole.READ,
+    Kind.DETAILS_REQUEST: AccessRole.READ,
     Kind.HANDOVER_REQUEST: AccessRole.OPERATE,
     Kind.DRAIN_REQUEST: AccessRole.OPERATE,
 }

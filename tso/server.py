@@ -4,8 +4,8 @@ Whatever a connection sends, it can only hurt itself: a broken frame gets its re
 connection that does not read its answers, or never completes its frames, is dropped; everything it may hold is bounded.
 Where all connections together reach a bound, who holds most goes, or who has been idle for longest, and never one that
 holds nothing and works. Who has not said hello yet may hold next to nothing, and takes no place of those who have.
-A standby answers `NotPrimary` with the primary's address at once, and every process answers `StatusRequest` and
-`MetricsRequest`.
+A standby answers `NotPrimary` with the primary's address at once, and every process answers `StatusRequest`,
+`MetricsRequest` and `DetailsRequest`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from access import Gate
 from access.tls import ServerTls
 from tso.arrivals import Arrival
 from tso.connection import Connection, Request
+from tso.details import Own, details
 from tso.metering import Metering
 from tso.observing import lives, metrics
 from tso.pipeline import Pipeline
@@ -26,6 +27,7 @@ from tso.reception import Reception
 from tso.settings import Limits
 from tso.tls_door import TlsDoor
 from wire import (
+    DetailsRequest,
     DrainRequest,
     HandoverRequest,
     LivesRequest,
@@ -59,6 +61,7 @@ class Server:
         """Of the tenure that this process holds; ``None`` on a standby."""
         self.not_primary = NotPrimary()
         """What a standby answers: where the primary is, as far as is known."""
+        self.own = Own()
         self.hand_over: Callable[[Connection, int], None] = lambda connection, request_id: None
         """What a primary does when it is asked to hand over; it answers the request."""
         self.drain: Callable[[Connection, int, int], None] = lambda connection, request_id, limit_ms: None
@@ -128,6 +131,8 @@ class Server:
             connection.send(metrics(self), request_id)
         elif isinstance(request, DrainRequest):
             self.drain(connection, request_id, request.limit_ms)
+        elif isinstance(request, DetailsRequest):
+            connection.send(details(self), request_id)
         elif self.pipeline is None or not self.pipeline.serving:
             self.metering.refused("not_primary")
             connection.send(self.not_primary, request_id)

@@ -1,6 +1,7 @@
 """The frames that client and oracle exchange: columns over many transactions, pure encoding and decoding."""
 
 from wire.commits import CommitReply, CommitRequest, Reason
+from wire.details import DetailsReply, DetailsRequest
 from wire.errors import ProtocolError
 from wire.frames import FRAME_BYTES_MAX, HEADER_BYTES, VERSION, VERSION_LOWEST, Frame, FrameDecoder, Kind, encode_frame
 from wire.greeting import Greeting
@@ -45,6 +46,8 @@ __all__ = [
     "BeginRequest",
     "CommitReply",
     "CommitRequest",
+    "DetailsReply",
+    "DetailsRequest",
     "DrainReply",
     "DrainRequest",
     "Frame",

@@ -29,6 +29,7 @@ from wire.columns import (
     read_count,
 )
 from wire.commits import CommitReply, CommitRequest
+from wire.details import DetailsReply, DetailsRequest
 from wire.errors import ProtocolError
 from wire.frames import FRAME_BYTES_MAX, Frame, Kind, encode_frame
 from wire.hello import HelloReply, HelloRequest, NotAllowed
@@ -257,6 +258,8 @@ _MESSAGES: dict[Kind, type[Message]] = {
         DrainReply,
         LivesRequest,
         LivesReply,
+        DetailsRequest,
+        DetailsReply,
         NotPrimary,
         Overloaded,
         BadRequest,

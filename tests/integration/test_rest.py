@@ -25,7 +25,7 @@ WAIT_S = 60.0
 class OracleWithRest:
     """A `tso serve --rest-listen` process and what it prints."""
 
-    def __init__(self, name: str, root: str, services: Services) -> None:
+    def __init__(self, name: str, root: str, services: Services, *more: str) -> None:
         where = ["--zookeeper", services.zookeeper, "--thrift", services.thrift, "--root", root, "--name", name]
         command = [
             sys.executable,
@@ -37,6 +37,7 @@ class OracleWithRest:
             "127.0.0.1:0",
             "--rest-listen",
             "127.0.0.1:0",
+            *more,
         ]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self._lines: queue.Queue[str] = queue.Queue()

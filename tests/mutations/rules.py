@@ -6,6 +6,7 @@ from tests.mutations.access_rules import ACCESS_RULES
 from tests.mutations.client_rules import CLIENT_RULES
 from tests.mutations.column_rules import COLUMN_RULES
 from tests.mutations.commit_table_rules import COMMIT_TABLE_RULES
+from tests.mutations.console_rules import CONSOLE_RULES
 from tests.mutations.drill_rules import DRILL_RULES
 from tests.mutations.failover_rules import FAILOVER_RULES
 from tests.mutations.lease_rules import LEASE_RULES
@@ -36,6 +37,7 @@ RULES: list[Mutation] = [
     *OBSERVING_RULES,
     *OPERATING_RULES,
     *REST_RULES,
+    *CONSOLE_RULES,
     *DRILL_RULES,
     *UPGRADE_RULES,
     *ACCESS_RULES,

@@ -10,12 +10,12 @@ import random
 from collections.abc import Callable, Sequence
 
 from client import TransactionManager
+from fleet import NoAnswer, ask_to_hand_over
 from tests.simulation.kernel import VirtualThread
 from tests.simulation.room import ORACLE_PORT, ClientHost, ErrandHost, Host, OracleHost, Room
 from tests.simulation.scenario import FaultKind
 from tests.simulation.services import Service
 from tests.simulation.timestamps import shown
-from tso.asking import NoAnswer, ask_to_hand_over
 
 ORACLE_STEPS = {
     "store: put pythia_commits": 6,

@@ -33,7 +33,7 @@ from tests.simulation.processes import Clock
 from tests.simulation.sockets import SelectModule, SocketModule
 from tests.simulation.threads import ThreadingModule
 
-ROOMS = ("client", "commit_table", "lease", "store", "tso", "wire", "tenacity")
+ROOMS = ("client", "commit_table", "fleet", "lease", "store", "tso", "wire", "tenacity")
 NOT_SIMULATED = ("client.spark", "store.hbase", "lease.zookeeper", "tso.commands", "tso.command_line")
 """Adapters to the real services, and front ends: the simulation has its own in their place."""
 

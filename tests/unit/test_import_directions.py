@@ -19,13 +19,14 @@ ALLOWED: dict[str, set[str]] = {
     "versions": set(),
     "commit_table": {"store", "versions"},
     "lease": {"store", "versions"},
+    "fleet": {"access", "lease", "wire"},
     "client": {"access", "commit_table", "configuration", "lease", "store", "versions", "wire"},
-    "tso": {"access", "commit_table", "configuration", "lease", "store", "versions", "wire"},
-    "rest": {"access", "client", "commit_table", "lease", "store", "wire"},
+    "tso": {"access", "commit_table", "configuration", "fleet", "lease", "store", "versions", "wire"},
+    "rest": {"access", "client", "commit_table", "fleet", "lease", "store", "wire"},
     "demo": {"client", "commit_table", "devcluster", "store"},
     "drills": {"client", "commit_table", "devcluster", "histories", "store"},
     "histories": {"client", "commit_table", "store", "versions"},
-    "benchmarks": {"client", "commit_table", "demo", "devcluster", "drills", "lease", "store", "tso", "wire"},
+    "benchmarks": {"client", "commit_table", "demo", "devcluster", "drills", "fleet", "lease", "store", "tso", "wire"},
 }
 
 WITHOUT_INPUT_OR_OUTPUT = {
@@ -46,7 +47,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     ],
     "configuration": ["checking", "setting", "showing"],
     "commit_table": ["columns", "layout", "outcomes", "rule", "timestamps"],
-    "lease": ["paths", "records", "rules"],
+    "lease": ["history", "paths", "records", "rules"],
     "histories": [
         "anomalies",
         "cells",
@@ -94,6 +95,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     "wire": [
         "columns",
         "commits",
+        "details",
         "frames",
         "gathering",
         "greeting",

@@ -18,13 +18,13 @@ from click.testing import CliRunner, Result
 
 from client import InvalidRequest, NoPrimary, OutcomeUnknown
 from client.errors import InvalidSettings
+from fleet import CannotHandOver, NobodyServes
 from lease.errors import CoordinatorUnavailable
 from store import StoreUnavailable
 from tests.unit.documentation.pythia import ROOT, leaves
 from tso import command_line
 from tso.command_line import SECTIONS, RoomCommands, main
 from tso.endings import BY_ERROR, Ending, ending_of
-from tso.fleet import CannotHandOver, NobodyServes
 
 WAIT_S = 60.0
 DOCUMENTED = (ROOT / "docs" / "command-line.md").read_text()

@@ -19,10 +19,11 @@ import uvicorn
 from access.tls import ServerTls
 from client import TransactionManager
 from lease import LeaseSettings
+from lease.memory import MemoryCoordinator
 from rest.app import create_app
 from rest.callers import Callers
 from rest.limits import RestLimits
-from rest.roles import open_to_all
+from rest.roles import Require, open_to_all
 from rest.server import make_server, serve
 from rest.services import Installation as RestInstallation
 from rest.whereabouts import AlwaysHere, Whereabouts
@@ -45,7 +46,11 @@ class RunningRest:
         oracle: str,
         callers: Callers | None = None,
         tls: ServerTls | None = None,
+        *,
+        elected: bool = True,
+        require: Require = open_to_all,
     ) -> None:
+        coordinator = self.coordinator = MemoryCoordinator(installation.tree) if elected else None
         settings = dataclasses.replace(SETTINGS, transaction_bytes_max=limits.transaction_bytes_max)
         self._listening = listen("127.0.0.1", 0)
         self.address = address_of(self._listening)
@@ -60,9 +65,10 @@ class RunningRest:
                 oracle,
                 lambda: None,
                 scheme,
+                coordinator,
             ),
             limits,
-            require=open_to_all if callers is None else callers.require,
+            require=require if callers is None else callers.require,
         )
         self.server: uvicorn.Server = make_server(self.app, limits, callers=callers, tls=tls)
         self._thread = threading.Thread(target=lambda: asyncio.run(serve(self.server, self._listening)), daemon=True)

@@ -126,4 +126,6 @@ def test_options_come_from_the_environment() -> None:
 
 def test_the_groups_are_click_groups() -> None:
     assert isinstance(commands.tso, click.Group)
-    assert sorted(commands.tso.commands) == ["drain", "handover", "metrics", "protect", "serve", "status", "volatile"]
+    assert sorted(commands.tso.commands) == [
+        "drain", "handover", "history", "metrics", "protect", "serve", "status", "volatile",
+    ]  # fmt: skip

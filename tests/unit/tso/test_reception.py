@@ -15,9 +15,9 @@ from access.watching import LOOK_MS
 from client import AsyncOracleClient, ClientSettings
 from client.errors import AccessDenied
 from client.primary import SoloDirectory
+from fleet import NotLetIn, ask_status
 from tests.tokens import Keyring, one_of_each
 from tests.unit.tso.calling import begin, commit_request, ids, transact
-from tso.asking import NotLetIn, ask_status
 from tso.reception import ROLE_OF_KIND, kinds_allowed
 from versions import RELEASE
 from wire import (

@@ -18,9 +18,9 @@ from access.tls import LOOK_MS, BadTls, ServerTls, server_context
 from client import AsyncOracleClient, ClientSettings
 from client.errors import AccessDenied, NoPrimary
 from client.primary import SoloDirectory
+from fleet import NoAnswer, ask_status
 from tests.certificates import Authority
 from tests.unit.tso.calling import transact
-from tso.asking import NoAnswer, ask_status
 from wire import NotAllowed, NotAllowedCode, Role
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from wire import (
     BeginRequest,
     CommitReply,
     CommitRequest,
+    DetailsReply,
+    DetailsRequest,
     DrainReply,
     DrainRequest,
     Frame,
@@ -54,6 +56,7 @@ from wire import (
     encode,
 )
 from wire.commits import pack_commits, unpack_answers
+from wire.details import OPEN_TRANSACTIONS_MAX
 from wire.frames import OPENING_KINDS
 from wire.metrics import SAMPLE
 
@@ -117,6 +120,12 @@ GOLDEN: list[tuple[Message, str]] = [
         "02000000 00000000 000000000000f03f 0000000000000440 01 01000000 61 03000000 683a31"
         "14000000 75700a6e5f746f74616c7b6c653d22302e35227d",
     ),
+    (DetailsRequest(), ""),
+    (
+        DetailsReply([7, 9], [5, 8], [10, 0], "h:4", True, 2000, 1500, -1),  # type: ignore[arg-type]
+        "02000000 00000000 0700000000000000 0900000000000000 0500000000000000 0800000000000000"
+        "0a00000000000000 0000000000000000 d007000000000000 dc05000000000000 ffffffffffffffff 01 03000000 683a34",
+    ),
     (NotPrimary("h:2", 4), "0400000000000000 03000000 683a32"),
     (Overloaded(250), "fa000000"),
     (BadRequest("no"), "02000000 6e6f"),
@@ -125,6 +134,11 @@ GOLDEN: list[tuple[Message, str]] = [
 timestamps = st.integers(min_value=0, max_value=2**63 - 1)
 cell_ids = st.integers(min_value=0, max_value=2**64 - 1)
 texts = st.text(max_size=20)
+
+
+def details_of(ids: Iterable[int], lease_ms: int = 1) -> DetailsReply:
+    column = np.array([*ids], "<i8")
+    return DetailsReply(column, column, column, "", False, lease_ms)
 
 
 def commit_request(write_sets: list[tuple[int, int, list[int]]]) -> CommitRequest:
@@ -198,6 +212,14 @@ messages: st.SearchStrategy[Message] = st.one_of(
     st.just(MetricsRequest()),
     st.builds(
         metrics_reply, st.sampled_from(Role), texts, texts, st.dictionaries(samples, finite, min_size=1, max_size=5)
+    ),
+    st.just(DetailsRequest()),
+    st.builds(
+        lambda ids, rest, warm, numbers: DetailsReply(ids, ids, ids, rest, warm, *numbers),
+        st.lists(timestamps, max_size=OPEN_TRANSACTIONS_MAX),
+        texts,
+        st.booleans(),
+        st.lists(st.integers(-1, 2**63 - 1), min_size=3, max_size=3),
     ),
     st.builds(lambda ids: HeartbeatRequest(ids, ids), some_ids),
     st.builds(HeartbeatReply, st.lists(st.integers(0, 1), min_size=1, max_size=5)),
@@ -279,7 +301,7 @@ def test_any_payload_gives_a_protocol_error_or_a_valid_message(kind: Kind, paylo
 def test_an_absurd_count_is_refused_before_room_is_made() -> None:
     absurd = b"\xff\xff\xff\xff" + bytes(4)
     counting = (Kind.COMMIT_REQUEST, Kind.COMMIT_REPLY, Kind.ABORT_REQUEST, Kind.OUTCOME_REPLY)
-    for kind in (*counting, Kind.HEARTBEAT_REQUEST, Kind.HEARTBEAT_REPLY, Kind.METRICS_REPLY):
+    for kind in (*counting, Kind.HEARTBEAT_REQUEST, Kind.HEARTBEAT_REPLY, Kind.METRICS_REPLY, Kind.DETAILS_REPLY):
         with pytest.raises(ProtocolError, match="too short") as caught:
             decode(Frame(kind, 8, absurd))
         assert caught.value.request_id == 8
@@ -336,6 +358,9 @@ WRONG: list[tuple[Callable[[], Message], str]] = [
     (lambda: OutcomeRequest(np.array([-1])), "negative"),
     (lambda: StatusReply(Role.PRIMARY, "", "", "", epoch=-1), "epoch"),
     (lambda: NotPrimary("", -1), "epoch"),
+    (lambda: details_of(range(OPEN_TRANSACTIONS_MAX + 1)), "20 transactions at most"),
+    (lambda: details_of([-1]), "negative"),
+    (lambda: details_of([1], lease_ms=-2), "lease_ms"),
     (lambda: metrics_reply(Role.PRIMARY, "", "", {}), "empty"),
     (lambda: metrics_reply(Role.PRIMARY, "", "", {"up": float("nan")}), "finite"),
     (lambda: metrics_reply(Role.PRIMARY, "", "", {"up": float("inf")}), "finite"),

@@ -1,4 +1,7 @@
-"""Asking one oracle process something: a blocking question over a connection of its own, for operators' tools."""
+"""Asking one oracle process something: a blocking question over a connection of its own, for operators' tools.
+
+A question is sent once and never repeated: a hand-over that were asked again would be a second one.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,15 @@ import contextlib
 import socket
 import ssl
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from access import BadCredentials, Credentials
 from access.tls import what_failed
 from wire import (
     BadRequest,
+    DetailsReply,
+    DetailsRequest,
     DrainReply,
     DrainRequest,
     FrameDecoder,
@@ -58,6 +65,30 @@ def ask_status(address: str, timeout_ms: float, credentials: Credentials = ANONY
     return reply
 
 
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that one process tells of itself; ``details``: ``None`` from one of a release that knows no such question."""
+
+    status: StatusReply
+    metrics: MetricsReply
+    details: DetailsReply | None
+
+
+def ask_everything(address: str, timeout_ms: float, credentials: Credentials = ANONYMOUS) -> Report:
+    """What the process at ``host:port`` tells of itself. Raises ``NoAnswer`` without an answer in ``timeout_ms``."""
+    replies = _ask_all(address, [StatusRequest(), MetricsRequest(), DetailsRequest()], timeout_ms, credentials)
+    status, metrics, details = replies
+    if isinstance(status, NotAllowed):
+        raise NotLetIn(f"{address}: {status.text}")
+    if not (
+        isinstance(status, StatusReply)
+        and isinstance(metrics, MetricsReply)
+        and isinstance(details, DetailsReply | BadRequest | NotAllowed)
+    ):
+        raise NoAnswer(f"{address} answered {replies}")
+    return Report(status, metrics, details if isinstance(details, DetailsReply) else None)
+
+
 def ask_metrics(address: str, timeout_ms: float, credentials: Credentials = ANONYMOUS) -> MetricsReply:
     """The metrics of the process at ``host:port``. Raises ``NoAnswer`` when there are none within ``timeout_ms``."""
     reply = _ask(address, MetricsRequest(), timeout_ms, credentials)
@@ -88,6 +119,14 @@ def ask_to_drain(address: str, limit_ms: int, credentials: Credentials = ANONYMO
 
 
 def _ask(address: str, request: Message, timeout_ms: float, credentials: Credentials) -> Message:
+    (reply,) = _ask_all(address, [request], timeout_ms, credentials)
+    if isinstance(reply, NotAllowed):
+        raise NotLetIn(f"{address}: {reply.text}")
+    return reply
+
+
+def _ask_all(address: str, requests: Sequence[Message], timeout_ms: float, credentials: Credentials) -> list[Message]:
+    """The answers, in the order of the requests."""
     host, _, port = address.rpartition(":")
     deadline_s = time.monotonic() + timeout_ms / 1000
     try:
@@ -99,17 +138,14 @@ def _ask(address: str, request: Message, timeout_ms: float, credentials: Credent
                 name = credentials.server_name(bare)
                 connection = opened.enter_context(tls.wrap_socket(connection, server_hostname=name))
             _say_hello(connection, greeting, deadline_s)
-            connection.sendall(encode(request, 1))
-            reply = _receive(connection, deadline_s)
+            connection.sendall(b"".join(encode(request, number) for number, request in enumerate(requests)))
+            return _receive(connection, len(requests), deadline_s)
     except ssl.SSLError as error:
         raise NotLetIn(f"{address}: {what_failed(error)}") from error
     except (OSError, ProtocolError, BadCredentials) as error:
         raise NoAnswer(f"{address}: {error}") from error
     except _Refused as error:
         raise NotLetIn(f"{address}: {error}") from error
-    if isinstance(reply, NotAllowed):
-        raise NotLetIn(f"{address}: {reply.text}")
-    return reply
 
 
 def _say_hello(connection: socket.socket, greeting: Greeting, deadline_s: float) -> None:
@@ -126,11 +162,12 @@ def _say_hello(connection: socket.socket, greeting: Greeting, deadline_s: float)
         raise ProtocolError(answer.text)
 
 
-def _receive(connection: socket.socket, deadline_s: float) -> Message:
-    decoder = FrameDecoder()
-    while True:
-        for frame in decoder.feed(_chunk(connection, deadline_s)):
-            return decode(frame)
+def _receive(connection: socket.socket, answers: int, deadline_s: float) -> list[Message]:
+    """So many answers; what an oracle says of itself it says in the order in which it was asked."""
+    decoder, received = FrameDecoder(), list[Message]()
+    while len(received) < answers:
+        received += [decode(frame) for frame in decoder.feed(_chunk(connection, deadline_s))]
+    return received
 
 
 def _chunk(connection: socket.socket, deadline_s: float) -> bytes:

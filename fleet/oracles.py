@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 from access import Credentials
-from commit_table import system_table
+from fleet.asking import ANONYMOUS, NoAnswer, NotLetIn, Report, ask_everything, ask_status, ask_to_hand_over
 from lease import Coordinator, Member, members
-from lease.solo import SoloRegistry
-from store import CellStore
-from tso.asking import ANONYMOUS, NoAnswer, NotLetIn, ask_status, ask_to_hand_over
 from wire import Role, StatusReply
 
 _LOOK_INTERVAL_SECONDS = 0.01
 _STATUS_TIMEOUT_MS_MAX = 2_000.0
+ASKED_AT_ONCE_MAX = 8
+
+SeenSo = TypeVar("SeenSo")
 
 
 class CannotHandOver(Exception):
@@ -25,8 +28,8 @@ class NobodyServes(CannotHandOver):
     """No process is primary."""
 
 
-class NotAlone(Exception):
-    """Another oracle of the installation is serving."""
+class HandoverUncertain(CannotHandOver):
+    """The primary was asked, and no successor was seen in time: the lease may have been released, or may yet be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,15 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Observed:
+    """One member, and all that it told; ``problem`` where it told nothing."""
+
+    member: Member
+    report: Report | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Handover:
     """Who gave the lease to whom, the epochs, and how long there was no primary, as seen from here."""
 
@@ -55,8 +67,13 @@ class Handover:
 
 
 def look(coordinator: Coordinator, root: str, *, timeout_ms: float, credentials: Credentials = ANONYMOUS) -> list[Seen]:
-    """Ask every member; ``timeout_ms`` for each. Raises ``LeaseError``."""
-    return [_seen(member, timeout_ms, credentials) for member in members(coordinator, root)]
+    """Ask every member, several at once; ``timeout_ms`` for each. Raises ``LeaseError``."""
+    return _of_each(members(coordinator, root), lambda member: _seen(member, timeout_ms, credentials))
+
+
+def observe(asked: Sequence[Member], *, timeout_ms: float, credentials: Credentials = ANONYMOUS) -> list[Observed]:
+    """Have each member tell all that it has to tell, several at once; ``timeout_ms`` for each. Raises nothing."""
+    return _of_each(asked, lambda member: _observed(member, timeout_ms, credentials))
 
 
 def addresses(coordinator: Coordinator, root: str) -> list[str]:
@@ -69,7 +86,8 @@ def hand_over(
 ) -> Handover:
     """Have the primary finish what is under way and release its lease, and wait for the next one.
 
-    Refused while no standby answers. ``timeout_ms``: for all of it. Raises ``CannotHandOver``, ``LeaseError``.
+    Refused while no standby answers. ``timeout_ms``: for all of it. Raises ``CannotHandOver`` where nothing was done,
+    ``HandoverUncertain`` where that is not known, ``LeaseError``.
     """
     ends_s = time.monotonic() + timeout_ms / 1000
     seen = look(coordinator, root, timeout_ms=min(_STATUS_TIMEOUT_MS_MAX, timeout_ms), credentials=credentials)
@@ -82,8 +100,10 @@ def hand_over(
     began_s = time.monotonic()
     try:
         epoch = ask_to_hand_over(primary.member.address, 1000 * (ends_s - began_s), credentials)
-    except NoAnswer as error:
+    except NotLetIn as error:
         raise CannotHandOver(str(error)) from error
+    except NoAnswer as error:
+        raise HandoverUncertain(str(error)) from error
     while time.monotonic() < ends_s:
         for one in (*standbys, primary):
             status = _seen(one.member, 1000 * (ends_s - time.monotonic()), credentials).status
@@ -91,25 +111,10 @@ def hand_over(
                 took_ms = 1000 * (time.monotonic() - began_s)
                 return Handover(primary.member.holder, status.holder, epoch, status.epoch, took_ms)
         time.sleep(_LOOK_INTERVAL_SECONDS)
-    raise CannotHandOver(
+    raise HandoverUncertain(
         f"{primary.member.holder} released the lease, and nobody took it within {timeout_ms:.0f} ms: look at the logs "
         "of the standbys"
     )
-
-
-def require_alone(store: CellStore, root: str) -> None:
-    """Raise ``NotAlone`` where the process that served last without ZooKeeper still does. May raise ``LeaseError``."""
-    record = SoloRegistry(store, system_table(root, "epoch")).read()
-    if record is None:
-        return
-    try:
-        alone = ask_status(record.address, _STATUS_TIMEOUT_MS_MAX).role is Role.STANDBY
-    except NotLetIn:  # whoever asks for a token is there
-        alone = False
-    except NoAnswer:
-        alone = True
-    if not alone:
-        raise NotAlone(f"another oracle of {root} serves at {record.address}: end it first")
 
 
 def _seen(member: Member, timeout_ms: float, credentials: Credentials) -> Seen:
@@ -117,3 +122,17 @@ def _seen(member: Member, timeout_ms: float, credentials: Credentials) -> Seen:
         return Seen(member, ask_status(member.address, max(1.0, timeout_ms), credentials))
     except NoAnswer as error:
         return Seen(member, None, str(error))
+
+
+def _observed(member: Member, timeout_ms: float, credentials: Credentials) -> Observed:
+    try:
+        return Observed(member, ask_everything(member.address, timeout_ms, credentials))
+    except NoAnswer as error:
+        return Observed(member, None, str(error))
+
+
+def _of_each(asked: Sequence[Member], ask: Callable[[Member], SeenSo]) -> list[SeenSo]:
+    if not asked:
+        return []
+    with ThreadPoolExecutor(min(len(asked), ASKED_AT_ONCE_MAX), thread_name_prefix="look") as threads:
+        return list(threads.map(ask, asked))

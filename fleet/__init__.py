@@ -1,0 +1,51 @@
+"""All oracles of an installation, as an operator sees them: for the command line and for the console.
+
+The invariant: nothing is decided here. Who is primary each oracle says itself, and a hand-over is asked of the primary,
+which does it.
+"""
+
+from fleet.asking import (
+    ANONYMOUS,
+    NoAnswer,
+    NotLetIn,
+    Report,
+    ask_everything,
+    ask_metrics,
+    ask_status,
+    ask_to_drain,
+    ask_to_hand_over,
+)
+from fleet.oracles import (
+    CannotHandOver,
+    Handover,
+    HandoverUncertain,
+    NobodyServes,
+    Observed,
+    Seen,
+    addresses,
+    hand_over,
+    look,
+    observe,
+)
+
+__all__ = [
+    "ANONYMOUS",
+    "CannotHandOver",
+    "Handover",
+    "HandoverUncertain",
+    "NoAnswer",
+    "NobodyServes",
+    "NotLetIn",
+    "Observed",
+    "Report",
+    "Seen",
+    "addresses",
+    "ask_everything",
+    "ask_metrics",
+    "ask_status",
+    "ask_to_drain",
+    "ask_to_hand_over",
+    "hand_over",
+    "look",
+    "observe",
+]

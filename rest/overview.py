@@ -1,0 +1,109 @@
+"""The whole installation as this process sees it: what the console shows, and the hand-over that it asks for.
+
+However many pages are open, the oracles are asked once at a time and not more often than every ``FRESH_MS``. What
+ZooKeeper does not tell just now is shown as it was told last, and the problem beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from client import ClientSettings
+from fleet import Handover, Observed, hand_over, observe
+from lease import Coordinator, History, LeaseError, Member, members, read_history, wall_ms
+
+FRESH_MS = 400
+TIMEOUT_MS = 1_000
+"""For each question to ZooKeeper or to an oracle: who takes longer is shown as silent."""
+MEMBERS_MAX = 32
+
+
+class HandoverUnderWay(Exception):
+    """Another hand-over that was asked for here has not ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was seen, and when: by the wall clock, and by a clock that is never stepped, both in milliseconds."""
+
+    wall_ms: int
+    monotonic_ms: int
+    observed: tuple[Observed, ...]
+    history: History
+    problems: tuple[str, ...]
+
+
+class Overview:
+    """Belongs to one event loop. ``coordinator``: ``None`` where the oracle at ``own_address`` is alone.
+
+    Oracles are asked in the name of this process, by the ``credentials`` of its ``settings``.
+    """
+
+    def __init__(self, coordinator: Coordinator | None, settings: ClientSettings, own_address: str) -> None:
+        self._coordinator = coordinator
+        self._credentials = settings.credentials
+        self.root = settings.root
+        self.own_address = own_address
+        self._members: tuple[Member, ...] = (Member("oracle", "standby", own_address),)
+        self._history = History()
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="overview")
+        self._looking: asyncio.Future[Look] | None = None
+        self._last: Look | None = None
+        self._handing_over = False
+
+    @property
+    def elected(self) -> bool:
+        """Whether there is a lease: else the oracle is alone."""
+        return self._coordinator is not None
+
+    async def look(self) -> Look:
+        """The installation now, or ``FRESH_MS`` ago."""
+        if self._last is not None and time.monotonic() * 1000 - self._last.monotonic_ms < FRESH_MS:
+            return self._last
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().run_in_executor(self._threads, self._look)
+            self._looking.add_done_callback(self._looked)
+        return await asyncio.shield(self._looking)
+
+    async def hand_over(self, timeout_ms: int) -> Handover:
+        """See ``fleet.hand_over``. Raises what it raises, and ``HandoverUnderWay``."""
+        coordinator = self._coordinator
+        assert coordinator is not None, "an oracle that is alone has nobody to hand over to"
+        if self._handing_over:
+            raise HandoverUnderWay
+        self._handing_over = True
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._threads,
+                lambda: hand_over(coordinator, self.root, timeout_ms=timeout_ms, credentials=self._credentials),
+            )
+        finally:
+            self._handing_over = False
+
+    def close(self) -> None:
+        """Look no more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _looked(self, looking: asyncio.Future[Look]) -> None:
+        self._looking = None
+        if not looking.cancelled() and looking.exception() is None:
+            self._last = looking.result()
+
+    def _look(self) -> Look:
+        problem = self._read_records()
+        observed = observe(self._members, timeout_ms=TIMEOUT_MS, credentials=self._credentials)
+        return Look(wall_ms(), int(time.monotonic() * 1000), tuple(observed), self._history, problem)
+
+    def _read_records(self) -> tuple[str, ...]:
+        if self._coordinator is None:
+            return ()
+        try:
+            found = members(self._coordinator, self.root, timeout_ms=TIMEOUT_MS)
+            self._members = tuple({(one.holder, one.address): one for one in found}.values())[:MEMBERS_MAX]
+            self._history = read_history(self._coordinator, self.root, timeout_ms=TIMEOUT_MS)
+        except LeaseError as error:
+            return (f"ZooKeeper: {error}",)
+        return ()

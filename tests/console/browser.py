@@ -1,0 +1,63 @@
+"""A headless Chromium: found, or installed through apt-get where that can be done, or its absence said aloud."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+INSTALL_SECONDS_MAX = 200
+PACKAGE = "chromium"
+
+
+class NoBrowser(Exception):
+    """There is none, and none could be installed; the text says why, and what to do."""
+
+
+def browser_path() -> str:
+    """Where a Chromium is; as root on Debian it is installed where there is none. Raises ``NoBrowser``."""
+    found = _found()
+    if found is None:
+        _install()
+        found = _found()
+    if found is None:
+        raise NoBrowser(f"none of {', '.join(NAMES)} is on the PATH")
+    return found
+
+
+@contextmanager
+def headless() -> Iterator[Browser]:
+    """A browser without a window, which reaches loopback directly. Raises ``NoBrowser``."""
+    path = browser_path()
+    arguments = ["--no-sandbox", "--no-proxy-server", "--disable-dev-shm-usage"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, headless=True, args=arguments)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def _found() -> str | None:
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def _install() -> None:
+    missing = f"no {PACKAGE} on the PATH"
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise NoBrowser(f"{missing}, and it can be installed only as root with apt-get: install it yourself")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", PACKAGE]):
+        try:
+            done = subprocess.run(
+                ["apt-get", *command], capture_output=True, text=True, env=environment, timeout=INSTALL_SECONDS_MAX
+            )
+        except subprocess.TimeoutExpired:
+            raise NoBrowser(f"{missing}, and apt-get {command[0]} took more than {INSTALL_SECONDS_MAX} s") from None
+        if done.returncode != 0:
+            raise NoBrowser(f"{missing}, and apt-get {command[0]} failed: {done.stderr[-300:]}")

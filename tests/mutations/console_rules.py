@@ -1,0 +1,89 @@
+"""Broken rules of the console and of its history: serving comes first, and a hand-over is an operator's."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_NOTES = "unit/tso/test_tenure_notes.py::"
+_TENURES = "unit/lease/test_past_tenures.py::"
+_CONSOLE = "unit/rest/test_rest_console.py::"
+
+CONSOLE_RULES = [
+    Mutation(
+        "a primary waits until its tenure is in the history",
+        "lease/historian.py",
+        'threading.Thread(target=self._add_patiently, args=(tenure,), name="history", daemon=True).start()',
+        "self._add_patiently(tenure)",
+        _NOTES + "test_serving_does_not_wait_for_the_history",
+    ),
+    Mutation(
+        "a history that cannot be written is tried for longer than was said",
+        "lease/historian.py",
+        "for tries in range(TRIES_MAX):",
+        "for tries in range(10 * TRIES_MAX):",
+        "contract/test_historian.py::test_the_tries_are_bounded",
+    ),
+    Mutation(
+        "a history of a newer release is overwritten",
+        "lease/history.py",
+        "1 <= version <= FORMAT",
+        "1 <= version",
+        _TENURES + "test_what_is_not_understood_is_refused_with_what_to_do",
+    ),
+    Mutation(
+        "the history grows without end",
+        "lease/history.py",
+        "tuple(ordered[-TENURES_MAX:])",
+        "tuple(ordered)",
+        _TENURES + "test_the_oldest_go_first_beyond_the_limit",
+    ),
+    Mutation(
+        "a tenure whose write had an ambiguous end is noted twice",
+        "lease/history.py",
+        "if any(tenure.epoch == known.epoch for known in self.tenures):",
+        "if any(tenure is known for known in self.tenures):",
+        _TENURES + "test_a_tenure_is_there_once_and_in_its_place_whoever_wrote_first",
+    ),
+    Mutation(
+        "an outage whose beginning nobody saw is told as measured",
+        "lease/candidate.py",
+        "self._saw_it_happen = before is not None and nonce is not None and before.nonce == nonce",
+        "self._saw_it_happen = nonce is not None",
+        _TENURES + "test_who_came_after_the_last_renewal_says_at_least",
+    ),
+    Mutation(
+        "a reader hands over",
+        "rest/roles.py",
+        '"hand_over": "operate"',
+        '"hand_over": "read"',
+        _CONSOLE + "test_only_operators_hand_over",
+    ),
+    Mutation(
+        "a page of another site hands over",
+        "rest/console_routes.py",
+        'not in ("same-origin", "none")',
+        'in ("nowhere",)',
+        _CONSOLE + "test_a_page_of_another_site_hands_nothing_over",
+    ),
+    Mutation(
+        "every open page asks all oracles",
+        "rest/overview.py",
+        "        if self._looking is None:\n",
+        "        if self._looking is None or not self._looking.done():\n",
+        _CONSOLE + "test_many_pages_ask_the_oracles_once",
+    ),
+    Mutation(
+        "a primary that has yet to notice that it is deposed is shown as the one who serves",
+        "rest/installation.py",
+        "return max(reports,",
+        "return min(reports,",
+        _CONSOLE + "test_of_two_who_say_that_they_serve_the_newer_epoch_is_believed",
+    ),
+    Mutation(
+        "the page may ask other servers",
+        "rest/console_routes.py",
+        "\"connect-src 'self'; ",
+        '"connect-src *; ',
+        _CONSOLE + "test_the_page_may_load_only_its_own_files_and_stand_in_no_frame",
+    ),
+]
