@@ -10,7 +10,7 @@ demo: .venv/installed-from
 	$(VENV)/pythia demo $(DEMO_OPTIONS)
 
 test: check
-	$(VENV)/python -m pytest $(TEST_OPTIONS)
+	$(VENV)/python -m pytest -n 2 --dist loadgroup $(TEST_OPTIONS)
 
 check: .venv/installed-from
 	$(VENV)/ruff check $(CODE)

@@ -22,6 +22,7 @@ from typing import Final
 
 from access import BadCredentials
 from access.tls import what_failed
+from client.credentials import credentials_of
 from client.errors import AccessDenied, InvalidRequest, UpgradeNeeded
 from client.exchange import FRAME_CALLERS_MIN, Queue
 from client.line import Line
@@ -179,7 +180,7 @@ class Dispatcher:
         """
         host, _, port = address.rpartition(":")
         bare = host.removeprefix("[").removesuffix("]")
-        credentials = self._settings.credentials
+        credentials = credentials_of(self._settings)
         try:
             line, tls = Line(self, address, Greeting(credentials.token())), credentials.tls()
         except (BadCredentials, ProtocolError) as error:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from access import Credentials
 from client.errors import InvalidRequest, InvalidSettings
 from configuration import Contradiction, Section, setting, settings_of
 from lease import ZnodePaths
@@ -119,11 +118,6 @@ class ClientSettings:
         for name in ("heal", "defer_shadow_cells"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidSettings(f"{name} is true or false, not {getattr(self, name)!r}")
-
-    @property
-    def credentials(self) -> Credentials:
-        """What is shown to oracles."""
-        return Credentials(**{name: getattr(self, name) for name in CREDENTIALS})
 
     def to_json(self) -> str:
         """The settings as text; ``from_json`` reads it back."""

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from client import ClientSettings
+from client.credentials import credentials_of
 from fleet import Handover, Observed, hand_over, observe
 from lease import Coordinator, History, LeaseError, Member, members, read_history, wall_ms
 
@@ -44,7 +45,7 @@ class Overview:
 
     def __init__(self, coordinator: Coordinator | None, settings: ClientSettings, own_address: str) -> None:
         self._coordinator = coordinator
-        self._credentials = settings.credentials
+        self._credentials = credentials_of(settings)
         self.root = settings.root
         self.own_address = own_address
         self._members: tuple[Member, ...] = (Member("oracle", "standby", own_address),)

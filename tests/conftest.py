@@ -11,6 +11,7 @@ import hypothesis
 import pytest
 
 import devcluster
+from drills.guard import Guard
 from tests.imports import ROOT
 from tests.kernel_caches import drop_stale_kernels
 
@@ -35,11 +36,13 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
         yield Services(zookeeper=given[0], thrift=given[1])
         return
     directory = tmp_path_factory.mktemp("cluster")
-    cluster = devcluster.up(devcluster.ClusterSettings(directory=directory))
-    try:
-        yield Services(zookeeper=cluster.zookeeper, thrift=cluster.thrift)
-    finally:
-        devcluster.down(directory, wipe=True)
+    with Guard() as guard:  # of several processes of one run each is killed when the run is interrupted
+        guard.watch_cluster(directory)
+        cluster = devcluster.up(devcluster.ClusterSettings(directory=directory))
+        try:
+            yield Services(zookeeper=cluster.zookeeper, thrift=cluster.thrift)
+        finally:
+            devcluster.down(directory, wipe=True)
 
 
 _real: Counter[str] = Counter()

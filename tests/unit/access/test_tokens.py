@@ -32,6 +32,7 @@ def test_a_token_is_found_by_its_secret_and_has_the_roles_that_its_roles_imply()
 @pytest.mark.parametrize(
     ("secret", "refusal"),
     [("", Refusal.NO_TOKEN), (OTHER, Refusal.UNKNOWN_TOKEN), (hash_of(SECRET).hex(), Refusal.UNKNOWN_TOKEN)],
+    ids=["none", "another", "its-hash"],
 )
 def test_who_has_no_secret_of_the_file_is_refused(secret: str, refusal: Refusal) -> None:
     with pytest.raises(Refused) as caught:

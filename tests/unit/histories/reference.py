@@ -54,6 +54,10 @@ class Engine:
         for process, what, key in choices:
             self.clock += 1
             self._step(self.processes[process % PROCESSES], what, KEYS[key % len(KEYS)])
+        for late in self.processes:  # what was decided may have been read: it is part of the history
+            if late.stage is Stage.DECIDED:
+                self.clock += 1
+                self._answer(late, lost=False)
         return History(tuple(self.recorded))
 
     def final_state(self) -> dict[Key, int | None]:

@@ -11,6 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
+from access import Credentials
 from fleet import Observed, Report, ask_everything, observe
 from lease import Create, History, LeaseSettings, Member, ZnodePaths
 from lease.memory import MemoryCoordinator
@@ -27,10 +28,12 @@ from tests.unit.client.conftest import SETTINGS, Installation
 from tests.unit.rest.asking import problem, refused
 from tests.unit.rest.conftest import LEASE_MS, WAIT_S, RunningRest, Served
 from wire import (
+    VERSION,
     BadRequest,
     DetailsReply,
     Frame,
     FrameDecoder,
+    HelloReply,
     MetricsRequest,
     StatusReply,
     StatusRequest,
@@ -238,10 +241,10 @@ def test_who_does_not_answer_is_silent_and_without_zookeeper_the_last_members_st
 def test_many_pages_ask_the_oracles_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, go_on = list[int](), threading.Event()
 
-    def counted(members: Sequence[Member], *, timeout_ms: float) -> list[Observed]:
+    def counted(members: Sequence[Member], *, timeout_ms: float, credentials: Credentials) -> list[Observed]:
         asked.append(len(members))
         assert go_on.wait(WAIT_S)
-        return observe(members, timeout_ms=timeout_ms)
+        return observe(members, timeout_ms=timeout_ms, credentials=credentials)
 
     monkeypatch.setattr(overview, "FRESH_MS", 60_000)
     overview_of(served)._last = None
@@ -302,10 +305,14 @@ def test_an_oracle_of_an_older_release_is_shown_without_details() -> None:
         connection, _ = listening.accept()
         with connection:
             decoder, frames = FrameDecoder(), list[Frame]()
+            opened = next(decoder.feed(connection.recv(65_536)))
+            connection.sendall(encode(HelloReply(VERSION, ("read",)), opened.request_id))
             while len(frames) < 3:
-                frames += list(decoder.feed(connection.recv(65_536)))
+                received = connection.recv(65_536)
+                assert received, "it hung up before it had asked"
+                frames += list(decoder.feed(received))
             assert [type(decode(frame)) for frame in frames[:2]] == [StatusRequest, MetricsRequest]
-            answers = zip((status, numbers, BadRequest("there is no frame of kind 21")), frames, strict=True)
+            answers = zip((status, numbers, BadRequest("there is no frame of kind 27")), frames, strict=True)
             connection.sendall(b"".join(encode(answer, frame.request_id) for answer, frame in answers))
 
     with socket.create_server(("127.0.0.1", 0)) as listening:

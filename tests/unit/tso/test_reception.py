@@ -26,12 +26,15 @@ from wire import (
     BadRequest,
     BeginReply,
     BeginRequest,
+    DetailsRequest,
+    DrainRequest,
     HandoverRequest,
     HeartbeatRequest,
     HelloReply,
     HelloRequest,
     Kind,
     LargeCommitRequest,
+    LivesRequest,
     Message,
     MetricsRequest,
     NotAllowed,
@@ -61,7 +64,10 @@ REQUESTS: dict[Kind, Message] = {
         HeartbeatRequest(ids(5), ids(4)),
         StatusRequest(),
         MetricsRequest(),
+        DetailsRequest(),
+        LivesRequest(ids(5)),
         HandoverRequest(),
+        DrainRequest(1),
     )
 }
 """One of each kind; what comes of it does not matter here."""
@@ -95,8 +101,8 @@ def test_from_no_door_does_a_token_get_what_its_role_has_not(
         await house.start_primary("a", tokens_file=str(keyring.path))
         caller = await house.call("a", keyring.secrets[role])
         for kind, request in REQUESTS.items():
-            if kind is Kind.HANDOVER_REQUEST and AccessRole.OPERATE in roles:
-                continue  # there is nobody to hand over to
+            if kind in (Kind.HANDOVER_REQUEST, Kind.DRAIN_REQUEST) and AccessRole.OPERATE in roles:
+                continue  # there is nobody to hand over to, and the process would end
             answer = await caller.ask(request)
             refused = isinstance(answer, NotAllowed)
             assert refused == (ROLE_OF_KIND[kind] not in roles), (kind, answer)
