@@ -49,6 +49,7 @@ _real: Counter[str] = Counter()
 """Integration tests that ran, by outcome, and the passed ones by the real services that they used."""
 
 WITH_SPARK, WITHOUT_SPARK = "Spark, HBase and ZooKeeper", "HBase and ZooKeeper"
+OWN_CONTAINERS = "containers of their own"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -58,12 +59,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     these are brought up once; the tests of one file stay together, too.
     """
     for item in items:
-        together = str(item.path)
+        fixtures, together = getattr(item, "fixturenames", ()), str(item.path)
         if item.get_closest_marker("integration"):
-            with_spark = "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("with_spark")
-            together = WITH_SPARK if with_spark else WITHOUT_SPARK
+            together = WITH_SPARK if "spark" in fixtures or item.get_closest_marker("with_spark") else WITHOUT_SPARK
             item.user_properties.append(("real services", together))
-        item.add_marker(pytest.mark.xdist_group(together))
+        item.add_marker(pytest.mark.xdist_group(OWN_CONTAINERS if "compose_file" in fixtures else together))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

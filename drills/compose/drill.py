@@ -62,7 +62,9 @@ def run_drill(drill: ComposeDrill, progress: Progress) -> Report:
     """Run it. Raises ``DrillError``, of which ``NoEngine`` says that there is nothing to run it on."""
     started = time.monotonic()
     name = f"pythia-drill-{secrets.token_hex(4)}"
-    project = Project(find_compose(), drill.file, name, {"PYTHIA_LEASE_MS": str(drill.lease_ms)})
+    # Any free ports of the host for REST, which the drill does not ask: another project may have the usual ones.
+    environment = {"PYTHIA_LEASE_MS": str(drill.lease_ms), **{f"PYTHIA_REST_PORT_{number}": "" for number in (1, 2, 3)}}
+    project = Project(find_compose(), drill.file, name, environment)
     drill.logs.mkdir(parents=True, exist_ok=True)
     with Guard() as guard, _up(project, guard, progress), _oracles(project, drill.logs, guard) as oracles:
         random = Random(drill.seed)

@@ -1,8 +1,8 @@
 """A few faults on real containers: who is killed, paused or cut off from ZooKeeper is followed, and nobody is harmed.
 
 It needs a Docker engine. Where none answers, it brings one up with the script ``up`` in the directory that
-``PYTHIA_COMPOSE_ENGINE`` names, which needs root, and takes it down with ``stop``; an engine and images from nothing
-take minutes, so that nobody gets this without asking. Else the test is skipped, and says why in the run's summary.
+``PYTHIA_COMPOSE_ENGINE`` names, by default ``shared/compose-engine`` beside the project, which needs root, and takes it
+down with ``stop``. Else the test is skipped, and says why in the run's summary.
 """
 
 from __future__ import annotations
@@ -41,13 +41,11 @@ def engine() -> Iterator[dict[str, str]]:
     else:
         yield dict(os.environ)
         return
-    directory = Path(os.environ.get("PYTHIA_COMPOSE_ENGINE") or "not given")
+    directory = Path(os.environ.get("PYTHIA_COMPOSE_ENGINE") or ROOT.parent / "shared" / "compose-engine")
     if os.geteuid() != 0 or not (directory / "up").is_file():
-        beside = ROOT.parent / "shared" / "compose-engine"
-        hint = f" (there is one: {beside})" if beside.is_dir() else ""
         pytest.skip(
-            f"no drill on containers: {reason}; to have an engine started, be root and set PYTHIA_COMPOSE_ENGINE to a "
-            f"directory with its scripts up and stop{hint}"
+            f"NO DRILL ON CONTAINERS: {reason}; to have an engine started, be root and set PYTHIA_COMPOSE_ENGINE to a "
+            f"directory with its scripts up and stop"
         )
     # Its base images are on no registry, which BuildKit would ask.
     environment = {**os.environ, "DOCKER_BUILDKIT": "0"}
@@ -56,7 +54,7 @@ def engine() -> Iterator[dict[str, str]]:
             [directory / "up"], capture_output=True, text=True, timeout=UP_SECONDS_MAX, check=False
         )
         if brought_up.returncode != 0:
-            pytest.skip(f"no drill on containers: {reason}; and {directory / 'up'} failed: {brought_up.stderr[-500:]}")
+            pytest.skip(f"NO DRILL ON CONTAINERS: {reason}; and {directory / 'up'} failed: {brought_up.stderr[-500:]}")
         yield environment
     finally:
         subprocess.run([directory / "stop"], capture_output=True, env=environment, timeout=UP_SECONDS_MAX, check=False)
