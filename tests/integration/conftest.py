@@ -17,6 +17,7 @@ import pytest
 
 from client import ClientSettings, TransactionManager
 from commit_table import CommitTable, table_name
+from drills.guard import Guard
 from store.hbase import HBaseCellStore
 from tests.conftest import Services
 
@@ -34,15 +35,17 @@ def oracle(services: Services) -> Iterator[ClientSettings]:
         "--thrift", services.thrift, "--root", root, "--listen", "127.0.0.1:0", "--lease-ms", str(LEASE_MS),
     ]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        _await_primary(process.stdout)
-        yield ClientSettings(zookeeper=services.zookeeper, thrift=services.thrift, root=root)
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-        if process.stdout is not None:
-            process.stdout.close()
+    with Guard() as guard:  # a run that is interrupted ends without coming to its end
+        guard.watch_process(process.pid)
+        try:
+            assert process.stdout is not None
+            _await_primary(process.stdout)
+            yield ClientSettings(zookeeper=services.zookeeper, thrift=services.thrift, root=root)
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+            if process.stdout is not None:
+                process.stdout.close()
 
 
 @pytest.fixture(scope="session")
