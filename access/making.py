@@ -50,6 +50,9 @@ def add_to(path: str, lines: str) -> Tokens:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
+            if target.exists():  # the oracle that reads it may be another user than whoever adds to it
+                owner = target.stat()
+                os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:

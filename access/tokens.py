@@ -28,6 +28,8 @@ HASHES_PER_TOKEN_MAX: Final = 4
 LIMIT_MAX: Final = 1_000_000
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_YEARS: Final = (1970, 9998)
+"""Of an end: near the calendar's own ends no time can be told in another zone."""
 _LIMITS = ("connections_max", "requests_in_flight_max")
 _KEYS = ("roles", "sha256", "expires", *_LIMITS)
 
@@ -145,10 +147,14 @@ def _mistakes(name: str, table: Any) -> Iterator[str]:
     expires = table.get("expires")
     if expires is not None and not isinstance(expires, date):
         yield f"expires is a date such as 2027-01-31, or a time, without quotation marks, not {expires!r}"
+    elif expires is not None and not _YEARS[0] <= expires.year <= _YEARS[1]:
+        yield f"expires is in a year from {_YEARS[0]} to {_YEARS[1]}, not {expires.year}"
     for key in _LIMITS:
         limit = table.get(key, 1)
-        if type(limit) is not int or not 1 <= limit <= LIMIT_MAX:
+        if type(limit) is not int:
             yield f"{key} is a whole number from 1 to {LIMIT_MAX}, not {limit!r}"
+        elif not 1 <= limit <= LIMIT_MAX:  # it may have more digits than can be written
+            yield f"{key} is a whole number from 1 to {LIMIT_MAX}"
 
 
 def _mistakes_of_roles(roles: Any) -> Iterator[str]:

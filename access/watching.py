@@ -20,7 +20,7 @@ FILE_BYTES_MAX: Final = 2**20
 LOOK_MS: Final = 1_000
 """How often it is looked whether the file has changed."""
 
-_Stamp = tuple[int, int, int] | None
+_Stamp = tuple[int, ...] | None
 
 
 class TokensFile:
@@ -33,6 +33,7 @@ class TokensFile:
         self._path = path
         self._stamp = _stamp(path)
         self._looked_s = now_s
+        self._failed = ""
         self.current = read_tokens(path)
         _warn_of_writers(path)
 
@@ -42,23 +43,27 @@ class TokensFile:
             return self.current
         self._looked_s = now_s
         stamp = _stamp(self._path)
-        if stamp != self._stamp:
+        if stamp != self._stamp or self._failed:
             self._stamp = stamp
             self._read_again()
         return self.current
 
     def _read_again(self) -> None:
+        """What cannot be read now is tried again at each look: rights, or descriptors, may come back by themselves."""
+        failed_before, self._failed = self._failed, ""
         try:
             self.current = read_tokens(self._path)
+            _warn_of_writers(self._path)
         except BadTokens as error:
             for mistake in error.mistakes:
                 log.error("tokens file %s: %s", self._path, mistake)
             log.error("tokens file %s has mistakes: the tokens that were in force before stay so", self._path)
         except OSError as error:
-            log.error("tokens file %s: %s: the tokens in force stay so", self._path, error.strerror or error)
+            self._failed = str(error)
+            if self._failed != failed_before:
+                log.error("tokens file %s: %s: the tokens in force stay so", self._path, error.strerror or error)
         else:
             log.warning("tokens file %s has changed: %d tokens are in force", self._path, len(self.current.by_name))
-            _warn_of_writers(self._path)
 
 
 def read_tokens(path: str) -> Tokens:
@@ -78,7 +83,7 @@ def _stamp(path: str) -> _Stamp:
         found = os.stat(path)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 def _warn_of_writers(path: str) -> None:

@@ -16,7 +16,9 @@ from commit_table import FENCE_AT_INFINITY, Aborted, Committed, TransactionRecor
 from commit_table.timestamps import counter_of, milliseconds_of, wall_time_of
 from wire import Life
 
-CLOCKS_APART_MS_MAX = 1_000
+AHEAD_MS_MAX = 3_660_000
+"""How far timestamps may be ahead of the clock: an epoch begins where the one before might have handed out, which is an
+hour ahead at most, and clocks are a minute apart at most."""
 
 
 class State(StrEnum):
@@ -108,7 +110,7 @@ def _aborted(found: Findings) -> Verdict:
 def _open(found: Findings) -> Verdict:
     """Nothing that counts is on record, and nothing forbids it for ever."""
     primary = found.primary
-    newest_ms = found.now_ms + CLOCKS_APART_MS_MAX
+    newest_ms = found.now_ms + AHEAD_MS_MAX
     if primary is not None and found.start_timestamp > primary.last_timestamp:
         return Verdict(
             State.NEVER_BEGUN, "no oracle has handed out this timestamp yet", "look whether it is the right number"

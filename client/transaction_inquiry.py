@@ -41,6 +41,8 @@ def inquire(
     serving = _serving(manager, directory)
     still_open = [start for start, record in records.items() if record.outcome() == Undecided()]
     lives = _lives(manager, serving, still_open)
+    # Who had committed when it was asked whether it lives is on record by now: it does not live any more.
+    records |= {start: manager.commit_table.record(start) for start in lives}
     return [
         Findings(
             start,

@@ -88,10 +88,15 @@ def require(
     return _applied(coordinator, operations, timeout_ms)
 
 
-def complete(coordinator: Coordinator, root: str, seen: Attendance, *, timeout_ms: float = TIMEOUT_MS) -> bool:
-    """Step 3, where ``waits_for`` says nothing; as ``require``."""
+def complete(
+    coordinator: Coordinator, root: str, seen: Attendance, target: int, *, timeout_ms: float = TIMEOUT_MS
+) -> bool:
+    """Step 3, where ``waits_for`` says nothing; as ``require``.
+
+    A level above ``target`` may be required meanwhile: that is for whoever required it, once clients had their time.
+    """
     paths, required = ZnodePaths(root), seen.level.record.required
-    raised = SetData(paths.level, LevelRecord(required, required).encode(), seen.level.version)
+    raised = SetData(paths.level, LevelRecord(min(target, required), required).encode(), seen.level.version)
     return _applied(coordinator, [raised], timeout_ms)
 
 

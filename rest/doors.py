@@ -1,8 +1,9 @@
-"""Connections, bounded in number and in how long they may take over the head of a request.
+"""Connections, bounded in number, in how long they may take over the head of a request, and over reading answers.
 
 The invariant: whoever sends a whole request in time is served, however many others open connections and send slowly or
 not at all. uvicorn bounds how long a connection may idle *between* requests (`timeout_keep_alive`) and how large a head
-may be (`h11_max_incomplete_event_size`), but waits for the first head, or a half of one, for ever.
+may be (`h11_max_incomplete_event_size`), but waits for the first head, or a half of one, for ever, and so it does for a
+client that asks and never reads: its request would hold a place of those that are worked on.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ class BoundedProtocol(H11Protocol):
     waiting: ClassVar[dict[BoundedProtocol, asyncio.TimerHandle | None]]
     """Connections whose client has not sent a whole request, the longest first, with what ends a begun head."""
 
+    _unread: asyncio.TimerHandle | None = None
+    """Ends the connection while more lies unread than the transport keeps."""
+
     def connection_made(self, transport: Any) -> None:
         """Make room, and give it its time for the first head."""
         super().connection_made(transport)
@@ -43,9 +47,20 @@ class BoundedProtocol(H11Protocol):
         super().on_response_complete()
         self._look()
 
+    def pause_writing(self) -> None:
+        """Give the client its time to read."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(self.limits.unread_ms_max / 1000, self._drop)
+
+    def resume_writing(self) -> None:
+        """It has read."""
+        super().resume_writing()
+        self._stop_watching_reads()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""
         self._settle()
+        self._stop_watching_reads()
         super().connection_lost(exc)
 
     def _look(self) -> None:
@@ -71,6 +86,11 @@ class BoundedProtocol(H11Protocol):
         timer = self.waiting.pop(self, None)
         if timer is not None:
             timer.cancel()
+
+    def _stop_watching_reads(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _make_room(self) -> None:
         longest = next(iter(self.waiting), None)

@@ -13,6 +13,7 @@ class InvalidLimit(ValueError):
 _LARGEST: Mapping[str, int] = {
     "connections_max": 100_000,
     "header_ms_max": 600_000,
+    "unread_ms_max": 600_000,
     "body_ms_max": 600_000,
     "body_bytes_max": 2**28,
     "bodies_bytes_max": 2**34,
@@ -47,6 +48,8 @@ class RestLimits:
     """Connections at once; beyond them the one whose client has owed a whole request for longest is closed."""
     header_ms_max: int = 10_000
     """How long a client may take over the head of a request, the first of a connection included."""
+    unread_ms_max: int = 30_000
+    """How long a client may leave so much of its answers unread that nothing more can be sent."""
     body_ms_max: int = 20_000
     """How long a client may take over the body of a request."""
     body_bytes_max: int = 2**20

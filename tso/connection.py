@@ -45,12 +45,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+QUESTIONS_PER_TURN_MAX = 8
+"""Of one connection in one turn of the event loop; more of them are refused as ``Overloaded``. They are answered on the
+spot, so that no count of unanswered requests bounds them, and some are long to answer."""
+
 REJECTION_MS = 300
 """How long an answer to a wrong token takes."""
 
 _NO_CERTIFICATE = NotAllowed(
     NotAllowedCode.TLS_NEEDED, "a client's certificate is asked for: set tls_certificate_file and tls_key_file"
 )
+_QUESTIONS = frozenset({Kind.STATUS_REQUEST, Kind.METRICS_REQUEST, Kind.DETAILS_REQUEST, Kind.LIVES_REQUEST})
 _REFUSALS = {Overloaded: "overloaded", BadRequest: "bad_request", NotAllowed: "not_allowed"}
 
 Request = (
@@ -89,6 +94,8 @@ class Connection(asyncio.BufferedProtocol):
         self._rejected = False
         self._partial_since_s: float | None = None
         self._unanswered = 0
+        self._questions = 0
+        """In this turn of the event loop."""
         self._outgoing: list[bytes] = []
         self.held_bytes = 0
         """Of a frame that is not whole yet, as the server's books have them."""
@@ -210,7 +217,9 @@ class Connection(asyncio.BufferedProtocol):
             raise ProtocolError(f"{request.KIND.name} is not a request", frame.request_id)
         self._unanswered += 1
         self._bearer.requests += 1
-        if self._unanswered > self._limits.connection_requests_max or self._bearer.is_beyond:
+        self._questions += frame.kind in _QUESTIONS
+        beyond = self._bearer.is_beyond or self._questions > QUESTIONS_PER_TURN_MAX
+        if self._unanswered > self._limits.connection_requests_max or beyond:
             self._server.metering.refused("overloaded")
             self.send(Overloaded(self._limits.retry_after_ms), frame.request_id)
         else:
@@ -271,6 +280,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def flush(self) -> None:
         """Send what there is to send."""
+        self._questions = 0
         if self.closing or not self._outgoing:
             return
         self._transport.write(b"".join(self._outgoing))

@@ -58,7 +58,7 @@ class Door:
         self._idle.set()
 
     async def nothing_owed(self, limit_ms: float) -> bool:
-        """Wait until nothing is owed; false where that took longer than ``limit_ms``."""
+        """Wait until nothing is owed; false where that took longer than ``limit_ms``, or it has ended before."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._idle.wait(), limit_ms / 1000)
-        return self._idle.is_set()
+        return self._idle.is_set() and not self.has_ended

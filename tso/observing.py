@@ -16,7 +16,7 @@ from commit_table.timestamps import milliseconds_of
 from tso.metering import Metering, Sample
 from tso.pipeline import Pipeline
 from tso.settings import Limits
-from wire import LivesReply, LivesRequest, MetricsReply, Role
+from wire import Life, LivesReply, LivesRequest, MetricsReply, Role
 
 if TYPE_CHECKING:
     from tso.server import Server
@@ -34,9 +34,18 @@ def metrics(server: Server) -> MetricsReply:
 
 
 def lives(pipeline: Pipeline, request: LivesRequest, metering: Metering) -> LivesReply:
-    """Which of these transactions live; none lives the longer for it."""
-    known, now_ms = pipeline.oracle.lives, 1000 * metering.clock_s()
-    return LivesReply(np.array([known.life(start, now_ms) for start in request.start_timestamps.tolist()], np.uint8))
+    """Which of these transactions live; none lives the longer for it.
+
+    One that is decided to commit has ended here, but not for others before that is on record.
+    """
+    oracle, now_ms = pipeline.oracle, 1000 * metering.clock_s()
+
+    def life(start_timestamp: int) -> Life:
+        if (oracle.conflicts.decision_of(start_timestamp) or 0) > 0:
+            return Life.HEARD_OF
+        return oracle.lives.life(start_timestamp, now_ms)
+
+    return LivesReply(np.array([life(start) for start in request.start_timestamps.tolist()], np.uint8))
 
 
 def _samples(server: Server, role: Role) -> Iterator[Sample]:

@@ -160,6 +160,9 @@ class OracleProcess:
         if self._draining is not None and not self._draining.done():
             connection.send(BadRequest("it is being drained already: look at pythia tso status"), request_id)
             return
+        if self._handing_over is not None and not self._handing_over.done():
+            connection.send(BadRequest("it is handing over: look at pythia tso status, and ask again"), request_id)
+            return
         self._draining = asyncio.create_task(self._drain(keeper, connection, request_id, limit_ms))
 
     async def _drain(self, keeper: RoleKeeper, connection: Connection, request_id: int, limit_ms: int) -> None:
@@ -169,7 +172,8 @@ class OracleProcess:
         if pipeline is not None:
             if not await pipeline.finish(limit_ms):
                 under_way = pipeline.under_way
-                pipeline.resume()
+                if not self._stop.is_set():
+                    pipeline.resume()
                 log.warning("not drained: %d transactions are still under way after %d ms", under_way, limit_ms)
                 connection.send(DrainReply(pipeline.oracle.epoch, max(1, under_way)), request_id)
                 return

@@ -78,7 +78,7 @@ class RoleKeeper:
         self._tenure_ended = threading.Event()
         self._handing_over = threading.Lock()
         self._serving_epoch = 0
-        self._released: Callable[[], None] | None = None
+        self._released: list[Callable[[], None]] = []
 
     def run(self) -> None:
         """Stand by and serve in turn until `stop`.
@@ -114,7 +114,7 @@ class RoleKeeper:
         """
         with self._handing_over:
             if epoch == self._serving_epoch:
-                self._released = released
+                self._released.append(released)
                 self._tenure_ended.set()
                 return
         released()
@@ -123,9 +123,10 @@ class RoleKeeper:
         """After a hand-over, let somebody else be faster; if nobody is, this process is a candidate again."""
         with self._handing_over:
             self._serving_epoch = 0
-            released, self._released = self._released, None
-        if released is not None:
-            released()
+            released, self._released = self._released, []
+        for told in released:
+            told()
+        if released:
             self._stopping.wait(self._settings.renewal_interval_ms / 1000)
 
     def _is_warm(self) -> bool:

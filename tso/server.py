@@ -229,8 +229,8 @@ class Server:
 
     def _drop_unfinished(self) -> None:
         loop = asyncio.get_running_loop()
+        self._sweep = loop.call_later(_SWEEP_MS / 1000, self._drop_unfinished)  # first: whatever fails, there is a next
         self.reception.refresh(self.metering.clock_s())
         for connection in list(self.connections):
             connection.drop_if_unfinished(loop.time())
             connection.look_after(loop.time())
-        self._sweep = loop.call_later(_SWEEP_MS / 1000, self._drop_unfinished)

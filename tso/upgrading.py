@@ -110,7 +110,7 @@ def _complete(coordinator: Coordinator, root: str, target: int, wait: Callable[[
         if seen.level.record.level >= target:
             return
         reason = seen.waits_for() or ""
-        if not reason and complete(coordinator, root, seen):
+        if not reason and complete(coordinator, root, seen, target):
             return
         wait(LOOK_SECONDS)
         waited_seconds += LOOK_SECONDS

@@ -79,4 +79,40 @@ ACCESS_RULES = [
         "        if known is not None and known.owner is None:\n",
         f"{_REST}::test_a_transaction_is_its_callers_alone",
     ),
+    Mutation(
+        "questions that are answered on the spot have no bound",
+        "tso/connection.py",
+        "self._questions += frame.kind in _QUESTIONS",
+        "self._questions += 0",
+        "unit/tso/test_questions.py",
+    ),
+    Mutation(
+        "who does not read its answers keeps its place in REST",
+        "rest/doors.py",
+        "self._unread = self.loop.call_later(self.limits.unread_ms_max / 1000, self._drop)",
+        "self._unread = None",
+        "unit/rest/test_rest_bounds.py::test_who_does_not_read_its_answers_holds_no_place_of_others",
+    ),
+    Mutation(
+        "a file of tokens that could not be read is not tried again",
+        "access/watching.py",
+        "if stamp != self._stamp or self._failed:",
+        "if stamp != self._stamp:",
+        "unit/access/test_tokens_file.py::test_a_file_that_could_not_be_read_for_a_while_is_read_again_as_it_is",
+    ),
+    Mutation(
+        "of two who ask for the lease to be given back one is never told",
+        "tso/roles.py",
+        "self._released.append(released)",
+        "self._released = [released]",
+        "unit/tso/test_roles.py::"
+        "test_a_keeper_that_steps_aside_tells_it_once_the_lease_is_free_and_leaves_it_to_others_for_a_while",
+    ),
+    Mutation(
+        "what was owed when a tenure ended is taken for answered",
+        "tso/door.py",
+        "return self._idle.is_set() and not self.has_ended",
+        "return self._idle.is_set()",
+        "unit/tso/test_door.py",
+    ),
 ]

@@ -173,8 +173,8 @@ FAILOVER_RULES = [
     Mutation(
         "a hand-over is told before the lease is free",
         "tso/roles.py",
-        "                self._released = released\n",
-        "                self._released = lambda: None\n                released()\n",
+        "                self._released.append(released)\n",
+        "                self._released.append(lambda: None)\n                released()\n",
         "unit/tso/test_roles.py",
     ),
 ]

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from access.commands import token
-from access.tokens import BadTokens, hash_of
+from access.tokens import BadTokens, Tokens, hash_of
 from access.watching import LOOK_MS, TokensFile, read_tokens
 from tests.tokens import one_of_each
 
@@ -45,6 +45,32 @@ def test_a_broken_file_leaves_the_old_tokens_in_force_and_is_told_of_loudly(
     assert file.refresh(5 * LATER_S).find(keyring.secrets["read"]).name == "read"
     keyring.path.write_text(good.replace("tokens.read", "tokens.reader"))
     assert file.refresh(6 * LATER_S).find(keyring.secrets["read"]).name == "reader"
+
+
+def test_a_file_that_could_not_be_read_for_a_while_is_read_again_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    keyring = one_of_each(tmp_path)
+    file = TokensFile(str(keyring.path), 0.0)
+    keyring.path.write_text(keyring.path.read_text().replace("tokens.read", "tokens.reader"))
+
+    def without_rights(path: str) -> Tokens:
+        raise PermissionError(13, "Permission denied", path)
+
+    with monkeypatch.context() as patch, caplog.at_level(logging.ERROR):
+        patch.setattr("access.watching.read_tokens", without_rights)
+        for look in range(1, 4):
+            assert "read" in file.refresh(look * LATER_S).by_name
+    assert sum("Permission denied" in record.message for record in caplog.records) == 1, "it is told of once"
+    assert "reader" in file.refresh(5 * LATER_S).by_name, "rights may come back without a change of the file"
+
+
+@pytest.mark.parametrize("end", ["0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"])
+def test_an_end_that_no_clock_shows_is_a_mistake(tmp_path: Path, end: str) -> None:
+    keyring = one_of_each(tmp_path)
+    keyring.path.write_text(f"{keyring.path.read_text()}expires = {end}\n")
+    with pytest.raises(BadTokens, match="expires is in a year"):
+        read_tokens(str(keyring.path))
 
 
 def test_a_file_that_others_may_write_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

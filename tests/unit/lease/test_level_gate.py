@@ -48,7 +48,7 @@ def seen(client: MemoryCoordinator) -> Attendance:
 
 def raise_to(client: MemoryCoordinator, level: int) -> None:
     assert require(client, ROOT, seen(client), level)
-    assert complete(client, ROOT, seen(client))
+    assert complete(client, ROOT, seen(client), level)
 
 
 def test_the_first_process_puts_the_level_on_record_and_shows_what_it_works_at(client: MemoryCoordinator) -> None:
@@ -80,7 +80,7 @@ def test_who_does_not_know_the_old_level_waits_until_the_new_one_is_complete(
     late = candidate(MemoryCoordinator(tree), "late", NEXT)
     with pytest.raises(LevelRefused, match="level 1"):
         late.join("standby")
-    assert complete(client, ROOT, seen(client))
+    assert complete(client, ROOT, seen(client), 2)
     late.join("standby")
 
 
@@ -125,7 +125,7 @@ def test_a_primary_learns_of_a_raise_by_its_renewal(client: MemoryCoordinator, t
     assert tenure.renew()
     assert tenure.record.level == 2
     assert seen(operator).waits_for() is None
-    assert complete(operator, ROOT, seen(operator))
+    assert complete(operator, ROOT, seen(operator), 2)
     assert tenure.renew()
 
 

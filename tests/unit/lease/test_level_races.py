@@ -49,7 +49,7 @@ def raising(coordinator: Coordinator) -> Callable[[], None]:
         for _ in range(TRIES):
             seen = attendance(coordinator, PATHS.root)
             if seen.level.record.required == 2 and not seen.waits_for():
-                complete(coordinator, PATHS.root, seen)
+                complete(coordinator, PATHS.root, seen, 2)
 
     return run
 

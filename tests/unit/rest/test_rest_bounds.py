@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -61,6 +62,20 @@ def test_a_body_that_does_not_come_in_time_is_refused(serve_rest: Serve) -> None
         answer = received(slow)
     assert answer.startswith(b"HTTP/1.1 408")
     assert b"body-too-slow" in answer
+
+
+def test_who_does_not_read_its_answers_holds_no_place_of_others(serve_rest: Serve) -> None:
+    rest = serve_rest(requests_max=2, unread_ms_max=50)
+    asked = b"GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 200
+    with contextlib.ExitStack() as deaf:
+        for _ in range(4):
+            connected = deaf.enter_context(connection(rest))
+            connected.settimeout(0.2)
+            with contextlib.suppress(OSError):  # nothing is read of who does not read
+                connected.sendall(asked)
+        ends_s = time.monotonic() + WAIT_S
+        while rest.client.post("/v1/oracle/begin").status_code != 200:
+            assert time.monotonic() < ends_s, "who does not read keeps its place"
 
 
 def test_others_are_served_while_many_send_slowly(serve_rest: Serve) -> None:

@@ -37,8 +37,10 @@ def test_opened_again_it_forgets_that_it_was_idle() -> None:
 def test_what_has_ended_stays_so_and_lets_those_go_who_wait() -> None:
     async def scenario() -> None:
         door = Door()
+        door.shut()
+        door.note(1)
         door.end()
-        assert await door.nothing_owed(1)
+        assert not await door.nothing_owed(1), "what is owed is not answered any more"
         door.open_again()
         assert not door.shut()
         assert door.has_ended
