@@ -43,7 +43,7 @@ CASES: list[tuple[Findings, State, str]] = [
     (OPEN, State.UNDECIDED, "may be running"),
     (replace(OPEN, epoch=LATER, primary=replace(PRIMARY, epoch=LATER)), State.UNDECIDED, "older epoch"),
     (replace(OPEN, start_timestamp=LATER + 1), State.NEVER_BEGUN, "has handed out"),
-    (replace(UNASKED, start_timestamp=compose(NOW_MS + 60_000)), State.NEVER_BEGUN, "has not come"),
+    (replace(UNASKED, start_timestamp=compose(NOW_MS + 7_200_000)), State.NEVER_BEGUN, "has not come"),
     (UNASKED, State.UNDECIDED, "no primary was asked"),
     (replace(OPEN, vacuumed_below=LATER), State.FORGOTTEN, "may have been dropped"),
     (replace(OPEN, vacuumed_below=LATER, bulk=BULK), State.UNDECIDED, "may be running"),

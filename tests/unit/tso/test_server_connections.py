@@ -90,7 +90,7 @@ def test_whoever_floods_the_server_with_halves_of_frames_harms_nobody_else(run_h
         sent, hostile = 0, [unread_socket(server.address) for _ in range(6)]
         questions, half = encode(StatusRequest(), 1) * 1000, raw(COMMIT, bytes(1_000_000), length=1_040_000)
         for each in hostile:
-            pushing = asyncio.create_task(push(each, [questions] * 20 + [half]))
+            pushing = asyncio.create_task(push(each, [questions] * 300 + [half]))
             while not pushing.done():
                 await transact(good, [sent])
                 sent += 1
