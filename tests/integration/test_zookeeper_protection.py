@@ -138,7 +138,7 @@ def test_what_the_owner_does_is_as_without_protection(site: Site) -> None:
     seen = attendance(operator, site.root)
     assert require(operator, site.root, seen, 1)
     assert tenure.renew()
-    assert complete(operator, site.root, attendance(operator, site.root))
+    assert complete(operator, site.root, attendance(operator, site.root), 1)
     assert tenure.renew()
     tenure.release()
     standby = site.candidate("b", site.connect(OURS))
