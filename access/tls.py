@@ -7,17 +7,15 @@ used leaves the context in force that was before, and is told of in the log.
 from __future__ import annotations
 
 import logging
-import os
 import ssl
 from collections.abc import Callable
 from typing import Final
 
+from access.changes import FileChanges
 from access.server_files import ServerFiles
 
 log = logging.getLogger(__name__)
 
-LOOK_MS: Final = 1_000
-"""How often it is looked whether a file has changed."""
 HANDSHAKE_BEGIN: Final = b"\x16\x03"
 """What a TLS client sends first, of whatever version."""
 
@@ -36,6 +34,9 @@ def server_context(files: ServerFiles, *, tells_why: bool = False) -> ssl.SSLCon
     if files.client_authority:
         _load_authority(context, files.client_authority)
         context.verify_mode = ssl.CERT_OPTIONAL if tells_why else ssl.CERT_REQUIRED
+        # A resumed session shows no certificate again, also once another authority is asked for.
+        context.num_tickets = 0
+        context.options |= ssl.OP_NO_TICKET
     return context
 
 
@@ -45,17 +46,15 @@ class ServerTls:
     def __init__(self, files: ServerFiles, now_s: float, *, tells_why: bool = False) -> None:
         self._files = files
         self._tells_why = tells_why
-        self._stamps = _stamps(files)
-        self._looked_s = now_s
+        self._changes = FileChanges(
+            [path for path in (files.certificate, files.key, files.client_authority) if path], now_s
+        )
         self._context = self._made()
 
     def context(self, now_s: float) -> ssl.SSLContext:
-        """For the next connection; the files are looked at where that was ``LOOK_MS`` ago. Raises nothing."""
-        if (now_s - self._looked_s) * 1000 >= LOOK_MS:
-            self._looked_s = now_s
-            stamps = _stamps(self._files)
-            if stamps != self._stamps:
-                self._read_again(stamps)
+        """For the next connection; now and then it is looked whether the files have changed. Raises nothing."""
+        if self._changes.to_read(now_s):
+            self._read_again()
         return self._context
 
     def renewing(self, clock_s: Callable[[], float]) -> ssl.SSLContext:
@@ -76,12 +75,13 @@ class ServerTls:
     def _made(self) -> ssl.SSLContext:
         return server_context(self._files, tells_why=self._tells_why)
 
-    def _read_again(self, stamps: tuple[tuple[int, int, int] | None, ...]) -> None:
-        self._stamps = stamps
+    def _read_again(self) -> None:
+        """What cannot be used now is tried again at each look: a renewal may have written half of its files so far."""
         try:
             self._context = self._made()
         except BadTls as error:
-            log.error("TLS goes on with the files that were there before: %s", error)
+            if self._changes.failed(str(error)):
+                log.error("TLS goes on with the files that were there before: %s", error)
         else:
             log.warning("TLS: %s was read again", self._files.certificate)
 
@@ -127,16 +127,3 @@ def _load_authority(context: ssl.SSLContext, path: str) -> None:
 def _why(error: OSError) -> str:
     reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
     return str(reason or error)
-
-
-def _stamps(files: ServerFiles) -> tuple[tuple[int, int, int] | None, ...]:
-    """What is another when a file is."""
-    return tuple(_stamp(path) for path in (files.certificate, files.key, files.client_authority) if path)
-
-
-def _stamp(path: str) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

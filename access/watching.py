@@ -12,15 +12,12 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from access.changes import FileChanges
 from access.tokens import BadTokens, Tokens, parse
 
 log = logging.getLogger(__name__)
 
 FILE_BYTES_MAX: Final = 2**20
-LOOK_MS: Final = 1_000
-"""How often it is looked whether the file has changed."""
-
-_Stamp = tuple[int, ...] | None
 
 
 class TokensFile:
@@ -31,36 +28,25 @@ class TokensFile:
 
     def __init__(self, path: str, now_s: float) -> None:
         self._path = path
-        self._stamp = _stamp(path)
-        self._looked_s = now_s
-        self._failed = ""
+        self._changes = FileChanges([path], now_s)
         self.current = read_tokens(path)
         _warn_of_writers(path)
 
     def refresh(self, now_s: float) -> Tokens:
-        """The tokens in force; the file is looked at where that was ``LOOK_MS`` ago. Raises nothing."""
-        if (now_s - self._looked_s) * 1000 < LOOK_MS:
-            return self.current
-        self._looked_s = now_s
-        stamp = _stamp(self._path)
-        if stamp != self._stamp or self._failed:
-            self._stamp = stamp
+        """The tokens in force; now and then it is looked whether the file has changed. Raises nothing."""
+        if self._changes.to_read(now_s):
             self._read_again()
         return self.current
 
     def _read_again(self) -> None:
         """What cannot be read now is tried again at each look: rights, or descriptors, may come back by themselves."""
-        failed_before, self._failed = self._failed, ""
         try:
             self.current = read_tokens(self._path)
             _warn_of_writers(self._path)
         except BadTokens as error:
-            for mistake in error.mistakes:
-                log.error("tokens file %s: %s", self._path, mistake)
-            log.error("tokens file %s has mistakes: the tokens that were in force before stay so", self._path)
+            log.error("tokens file %s: the tokens that were in force before stay so: %s", self._path, error)
         except OSError as error:
-            self._failed = str(error)
-            if self._failed != failed_before:
+            if self._changes.failed(str(error)):
                 log.error("tokens file %s: %s: the tokens in force stay so", self._path, error.strerror or error)
         else:
             log.warning("tokens file %s has changed: %d tokens are in force", self._path, len(self.current.by_name))
@@ -76,14 +62,6 @@ def read_tokens(path: str) -> Tokens:
         return parse(raw.decode())
     except UnicodeDecodeError as error:
         raise BadTokens([f"it is not UTF-8: {error.reason} at byte {error.start}"]) from error
-
-
-def _stamp(path: str) -> _Stamp:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 def _warn_of_writers(path: str) -> None:

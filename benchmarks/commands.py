@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from benchmarks.attacked_command import attacked
 from benchmarks.availability_command import availability
 from benchmarks.begins_command import begins
 from benchmarks.bulk_commit_command import bulk_commit
@@ -19,5 +20,5 @@ def bench() -> None:
     """Claims of speed, each as a ratio beside something else in the same run."""
 
 
-for command in (availability, begins, bulk_commit, growth, large, latency, peer, spark):
+for command in (attacked, availability, begins, bulk_commit, growth, large, latency, peer, spark):
     bench.add_command(command)

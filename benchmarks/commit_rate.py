@@ -21,6 +21,7 @@ import numpy as np
 from benchmarks.rounds import Case, alternate, calls_per_second
 from client import ClientSettings, TransactionManager
 from client.deadline import Deadline
+from configuration.connection_flags import root_flag, thrift_flag, zookeeper_flag
 from store import RowPut
 
 TABLE = "benchmark_commit_rate"
@@ -61,9 +62,9 @@ def measure(manager: TransactionManager, *, rounds: int, seconds: float, progres
 
 
 @click.command()
-@click.option("--zookeeper", required=True, envvar="PYTHIA_ZOOKEEPER", help="ZooKeeper, host:port.")
-@click.option("--thrift", required=True, envvar="PYTHIA_THRIFT", help="HBase's Thrift gateway, host:port.")
-@click.option("--root", default="/pythia", show_default=True, envvar="PYTHIA_ROOT", help="Znode of the installation.")
+@zookeeper_flag("where the primary oracle is found.")
+@thrift_flag
+@root_flag
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Alternating rounds.")
 @click.option("--seconds", default=3.0, show_default=True, type=click.FloatRange(0.1, 60), help="Of one measurement.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of lines.")

@@ -5,9 +5,12 @@ Invariant: a transaction that ends after the window does not count, and nothing 
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -121,6 +124,32 @@ async def begins(client: AsyncOracleClient, size: int, tally: Tally) -> None:
     while (began := now()) < tally.ends_at:
         begun = await client.begin_many(size)
         tally.add_begin(began, now(), begun, time.time())
+
+
+def transactions_over_rest(connection: HTTPConnection, cells: int, tally: Tally) -> None:
+    """One transaction after the other, in a thread of its own. One that is refused, or loses its connection, counts as
+    aborted.
+    """
+    draw, now = random.getrandbits, time.perf_counter
+    while (began := now()) < tally.ends_at:
+        begun_at, decided = began, dict[str, Any]()
+        try:
+            begun = ask_rest(connection, "/v1/oracle/begin", {})
+            begun_at = now()
+            if "snapshot" in begun:
+                keys, (start,) = [str(draw(CELL_BITS)) for _ in range(cells)], begun["start_timestamps"]
+                asked = {"start_timestamp": start, "snapshot": begun["snapshot"], "cell_ids": keys}
+                decided = ask_rest(connection, "/v1/oracle/commit", asked)
+        except (HTTPException, OSError):
+            connection.close()  # the next request opens it again
+        tally.add(began, begun_at, now(), "commit_timestamp" in decided, 1)
+
+
+def ask_rest(connection: HTTPConnection, path: str, body: object) -> dict[str, Any]:
+    """The answer, also where it is a problem."""
+    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+    answer: dict[str, Any] = json.loads(connection.getresponse().read())
+    return answer
 
 
 def transactions_of_thread(client: OracleClient, cells: int, tally: Tally, deadline_ms: int) -> None:

@@ -4,29 +4,42 @@
 each with one line of JSON. ADDRESS is the oracle's or, with the ROOT of an installation, ZooKeeper's. FRONT:
 ``columns`` (batches of begins and commits, for callers that have many), ``asyncio`` (a task for each transaction in
 flight), ``threads`` (a thread for each, the blocking front), ``begins`` (batches of begins only) or ``begin`` (a task
-for each begin in flight). Invariant: a window begins when all of its connections are there.
+for each begin in flight). ``rest`` (a thread and a connection for each in flight; ADDRESS is the one of REST).
+Invariant: a window begins when all of its connections are there.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import json
 import sys
-import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
 
 import numpy as np
 import uvloop
 
-from benchmarks.load_loops import BATCHES, Tally, batches, begins, transactions, transactions_of_thread
+from benchmarks.load_loops import (
+    BATCHES,
+    Tally,
+    ask_rest,
+    batches,
+    begins,
+    transactions,
+    transactions_of_thread,
+    transactions_over_rest,
+)
 from client import ClientSettings
 from client.async_oracle import AsyncOracleClient
 from client.oracle import OracleClient
 from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
 
 DEADLINE_MS = 30_000
+AGAIN_MS = 100
 UNUSED_THRIFT = "unused:1"
 GARBAGE_OBJECTS = 100_000
 """New objects between two looks for garbage."""
@@ -56,26 +69,32 @@ class Load:
 
     def window(self, in_flight: int, cells: int, seconds: float, connections: int) -> dict[str, object]:
         """One measurement."""
+        if self._front == "rest":
+            return self._run_rest(in_flight, cells, seconds)
         if self._front == "threads":
             return self._run_threads(in_flight, cells, seconds, connections)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(self._run_tasks(in_flight, cells, seconds, connections))
+
+    def _run_rest(self, in_flight: int, cells: int, seconds: float) -> dict[str, object]:
+        connections = [HTTPConnection(self._settings.oracle, timeout=DEADLINE_MS / 1000) for _ in range(in_flight)]
+        for connection in connections:
+            _await_rest(connection)
+        tally, cpu_seconds = Tally(time.perf_counter() + seconds), time.process_time()
+        taken = iter(connections)
+        in_threads(lambda: transactions_over_rest(next(taken), cells, tally), in_flight)
+        cpu_seconds = time.process_time() - cpu_seconds
+        for connection in connections:
+            connection.close()
+        return tally.to_fields(seconds, cpu_seconds)
 
     def _run_threads(self, in_flight: int, cells: int, seconds: float, connections: int) -> dict[str, object]:
         clients = [OracleClient(self._directory, self._settings) for _ in range(connections)]
         for client in clients:
             client.begin()
         tally, cpu_seconds = Tally(time.perf_counter() + seconds), time.process_time()
-        threads = [
-            threading.Thread(
-                target=transactions_of_thread, args=(clients[number % connections], cells, tally, DEADLINE_MS)
-            )
-            for number in range(in_flight)
-        ]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        taken = itertools.cycle(clients)
+        in_threads(lambda: transactions_of_thread(next(taken), cells, tally, DEADLINE_MS), in_flight)
         cpu_seconds = time.process_time() - cpu_seconds
         for client in clients:
             client.close()
@@ -102,6 +121,20 @@ class Load:
         if self._front in ("begin", "begins"):
             return [begins(client, size, tally) for client in chosen]
         return [transactions(client, cells, tally) for client in chosen]
+
+
+def _await_rest(connection: HTTPConnection) -> None:
+    """Until the process behind it serves, which begins to listen before that."""
+    deadline = time.monotonic() + DEADLINE_MS / 1000
+    while "snapshot" not in ask_rest(connection, "/v1/oracle/begin", {}) and time.monotonic() < deadline:
+        time.sleep(AGAIN_MS / 1000)
+
+
+def in_threads(work: Callable[[], None], threads: int) -> None:
+    """Have it done by so many threads at once, and wait for them. An error of one is raised."""
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(work) for _ in range(threads)]:
+            done.result()
 
 
 def main(arguments: Sequence[str], say: Callable[[str], None]) -> None:

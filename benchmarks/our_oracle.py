@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks.cpu_time import cpu_seconds, peak_memory_bytes
+from benchmarks.cpu_time import children, cpu_seconds, peak_memory_bytes
 from benchmarks.hbase_tables import drop_tables
 from benchmarks.sides import Services
 from benchmarks.znodes import delete_znodes
@@ -28,7 +28,8 @@ LOOPBACK_ANY_PORT: Final = ("--listen", "127.0.0.1:0")
 
 class OurOracle:
     """``limits``: texts such as ``connections_max=50``. ``lease_ms``: with a lease of that length and a standby, which
-    takes ``services``. Without ``services`` commits are recorded nowhere.
+    takes ``services``; ``rest``: with REST beside each, which takes them, too. Without ``services`` commits are
+    recorded nowhere.
     """
 
     def __init__(
@@ -39,13 +40,16 @@ class OurOracle:
         *,
         limits: Sequence[str] = (),
         lease_ms: int | None = None,
+        rest: bool = False,
     ) -> None:
         assert services is not None or lease_ms is None, "a lease is kept in ZooKeeper"
+        assert services is not None or not rest, "an oracle that keeps nothing has no REST"
         self.directory = directory
         self._guard = guard
         self._services = services
         self._limits = tuple(limits)
         self._lease_ms = lease_ms
+        self._rest = rest
         self._root = f"/benchmark-{uuid.uuid4().hex[:8]}"
         self._processes: list[Child] = []
         self._starts = 0
@@ -92,6 +96,11 @@ class OurOracle:
         return self._processes[0].log.read_text().partition("serving on ")[2].split()[0]
 
     @property
+    def rest_address(self) -> str:
+        """Where the primary's REST listens."""
+        return self._processes[0].log.read_text().partition("REST on ")[2].split()[0]
+
+    @property
     def load_arguments(self) -> tuple[str, ...]:
         """The address by which clients find the primary, and the root where that is ZooKeeper's."""
         if self._services is None or self._lease_ms is None:
@@ -99,8 +108,8 @@ class OurOracle:
         return (self._services.zookeeper, self._root)
 
     def cpu_seconds(self) -> float:
-        """Of all its processes."""
-        return sum(cpu_seconds(process.pid) for process in self._processes)
+        """Of all its processes, REST's included."""
+        return sum(cpu_seconds(each) for process in self._processes for each in (process.pid, *children(process.pid)))
 
     def peak_memory_bytes(self) -> int:
         """The most that the primary ever had in memory."""
@@ -123,7 +132,8 @@ class OurOracle:
         limits = [text for limit in self._limits for text in ("--limit", limit)]
         if self._services is None:
             return ["volatile", *LOOPBACK_ANY_PORT, *limits]
-        place = ("--thrift", self._services.thrift, "--root", self._root, "--log-level", "warning")
+        rest = ("--rest-listen", "127.0.0.1:0") if self._rest else ()
+        place = ("--thrift", self._services.thrift, "--root", self._root, "--log-level", "warning", *rest)
         if self._lease_ms is None:
             return ["serve", "--alone", *place, *LOOPBACK_ANY_PORT, *limits]
         leased = ("--name", name, "--zookeeper", self._services.zookeeper, "--lease-ms", str(self._lease_ms))

@@ -44,7 +44,8 @@ class OurSide:
     def start(self) -> None:
         """See ``Side``. Raises ``ChildFailed`` where a process does not start."""
         self._oracle.start()
-        address, root = self._oracle.load_arguments
+        over_rest = self._front == "rest"
+        address, root = (self._oracle.rest_address, "") if over_rest else self._oracle.load_arguments
         arguments = [address, self._front, root]
         for number in range(self._count):
             log = self._oracle.directory / f"load-{self._front}-{number}.log"

@@ -25,13 +25,16 @@ def write_rows(thrift: str, table: str, key: Sequence[str], rows: Iterable[Row])
     connection.close()
 
 
-def read_rows(thrift: str, table: str, key_range: tuple[bytes | None, bytes | None]) -> Iterator[dict[str, str]]:
-    """A range of rows, as dictionaries of text."""
+def read_rows(
+    thrift: str, table: str, names: Sequence[str], key_range: tuple[bytes | None, bytes | None]
+) -> Iterator[tuple[str | None, ...]]:
+    """A range of rows: the columns ``names`` as text, as a DataFrame takes them."""
     host, _, port = thrift.rpartition(":")
     connection = happybase.Connection(host, int(port))
     start, stop = key_range
     for _, cells in connection.table(table).scan(row_start=start, row_stop=stop, batch_size=BATCH_ROWS):
-        yield {column.decode(): value.decode() for column, value in cells.items()}
+        row = {column.decode().removeprefix("f:"): value.decode() for column, value in cells.items()}
+        yield tuple(row.get(name) for name in names)
     connection.close()
 
 

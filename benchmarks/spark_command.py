@@ -1,8 +1,9 @@
 """``pythia bench spark``: what a Spark job pays for its transaction, beside the same job without one.
 
-Invariant: the sides take turns within each round, on new tables; a ratio is formed within a round, and the median over
-the rounds is what is told. A ratio of seconds beside plain says what a transaction costs (1.0: nothing); one beside the
-job row by row says how much faster ours is.
+Invariant: the sides take turns within each round, back and forth, each on new tables and once the machine is at rest
+(where it does not come to rest, that is told), so that none pays for what another left to be done. A ratio is formed
+within a round, and the median over the rounds is what is told. A ratio of seconds beside plain says what a transaction
+costs (1.0: nothing); one beside the job row by row says how much faster ours is.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.cpu_time import await_rest
 from benchmarks.machine import describe_machine
 from benchmarks.options import json_option, service_options, services_given
 from benchmarks.our_oracle import OurOracle
 from benchmarks.plain_source import PlainSource
 from benchmarks.presenting import TABLE_WIDTH_CHARACTERS
 from benchmarks.sides import Services
-from benchmarks.spark_jobs import PARTITIONS, Ours, Plain, RowByRow, Side, Taken, narrow_rows
+from benchmarks.spark_jobs import PARTITIONS, REST_MS_MAX, Ours, Plain, RowByRow, Side, Taken, narrow_rows
 from benchmarks.surroundings import Surroundings, explained, once_each, surroundings
 from client import ClientSettings, TransactionManager
 from client.spark import TableMapping, register
@@ -174,7 +176,9 @@ def _measure(
         sides.append(RowByRow(ROW_BY_ROW, session, manager.settings, manager, mapping))
     taken: dict[str, list[Taken]] = {side.name: [] for side in sides}
     for number in range(rounds + 1):
-        for side in sides:
+        for side in sides if number % 2 else reversed(sides):
+            if not await_rest(REST_MS_MAX):
+                tell(f"{side.name}, round {number}: the machine did not come to rest in {REST_MS_MAX:,} ms")
             seconds = side.run(held)
             told = f"write {rows / seconds.write:,.0f}, read {rows / seconds.read:,.0f} rows a second"
             tell(f"{name}, {layout}, round {number} of {rounds}, {side.name}: {told}")

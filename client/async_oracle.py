@@ -12,8 +12,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-
 from client.dispatch import Dispatcher
 from client.errors import InvalidRequest
 from client.exchange import FRAME_CELLS_MAX
@@ -33,11 +31,13 @@ from wire import (
     Message,
     OutcomeReply,
     OutcomeRequest,
+    ProtocolError,
     Reason,
     WriteSetPart,
     WriteSetTaken,
+    encode,
 )
-from wire.columns import Cells
+from wire.columns import TIMESTAMP, Cells, column
 
 COMMIT_CELLS_MAX = 65_536
 """Conflict keys of one transaction in a commit request; more of them go ahead in parts."""
@@ -45,6 +45,7 @@ CELLS_MAX = 2**32 - 1
 PARTS_UNDER_WAY_MAX = 4
 """Parts of a write set that are sent before the first of them is answered."""
 
+Asked = TypeVar("Asked", bound=Message)
 Answer = TypeVar("Answer", bound=Message)
 Joined = TypeVar("Joined", BeginTicket, CommitTicket)
 
@@ -162,6 +163,7 @@ class AsyncOracleClient:
             raise InvalidRequest(f"a large write set has 1…{CELLS_MAX:,} conflict keys, not {cells.size:,}")
         until_s = self._times(deadline_ms)[1]
         head = (start_timestamp, snapshot, validated, cells.size)
+        _sendable(lambda: WriteSetPart(*head, guards, 0, cells[:PART_CELLS_MAX]))
         taken = 0
         while True:
             decided = await self._send_parts(head, guards, cells, taken, until_s)
@@ -203,15 +205,20 @@ class AsyncOracleClient:
                 future.cancel()
 
     def abort(self, start_timestamps: Sequence[int], deadline_ms: int | None = None) -> asyncio.Future[OutcomeReply]:
-        """Have transactions aborted for good, or learn that they committed."""
-        return self._ask(AbortRequest(np.array(start_timestamps, np.int64)), deadline_ms, OutcomeReply)
+        """Have transactions aborted for good, or learn that they committed; ``lookup_ids_max`` of the oracle at once.
+
+        Raises ``InvalidRequest`` for what no frame can carry.
+        """
+        request = _sendable(lambda: AbortRequest(column("start_timestamps", start_timestamps, TIMESTAMP)))
+        return self._ask(request, deadline_ms, OutcomeReply)
 
     def outcomes(self, start_timestamps: Sequence[int], deadline_ms: int | None = None) -> asyncio.Future[OutcomeReply]:
-        """What became of transactions, as the oracle and its commit table know it."""
-        return self._ask(OutcomeRequest(np.array(start_timestamps, np.int64)), deadline_ms, OutcomeReply)
+        """What became of transactions, as the oracle and its commit table know it. See ``abort``."""
+        request = _sendable(lambda: OutcomeRequest(column("start_timestamps", start_timestamps, TIMESTAMP)))
+        return self._ask(request, deadline_ms, OutcomeReply)
 
     def heartbeat(self, snapshots: Mapping[int, int], deadline_ms: int | None = None) -> asyncio.Future[HeartbeatReply]:
-        """Let transactions live on (start timestamp → snapshot)."""
+        """Let transactions live on (start timestamp → snapshot). See ``abort``."""
         return self._ask(heartbeat_request(snapshots), deadline_ms, HeartbeatReply)
 
     def submit(self, ticket: Ticket) -> None:
@@ -246,8 +253,19 @@ class AsyncOracleClient:
 
 
 def heartbeat_request(snapshots: Mapping[int, int]) -> HeartbeatRequest:
-    """Start timestamp → snapshot, as a request."""
-    return HeartbeatRequest(np.fromiter(snapshots.keys(), np.int64), np.fromiter(snapshots.values(), np.int64))
+    """Start timestamp → snapshot, as a request. Raises ``InvalidRequest``."""
+    columns = (("start_timestamps", snapshots.keys()), ("snapshots", snapshots.values()))
+    return _sendable(lambda: HeartbeatRequest(*(column(name, values, TIMESTAMP) for name, values in columns)))
+
+
+def _sendable(make: Callable[[], Asked]) -> Asked:
+    """A request that can go out. Raises ``InvalidRequest`` at once for one that no frame can carry."""
+    try:
+        request = make()
+        encode(request, 0)
+    except ProtocolError as error:
+        raise InvalidRequest(error.reason) from error
+    return request
 
 
 def check_count(count: int) -> None:

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from client.cells import ABORTED_SHADOW, TOMBSTONE
 from client.visibility import NOT_COMMITTED, OPEN, View
+from kernels import kernel
 from store.columns import ABSENT, Bytes, CellColumns, Places, ScannedColumns
 from store.lines import packed
 
@@ -95,7 +95,7 @@ def settle_columns(scanned: ScannedColumns, columns: int, shown: int, visible: M
     return SettledColumns(values, states)
 
 
-@numba.njit("int64(int64[:, ::1], int64[:, ::1], int64[::1])", cache=True, nogil=True)
+@kernel("int64(int64[:, ::1], int64[:, ::1], int64[::1])", nogil=True)
 def distinct_writers(timestamps: Places, lengths: Places, found: Places) -> int:
     """Collect the timestamps of the cells that are there; how many, or -1 where they are more than ``found`` takes."""
     count, last = 0, np.int64(-1)
@@ -116,7 +116,7 @@ def distinct_writers(timestamps: Places, lengths: Places, found: Places) -> int:
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _place_of(writers: Places, writer: int) -> int:
     """Where a writer is among the sorted ones, or -1."""
     low, high = 0, writers.shape[0]
@@ -129,7 +129,7 @@ def _place_of(writers: Places, writer: int) -> int:
     return low if low < writers.shape[0] and writers[low] == writer else -1
 
 
-@numba.njit("void(uint8[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1])", cache=True)
+@kernel("void(uint8[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1])")
 def read_shadows(
     data: Bytes, timestamps: Places, starts: Places, lengths: Places, wanted: Places, outcomes: Places
 ) -> None:
@@ -150,10 +150,9 @@ def read_shadows(
             outcomes[place] = outcome
 
 
-@numba.njit(
+@kernel(
     "void(uint8[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], uint8[::1], int64[:, ::1], "
     "int64[:, ::1], uint8[::1])",
-    cache=True,
     nogil=True,
 )
 def settle_rows(

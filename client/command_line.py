@@ -1,48 +1,73 @@
 """What commands for operators share: where the services are, and what an error looks like.
 
-Invariant: what an operator can put right is told in one line, with exit code 1 and without a traceback.
+Invariant: what an operator can put right is told in one line, with exit code 1 (2 where a file is at fault) and without
+a traceback.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, NamedTuple
 
 import click
 
 from client.errors import PythiaError
 from client.manager import TransactionManager
 from client.settings import ClientSettings
+from client.tables.errors import UnreadableFile
+from configuration.connection_flags import one_of, oracle_flag, root_flag, thrift_flag, zookeeper_flag
 from lease import LeaseError
 from store import StoreError
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+UNREADABLE = 2
 
-_CONNECTION = (
-    click.option("--zookeeper", default="", metavar="HOST:PORT[,…]", envvar="PYTHIA_ZOOKEEPER", show_envvar=True,
-                 help="ZooKeeper, where the primary oracle is found."),
-    click.option("--oracle", default="", metavar="HOST:PORT", envvar="PYTHIA_ORACLE", show_envvar=True,
-                 help="In its place: an oracle that serves alone."),
-    click.option("--thrift", required=True, metavar="HOST:PORT[,…]", envvar="PYTHIA_THRIFT", show_envvar=True,
-                 help="HBase's Thrift gateway, or several of them."),
-    click.option("--root", default="/pythia", show_default=True, metavar="ZNODE", envvar="PYTHIA_ROOT",
-                 show_envvar=True, help="Znode of the installation."),
-)  # fmt: skip
+_FLAGS = (
+    zookeeper_flag("where the primary oracle is found.", required=False),
+    oracle_flag("an oracle that serves alone."),
+    thrift_flag,
+    root_flag,
+)
 
 
-def connecting(command: Command) -> Command:
-    """Give a command the options of ``managed``."""
-    for option in reversed(_CONNECTION):
-        command = option(command)
-    return command
+class Place(NamedTuple):
+    """Where an installation is; the fields are as in ``ClientSettings``, and not checked."""
+
+    zookeeper: str
+    oracle: str
+    thrift: str
+    root: str
+
+
+class Refused(click.ClickException):
+    """A file that cannot be read or written."""
+
+    exit_code = UNREADABLE
+
+
+def connecting(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``place``, as its flags say it."""
+
+    @wraps(command)
+    def with_place(**given: Any) -> Any:
+        zookeeper, oracle = one_of(given.pop("zookeeper"), given.pop("oracle"))
+        place = Place(zookeeper, oracle, given.pop("thrift"), given.pop("root"))
+        return command(**given, place=place)
+
+    decorated: Callable[..., Any] = with_place
+    for flag in reversed(_FLAGS):
+        decorated = flag(decorated)
+    return decorated
 
 
 @contextmanager
-def managed(zookeeper: str, oracle: str, thrift: str, root: str) -> Iterator[TransactionManager]:
+def managed(place: Place) -> Iterator[TransactionManager]:
     """A manager for one command; see ``explained``."""
-    with explained(), TransactionManager.connect(ClientSettings(zookeeper, thrift, root, oracle=oracle)) as manager:
-        yield manager
+    with explained():
+        settings = ClientSettings(place.zookeeper, place.thrift, place.root, oracle=place.oracle)
+        with TransactionManager.connect(settings) as manager:
+            yield manager
 
 
 @contextmanager
@@ -50,5 +75,7 @@ def explained() -> Iterator[None]:
     """Raise ``click.ClickException`` for what an operator can put right."""
     try:
         yield
+    except UnreadableFile as error:
+        raise Refused(str(error)) from error
     except (PythiaError, StoreError, LeaseError) as error:
         raise click.ClickException(str(error)) from error

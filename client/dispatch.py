@@ -169,9 +169,18 @@ class Dispatcher:
             self._pause(f"ZooKeeper does not say who is primary: {error}")
         except (OSError, ValueError) as error:
             self._pause(f"no connection to the primary at {self._address}: {error or 'it does not answer'}")
+        except Exception as error:  # such as no thread to look for the primary with: without a pause it were a whirl
+            self._puzzled(error)
         finally:
             self._connecting = None
             self._flush_soon()
+
+    def _puzzled(self, error: Exception) -> None:
+        """What nobody expected: it may pass. Logged whole where it is not what came the last time."""
+        why = f"no primary could be looked for: {error!r}"
+        if why != self._why:
+            _log.error("%s", why, exc_info=error)
+        self._pause(why)
 
     async def _open(self, address: str) -> None:
         """Connect and say hello.
@@ -336,7 +345,11 @@ class Dispatcher:
     def _ask_whether_moved(self, line: Line) -> None:
         """In a thread: as a rule nothing has changed, and it is cheap; but it may ask ZooKeeper."""
         has_moved = self._directory.has_moved
-        self._looking = self.loop.run_in_executor(self._threads, has_moved, line.address, LOOK_INTERVAL_MS)
+        try:
+            self._looking = self.loop.run_in_executor(self._threads, has_moved, line.address, LOOK_INTERVAL_MS)
+        except RuntimeError as error:  # no thread can be started now: the watch must go on, and looks again
+            _log.debug("it cannot be asked whether another oracle has become primary: %s", error)
+            return
         self._looking.add_done_callback(lambda asked: self._looked(line, asked))
 
     def _looked(self, line: Line, asked: asyncio.Future[bool]) -> None:

@@ -32,13 +32,11 @@ from wire import (
     Frame,
     FrameDecoder,
     Kind,
-    Message,
     NotAllowed,
     NotPrimary,
     Overloaded,
     ProtocolError,
     decode,
-    encode,
     encode_frame,
 )
 from wire.commits import pack_commits, unpack_answers
@@ -149,12 +147,10 @@ class Exchange:
         queue, share = self._queue, self.share()
         while queue.questions:
             question = queue.questions.popleft()
-            self._tell_when_sent((question,))
-            frames.append(self._send(now_s, (question,), question.request))
+            request = question.request
+            frames.append(self._send(now_s, (question,), request.KIND, request.payload))
         while queue.begins and self._begins < BEGIN_FRAMES_MAX:
-            self._begins += 1
-            tickets, transactions = self._next_begins(share)
-            frames.append(self._send(now_s, tickets, BeginRequest(transactions)))
+            frames.append(self._send_begins(now_s, share))
         while queue.commits and self._commits < COMMIT_FRAMES_MAX:
             frames.append(self._send_commits(now_s, share))
         return b"".join(frames)
@@ -210,17 +206,30 @@ class Exchange:
         """Those under way whose callers have stopped waiting."""
         return [ticket for _, tickets in self._under_way.values() for ticket in tickets if ticket.until_s <= now_s]
 
-    def _send(self, now_s: float, tickets: Sequence[Ticket], request: Message) -> bytes:
-        return encode(request, self._note(now_s, tickets))
+    def _send(self, now_s: float, tickets: Sequence[Ticket], kind: Kind, payload: Callable[[], bytes]) -> bytes:
+        """The frame of a request, which is under way with this; nothing where no frame can hold what was asked.
 
-    def _note(self, now_s: float, tickets: Sequence[Ticket]) -> int:
-        self._requests += 1
-        self._under_way[self._requests] = (now_s, tickets)
+        Not before there is a frame: what is under way and never went out would be waited for, in the way of all others.
+        """
+        number = self._requests + 1
+        try:
+            frame = encode_frame(kind, number, payload())
+        except ProtocolError as error:
+            self._impossible(tickets, error.reason)
+            return b""
+        self._requests = number
+        self._under_way[number] = (now_s, tickets)
         self.callers += callers_of(tickets)
-        return self._requests
-
-    def _tell_when_sent(self, tickets: Sequence[Ticket]) -> None:
+        if tickets[0].lane == BeginTicket.lane:
+            self._begins += 1
+            return frame
+        self._commits += tickets[0].lane == CommitTicket.lane
         self._untold += [ticket.on_sent for ticket in tickets if ticket.on_sent is not None]
+        return frame
+
+    def _send_begins(self, now_s: float, share: int) -> bytes:
+        tickets, transactions = self._next_begins(share)
+        return self._send(now_s, tickets, Kind.BEGIN_REQUEST, lambda: BeginRequest(transactions).payload())
 
     def _next_begins(self, share: int) -> tuple[list[BeginTicket], int]:
         """What goes in one frame, and how many transactions that are."""
@@ -241,20 +250,13 @@ class Exchange:
         """The next frame of commits; nothing, where what was next turns out to be no commits."""
         first = self._queue.commits.popleft()
         if isinstance(first, BatchTicket):
-            self._commits += 1
-            self._tell_when_sent((first,))
-            return encode_frame(Kind.COMMIT_REQUEST, self._note(now_s, (first,)), first.payload)
+            payload = first.payload
+            return self._send(now_s, (first,), Kind.COMMIT_REQUEST, lambda: payload)
         tickets = [first]
         if not first.alone:
             self._add_companions(tickets, share)
-        try:
-            payload = pack_commits([one for ticket in tickets for one in ticket.arguments])
-        except ProtocolError as error:
-            self._impossible(tickets, error.reason)
-            return b""
-        self._commits += 1
-        self._tell_when_sent(tickets)
-        return encode_frame(Kind.COMMIT_REQUEST, self._note(now_s, tickets), payload)
+        commits = (one for ticket in tickets for one in ticket.arguments)
+        return self._send(now_s, tickets, Kind.COMMIT_REQUEST, lambda: pack_commits(commits))
 
     def _add_companions(self, tickets: list[CommitTicket], share: int) -> None:
         """What goes in one frame with the first of the queue."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from client.errors import InvalidRequest, InvalidSettings
 from configuration import Contradiction, Section, setting, settings_of
+from configuration.defaults import DEFAULT_ROOT
 from lease import ZnodePaths
 
 CREDENTIALS = ("token_file", "tls_authority_file", "tls_certificate_file", "tls_key_file", "tls_server_name")
@@ -31,7 +32,7 @@ class ClientSettings:
         required=True,
     )
     root: str = setting(
-        "/pythia", "ZNODE", "Znode under which the installation lives.", environment="PYTHIA_ROOT", check=ZnodePaths
+        DEFAULT_ROOT, "ZNODE", "Znode under which the installation lives.", environment="PYTHIA_ROOT", check=ZnodePaths
     )
     request_timeout_ms: int = setting(
         5_000, "ms", "How long one request may take before another way is tried.", least=1, most=3_600_000

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from client.command_line import connecting, managed
+from client.command_line import Place, connecting, managed
 from client.moments import parse_moment
 from client.snapshot_record import NamedSnapshot
 from commit_table.timestamps import wall_time_of
@@ -29,13 +29,13 @@ def snapshot() -> None:
 @connecting
 @click.option("--at", metavar="WHEN", help="A timestamp, a time with its zone, or another name; by default now.")
 @_json_option
-def create(name: str, zookeeper: str, oracle: str, thrift: str, root: str, at: str | None, as_json: bool) -> None:
+def create(name: str, place: Place, at: str | None, as_json: bool) -> None:
     """Give what is committed by now, or was by WHEN, the name NAME: no vacuum drops what it shows.
 
     A NAME begins with a letter and goes on with letters, digits, dots, underscores and hyphens. Read it with
     manager.snapshot(at="NAME"), or in Spark with the option as_of. Drop it when it is read no more.
     """
-    with managed(zookeeper, oracle, thrift, root) as manager:
+    with managed(place) as manager:
         made = manager.create_snapshot(name, None if at is None else parse_moment(at))
     click.echo(json.dumps(_fields(made)) if as_json else f"{made.name}: {made.timestamp}, {_time(made)}")
 
@@ -43,9 +43,9 @@ def create(name: str, zookeeper: str, oracle: str, thrift: str, root: str, at: s
 @snapshot.command("list")
 @connecting
 @_json_option
-def list_(zookeeper: str, oracle: str, thrift: str, root: str, as_json: bool) -> None:
+def list_(place: Place, as_json: bool) -> None:
     """Show every snapshot that has a name. Needs no oracle."""
-    with managed(zookeeper, oracle, thrift, root) as manager:
+    with managed(place) as manager:
         found = manager.snapshots()
     if as_json:
         click.echo(json.dumps({"snapshots": [_fields(one) for one in found]}, indent=2))
@@ -59,9 +59,9 @@ def list_(zookeeper: str, oracle: str, thrift: str, root: str, as_json: bool) ->
 @click.argument("name")
 @connecting
 @_json_option
-def drop(name: str, zookeeper: str, oracle: str, thrift: str, root: str, as_json: bool) -> None:
+def drop(name: str, place: Place, as_json: bool) -> None:
     """Give the name NAME up: the next vacuum may drop what it shows. Needs no oracle."""
-    with managed(zookeeper, oracle, thrift, root) as manager:
+    with managed(place) as manager:
         manager.drop_snapshot(name)
     click.echo(json.dumps({"dropped": name}) if as_json else f"{name}: dropped")
 

@@ -7,7 +7,7 @@ import json
 
 import click
 
-from client.command_line import connecting, explained, managed
+from client.command_line import Place, connecting, explained, managed
 from client.errors import InvalidRequest
 from client.manager import TransactionManager
 from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
@@ -39,10 +39,7 @@ def txn() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with `transactions`.")
 def show(
     start_timestamps: tuple[int, ...],
-    zookeeper: str,
-    oracle: str,
-    thrift: str,
-    root: str,
+    place: Place,
     timeout_ms: int,
     as_json: bool,
 ) -> None:
@@ -54,18 +51,18 @@ def show(
     if len(start_timestamps) > TRANSACTIONS_MAX:
         raise click.UsageError(f"{TRANSACTIONS_MAX} transactions at most, not {len(start_timestamps)}")
     with explained():
-        known = bool(zookeeper or oracle)
+        known = bool(place.zookeeper or place.oracle)
         settings = ClientSettings(
-            zookeeper,
-            thrift,
-            root,
-            oracle=oracle if known else _NOBODY,
+            place.zookeeper,
+            place.thrift,
+            place.root,
+            oracle=place.oracle if known else _NOBODY,
             request_timeout_ms=timeout_ms,
             deadline_ms=timeout_ms,
         )
         with contextlib.ExitStack() as stack:
             store = stack.enter_context(
-                contextlib.closing(HBaseCellStore(thrift, PoolSettings(unavailable_after_ms=timeout_ms)))
+                contextlib.closing(HBaseCellStore(place.thrift, PoolSettings(unavailable_after_ms=timeout_ms)))
             )
             directory = _directory(settings, store, stack)
             manager = stack.enter_context(TransactionManager(settings, store, directory))
@@ -80,12 +77,12 @@ def show(
 @click.argument("start_timestamp", type=_TRANSACTION)
 @connecting
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def abort(start_timestamp: int, zookeeper: str, oracle: str, thrift: str, root: str, as_json: bool) -> None:
+def abort(start_timestamp: int, place: Place, as_json: bool) -> None:
     """Make sure that a transaction never commits, whoever runs it.
 
     Exit code 1 where it has committed already: then nothing was changed.
     """
-    with managed(zookeeper, oracle, thrift, root) as manager:
+    with managed(place) as manager:
         if start_timestamp > manager.oracle.status().last_timestamp:
             raise InvalidRequest(f"no transaction {start_timestamp} has begun yet: look whether it is the right number")
         outcome = manager.abort(start_timestamp)

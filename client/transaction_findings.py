@@ -130,7 +130,9 @@ def _open(found: Findings) -> Verdict:
 def _undecided(found: Findings) -> Verdict:
     abort = f"pythia txn abort {found.start_timestamp} ends it for good"
     if found.life is Life.HEARD_OF:
-        return Verdict(State.RUNNING, "it sends heartbeats: its client lives, and may commit it", f"wait; {abort}")
+        return Verdict(
+            State.RUNNING, "it sends heartbeats, or its commit is being written: its client lives", f"wait; {abort}"
+        )
     if found.life is Life.GIVEN_UP:
         return Verdict(
             State.GIVEN_UP,
@@ -198,7 +200,7 @@ def _primary(found: Findings) -> str:
         return f"not asked: {found.problem}"
     lives = {
         None: "",
-        Life.HEARD_OF: "; it sends heartbeats",
+        Life.HEARD_OF: "; it sends heartbeats, or is being committed",
         Life.YOUNG: "; within its first transaction_life_ms",
         Life.GIVEN_UP: "; nothing was heard of it for a transaction_life_ms",
     }[found.life]

@@ -6,12 +6,12 @@ Whoever only reads the commit table has no need of this module, nor of the compi
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from commit_table import layout
 from commit_table.timestamps import COUNTER_BITS, TIMESTAMP_MAX, TIMESTAMPS_PER_MILLISECOND
+from kernels import kernel
 from store.lines import ByteLines
 
 Timestamps = npt.NDArray[np.int64]
@@ -58,7 +58,7 @@ def _wrong(start_timestamp: int) -> str:
     return f"a start timestamp lies between 0 and {TIMESTAMP_MAX}, not {start_timestamp}"
 
 
-@numba.njit(cache=True)
+@kernel()
 def _write_number(line: ByteLines, at: int, number: int, count: int) -> None:
     """The low ``count`` bytes of ``number``, big-endian.
 
@@ -68,8 +68,7 @@ def _write_number(line: ByteLines, at: int, number: int, count: int) -> None:
         line[at + place] = (number >> (8 * (count - 1 - place))) & 0xFF
 
 
-# With its types, so that it is compiled, or read from the cache, at import: never in the middle of the first commit.
-@numba.njit("int64(int64[::1], int64[::1], int64[::1], uint8[:, ::1], uint8[:, ::1], uint8[:, ::1])", cache=True)
+@kernel("int64(int64[::1], int64[::1], int64[::1], uint8[:, ::1], uint8[:, ::1], uint8[:, ::1])")
 def lay_out(
     starts: Timestamps,
     commits: Timestamps,

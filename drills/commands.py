@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from client import ClientSettings, PythiaError
+from configuration.connection_flags import root_flag, thrift_flag, zookeeper_flag
 from drills import writer_kill
 from drills.compose.commands import compose_command
 from drills.failover_commands import failover_command, list_command, mixed_command
@@ -26,9 +27,9 @@ for _command in (failover_command, mixed_command, compose_command, list_command)
 
 
 @drill.command("writer-kill")
-@click.option("--zookeeper", required=True, envvar="PYTHIA_ZOOKEEPER", help="ZooKeeper, host:port.")
-@click.option("--thrift", required=True, envvar="PYTHIA_THRIFT", help="HBase's Thrift gateway, host:port.")
-@click.option("--root", default="/pythia", show_default=True, envvar="PYTHIA_ROOT", help="Znode of the installation.")
+@zookeeper_flag("where the primary oracle is found.")
+@thrift_flag
+@root_flag
 @click.option("--rounds", default=3, show_default=True, help="How often a writer is killed at each step.")
 @click.option("--rows", default=50, show_default=True, help="Rows that it writes in each of two tables.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")

@@ -1,7 +1,7 @@
 """All oracles of an installation, as an operator sees them: for the command line and for the console.
 
-The invariant: nothing is decided here. Who is primary each oracle says itself, and a hand-over is asked of the primary,
-which does it.
+The invariant: nothing is decided here. Who is primary each oracle says itself, and of two who say it the newer epoch is
+believed, by whoever asks; a hand-over is asked of the primary, which does it.
 """
 
 from fleet.asking import (
@@ -26,6 +26,7 @@ from fleet.oracles import (
     hand_over,
     look,
     observe,
+    primary_of,
 )
 
 __all__ = [
@@ -48,4 +49,5 @@ __all__ = [
     "hand_over",
     "look",
     "observe",
+    "primary_of",
 ]

@@ -103,7 +103,7 @@ def ask_to_hand_over(address: str, timeout_ms: float, credentials: Credentials =
     if isinstance(reply, NotPrimary):
         raise NoAnswer(f"{address} is not primary any more: look at pythia tso status, and ask again")
     if not isinstance(reply, HandoverReply):
-        raise NoAnswer(f"{address} answered {reply}")
+        raise NoAnswer(f"{address}: {reply.text}" if isinstance(reply, BadRequest) else f"{address} answered {reply}")
     return reply.epoch
 
 
@@ -142,7 +142,7 @@ def _ask_all(address: str, requests: Sequence[Message], timeout_ms: float, crede
             return _receive(connection, len(requests), deadline_s)
     except ssl.SSLError as error:
         raise NotLetIn(f"{address}: {what_failed(error)}") from error
-    except (OSError, ProtocolError, BadCredentials) as error:
+    except (OSError, ProtocolError, BadCredentials, ValueError) as error:  # such as an address that is none
         raise NoAnswer(f"{address}: {error}") from error
     except _Refused as error:
         raise NotLetIn(f"{address}: {error}") from error

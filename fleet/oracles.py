@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from access import Credentials
 from fleet.asking import ANONYMOUS, NoAnswer, NotLetIn, Report, ask_everything, ask_status, ask_to_hand_over
@@ -18,6 +18,16 @@ _STATUS_TIMEOUT_MS_MAX = 2_000.0
 ASKED_AT_ONCE_MAX = 8
 
 SeenSo = TypeVar("SeenSo")
+
+
+class _Told(Protocol):
+    """A member, and the status that it told, if any."""
+
+    @property
+    def status(self) -> StatusReply | None: ...
+
+
+ToldSo = TypeVar("ToldSo", bound=_Told)
 
 
 class CannotHandOver(Exception):
@@ -52,12 +62,23 @@ class Observed:
 
     member: Member
     report: Report | None
+    at_ms: int
+    """When it had told, by this process's clock that is never stepped, in milliseconds."""
     problem: str = ""
+
+    @property
+    def status(self) -> StatusReply | None:
+        """Of what it told."""
+        return None if self.report is None else self.report.status
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """Who gave the lease to whom, the epochs, and how long there was no primary, as seen from here."""
+    """Who gave the lease to whom, and the epochs.
+
+    ``took_ms``: from the question until the next one was seen to serve. At first the old one still serves, and finishes
+    what is under way: how long nobody did is shorter, and measured by the new one (``lease.History``).
+    """
 
     from_holder: str
     to_holder: str
@@ -76,6 +97,15 @@ def observe(asked: Sequence[Member], *, timeout_ms: float, credentials: Credenti
     return _of_each(asked, lambda member: _observed(member, timeout_ms, credentials))
 
 
+def primary_of(told: Iterable[ToldSo]) -> ToldSo | None:
+    """Of those who say that they serve, or finish what they served, the one of the newest epoch.
+
+    Another has yet to notice that it is deposed.
+    """
+    serving = {one.status.epoch: one for one in told if one.status is not None and one.status.role is not Role.STANDBY}
+    return serving[max(serving)] if serving else None
+
+
 def addresses(coordinator: Coordinator, root: str) -> list[str]:
     """Where the members are reached. Raises ``LeaseError``."""
     return [member.address for member in members(coordinator, root)]
@@ -91,10 +121,15 @@ def hand_over(
     """
     ends_s = time.monotonic() + timeout_ms / 1000
     seen = look(coordinator, root, timeout_ms=min(_STATUS_TIMEOUT_MS_MAX, timeout_ms), credentials=credentials)
-    primary = next((one for one in seen if one.role == "primary"), None)
+    primary = primary_of(seen)
     standbys = [one for one in seen if one.role == "standby"]
     if primary is None:
         raise NobodyServes("no process is primary now: look at pythia tso status")
+    if primary.role == "draining":
+        raise CannotHandOver(
+            f"{primary.member.holder} finishes what is under way already, to hand over or to end: look at pythia tso "
+            "status before asking again"
+        )
     if not standbys:
         raise CannotHandOver(f"no standby answers that could take over from {primary.member.holder}: start one first")
     began_s = time.monotonic()
@@ -125,10 +160,16 @@ def _seen(member: Member, timeout_ms: float, credentials: Credentials) -> Seen:
 
 
 def _observed(member: Member, timeout_ms: float, credentials: Credentials) -> Observed:
+    report, problem = None, ""
     try:
-        return Observed(member, ask_everything(member.address, timeout_ms, credentials))
+        report = ask_everything(member.address, timeout_ms, credentials)
     except NoAnswer as error:
-        return Observed(member, None, str(error))
+        problem = str(error)
+    return Observed(member, report, _monotonic_ms(), problem)
+
+
+def _monotonic_ms() -> int:
+    return int(time.monotonic() * 1000)
 
 
 def _of_each(asked: Sequence[Member], ask: Callable[[Member], SeenSo]) -> list[SeenSo]:

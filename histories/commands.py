@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from client import ClientSettings, PythiaError, TransactionManager
+from configuration.connection_flags import root_flag, thrift_flag, zookeeper_flag
 from histories.anomalies import Anomaly
 from histories.checker import check as check_history
 from histories.driver import drive
@@ -62,9 +63,9 @@ def check(files: tuple[Path, ...], key_value: bool, show: int, as_json: bool) ->
 
 
 @history.command()
-@click.option("--zookeeper", required=True, envvar="PYTHIA_ZOOKEEPER", help="ZooKeeper, host:port.")
-@click.option("--thrift", required=True, envvar="PYTHIA_THRIFT", help="HBase's Thrift gateway, host:port.")
-@click.option("--root", default="/pythia", show_default=True, envvar="PYTHIA_ROOT", help="Znode of the installation.")
+@zookeeper_flag("where the primary oracle is found.")
+@thrift_flag
+@root_flag
 @click.option("--workload", "name", required=True, type=click.Choice(sorted(WORKLOADS)), help="What to run.")
 @click.option("--seconds", default=10.0, show_default=True, type=click.FloatRange(0.1, 86_400), help="For how long.")
 @click.option("--threads", default=4, show_default=True, type=click.IntRange(1, 1_000), help="By how many threads.")

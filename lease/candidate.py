@@ -8,10 +8,10 @@ that is read later, because it may yet land.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from lease.coordinator import Applied, Coordinator
 from lease.election import StandBy
@@ -19,7 +19,7 @@ from lease.errors import CoordinatorUnavailable, RecordInvalid, StillHeld
 from lease.gate import Gate, StoredLevel
 from lease.history import Succession, succession
 from lease.membership import Membership
-from lease.paths import DEFAULT_ROOT, ZnodePaths
+from lease.paths import ZnodePaths
 from lease.records import LeaseRecord, Member, check_addresses, check_name
 from lease.registry import Registry, StoredEpoch, StoredLease, version_after
 from lease.rules import (
@@ -38,7 +38,7 @@ CLAIMS_MAX = 8
 """Ambiguous takeovers that are remembered; one forgotten too early costs a wait of one lease, nothing more."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class _Claim:
     """A takeover that was sent at ``sent_ms`` and may have landed, with the versions that it leaves behind if so."""
 
@@ -71,7 +71,7 @@ class Candidate:
         wall_ms: Callable[[], int],
         timestamp_of_ms: Callable[[int], int],
         new_nonce: Callable[[], str],
-        root: str = DEFAULT_ROOT,
+        root: str,
         levels: LevelRange | None = None,
         first_level: Callable[[], int] | None = None,
     ) -> None:
@@ -99,6 +99,7 @@ class Candidate:
         self._membership = Membership(self._registry.gate)
         self._changed = threading.Event()
         self._sighting: Sighting | None = None
+        self._longest_lease_ms = settings.lease_ms
         self._saw_it_happen = False
         self._claims: deque[_Claim] = deque(maxlen=CLAIMS_MAX)
         self._tenure: Tenure | None = None
@@ -156,18 +157,21 @@ class Candidate:
         before, self._sighting = self._sighting, sighted(self._sighting, version, nonce, now_ms)
         if before is not self._sighting:  # of a lease that was seen before, the latest write is a renewal, or a release
             self._saw_it_happen = before is not None and nonce is not None and before.nonce == nonce
+        if lease is not None:
+            self._longest_lease_ms = max(self._longest_lease_ms, lease.record.lease_ms)
         return lease
 
     def _stand_by(self, lease: StoredLease | None, epoch: StoredEpoch | None) -> StandBy:
         assert self._sighting is not None
-        now_ms, settings = self._registry.monotonic_ms(), self._registry.settings
+        now_ms = self._registry.monotonic_ms()
         if lease is None:
             record = None if epoch is None else epoch.record
-            return StandBy(None, absence_wait_ms(record, self._sighting, settings, now_ms))
+            return StandBy(None, absence_wait_ms(record, self._sighting, self._longest_lease_ms, now_ms))
         if self._is_abandoned(lease):
             return StandBy(None, 0.0)
         primary = None if lease.record.released else lease.record
-        return StandBy(primary, takeover_wait_ms(lease.record, self._sighting, now_ms))
+        wait_ms = takeover_wait_ms(lease.record, self._sighting, now_ms)
+        return StandBy(primary, wait_ms, seen_ms=self._sighting.since_ms)
 
     def _is_abandoned(self, lease: StoredLease) -> bool:
         """Whether the lease is our own and yet nobody's: a tenure that has ended, or a claim that lapsed unused."""
@@ -197,7 +201,7 @@ class Candidate:
         if lease is None or self._is_abandoned(lease):
             return StandBy(None, interval_ms)
         standby = self._stand_by(lease, None)
-        return StandBy(standby.primary, max(standby.wait_ms, interval_ms))
+        return dataclasses.replace(standby, wait_ms=max(standby.wait_ms, interval_ms))
 
     def _new_claim(self, lease: StoredLease | None, epoch: StoredEpoch | None, level: StoredLevel) -> _Claim:
         if lease is not None and epoch is None:
@@ -221,7 +225,10 @@ class Candidate:
 
     def _succession_to(self, replaced: LeaseRecord | None, *, first: bool) -> Succession:
         assert self._sighting is not None
-        return succession(replaced, first, self._holder, self._sighting.since_ms, self._saw_it_happen)
+        came = succession(replaced, first, self._holder, self._sighting.since_ms, self._saw_it_happen)
+        if self._tenure is None or replaced is None or replaced.nonce != self._tenure.record.nonce:
+            return came
+        return dataclasses.replace(came, since_ms=self._tenure.ended_ms, seen=True)
 
     def _record(self, epoch: int, level: StoredLevel) -> LeaseRecord:
         return LeaseRecord(

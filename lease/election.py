@@ -45,12 +45,14 @@ class Holding(Protocol):
 class StandBy:
     """Not now: ``primary`` holds the lease (``None``: nobody, or not known); try again after ``wait_ms``.
 
-    ``problem`` says why nothing is known, when nobody answered.
+    ``problem`` says why nothing is known, when nobody answered. ``seen_ms``: since when the lease has been seen as it
+    is, by the candidate's monotonic clock; ``None``: it was not read.
     """
 
     primary: LeaseRecord | None
     wait_ms: float
     problem: str | None = None
+    seen_ms: float | None = None
 
 
 class Contender(Protocol):

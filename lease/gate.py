@@ -2,8 +2,10 @@
 
 The level's node changes only when the level is raised. So whatever a process writes in its own right (its member's
 node, the lease, the epoch) goes in one multi with a check of that node's version: a process that was admitted at one
-level cannot act at another that it does not know. Whoever joins also writes the parent of the members, which whoever
-raises the level checks: so of a join and a raise that meet, one is refused, and looks again (``lease.raising``).
+level cannot act at another that it does not know. Two writes go without: of a member's node that stands, since it was
+admitted when that was made; and of a lease that is given back (``Tenure.release``), since that asserts nothing, and who
+takes it then has to be admitted. Whoever joins also writes the parent of the members, which whoever raises the level
+checks: so of a join and a raise that meet, one is refused, and looks again (``lease.raising``).
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class Gate:
         return stored
 
     def unchanged(self, stored: StoredLevel) -> Check:
-        """What has to be in every multi of a process that was admitted at ``stored``."""
+        """What has to be in a multi of a process that was admitted at ``stored``."""
         return Check(self.paths.level, stored.version)
 
     def _found(self) -> StoredLevel:

@@ -13,10 +13,10 @@ from typing import Any, Literal, get_args
 
 from lease.errors import RecordInvalid
 from lease.records import TIMESTAMP_MAX, LeaseRecord, check_addresses, check_name
+from versions.formats import TENURES
 
 TENURES_MAX = 64
 HISTORY_BYTES_MAX = 262_144
-FORMAT = 1
 
 Cause = Literal["first start", "lease ran out", "handed over"]
 """Why a tenure began: nobody served before; the holder before went silent; it gave the lease back."""
@@ -26,19 +26,23 @@ Cause = Literal["first start", "lease ran out", "handed over"]
 class Succession:
     """How a process came to the lease, by its own monotonic clock.
 
-    ``since_ms``: when it saw the last renewal of the lease before, or its release. ``seen``: it saw that happen; else
-    it came later, and nobody can tell how long the lease had been so.
+    ``since_ms``: when it saw the last renewal of the lease before, or its release; where it held that lease itself,
+    when it ended. ``seen``: it saw that happen; else it came later, and nobody can tell how long the lease had been so.
     """
 
     cause: Cause
     since_ms: float
     seen: bool
 
+    def outage_ms(self, now_ms: float) -> float | None:
+        """For how long nobody had served at ``now_ms``, as far as it saw; ``None``: nobody had before."""
+        return None if self.cause == "first start" else max(0.0, now_ms - self.since_ms)
+
 
 def succession(replaced: LeaseRecord | None, first: bool, holder: str, since_ms: float, seen: bool) -> Succession:
     """How ``holder`` comes to a lease that it replaces as it stood since ``since_ms``; ``first``: nobody ever served.
 
-    Of its own lease, which ended without a release, it did not look at the renewals: it made them.
+    Of a lease under its own name that ended without a release it did not look at the renewals: it made them.
     """
     if first:
         return Succession("first start", since_ms, seen=False)
@@ -91,7 +95,7 @@ class History:
 
     def encode(self) -> bytes:
         """The record as it is stored."""
-        fields = {"format": FORMAT, "tenures": [asdict(tenure) for tenure in self.tenures]}
+        fields = {"format": TENURES.newest, "tenures": [asdict(tenure) for tenure in self.tenures]}
         return json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
 
     @classmethod
@@ -108,8 +112,7 @@ class History:
 
 
 def _history_of(fields: dict[str, Any]) -> History:
-    version = fields["format"]
-    _check(type(version) is int and 1 <= version <= FORMAT, f"format {version!r}, where {FORMAT} is the newest known")
+    TENURES.require_known(fields["format"])
     tenures = [PastTenure(**one) for one in fields["tenures"]]
     epochs = [tenure.epoch for tenure in tenures]
     _check(len(tenures) <= TENURES_MAX, f"{len(tenures)} tenures, more than {TENURES_MAX}")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from lease.errors import InvalidLeaseSettings
 
-DEFAULT_ROOT = "/pythia"
 ROOT_CHARACTERS_MAX = 100
 """The names of an installation's tables are made of its root, and have a limit of their own."""
 
@@ -20,7 +19,7 @@ _ROOT = re.compile(r"(/[A-Za-z0-9_][A-Za-z0-9_-]*)+")
 class ZnodePaths:
     """Where one installation keeps its nodes, below ``root``, such as ``/pythia``. Raises ``InvalidLeaseSettings``."""
 
-    root: str = DEFAULT_ROOT
+    root: str
 
     def __post_init__(self) -> None:
         if _ROOT.fullmatch(self.root) is None or len(self.root) > ROOT_CHARACTERS_MAX:

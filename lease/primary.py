@@ -12,7 +12,7 @@ import threading
 
 from lease.coordinator import Coordinator
 from lease.errors import LevelRefused
-from lease.paths import DEFAULT_ROOT, ZnodePaths
+from lease.paths import ZnodePaths
 from lease.records import LeaseRecord
 from versions import LevelNotSpoken, LevelRange, spoken
 
@@ -25,7 +25,7 @@ class PrimaryFinder:
     def __init__(
         self,
         coordinator: Coordinator,
-        root: str = DEFAULT_ROOT,
+        root: str,
         *,
         timeout_ms: float = READ_TIMEOUT_MS,
         levels: LevelRange | None = None,

@@ -102,6 +102,8 @@ def protect(guarded: Guarded, root: str) -> int:
     if guarded.user is None:
         raise CoordinatorRefused("protecting needs zookeeper_credentials_file: whom to protect the znodes for")
     members = f"{ZnodePaths(root).members}/"
+    if guarded.grants(root, timeout_ms=TIMEOUT_MS) is None:
+        raise CoordinatorRefused(f"there is no installation at {root}: look at --root; new nodes are protected at once")
     changed = 0
     for _ in range(ROUNDS_MAX):  # what was made while we went through is found by the next round
         holders = {path: holder for path in _below(guarded, root) if (holder := _holder(guarded, path)) is not None}

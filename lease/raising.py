@@ -60,7 +60,7 @@ class Attendance:
 def attendance(coordinator: Coordinator, root: str, *, timeout_ms: float = TIMEOUT_MS) -> Attendance:
     """Read who takes part. Raises ``NoLevel``, ``CoordinatorUnavailable``, ``RecordInvalid``.
 
-    The reads are in the order that ``require`` relies on: the versions first, then what they speak for.
+    The reads are in the order that ``require_level`` relies on: the versions first, then what they speak for.
     """
     paths = ZnodePaths(root)
     level = read_level(coordinator, paths, timeout_ms)
@@ -72,7 +72,7 @@ def attendance(coordinator: Coordinator, root: str, *, timeout_ms: float = TIMEO
     return Attendance(level, parent.version, tuple(present), None if lease is None else LeaseRecord.parse(lease.data))
 
 
-def require(
+def require_level(
     coordinator: Coordinator, root: str, seen: Attendance, level: int, *, timeout_ms: float = TIMEOUT_MS
 ) -> bool:
     """Step 1; whether it took place. False: somebody joined, or another call was faster; look again.
@@ -91,7 +91,7 @@ def require(
 def complete(
     coordinator: Coordinator, root: str, seen: Attendance, target: int, *, timeout_ms: float = TIMEOUT_MS
 ) -> bool:
-    """Step 3, where ``waits_for`` says nothing; as ``require``.
+    """Step 3, where ``waits_for`` says nothing; as ``require_level``.
 
     A level above ``target`` may be required meanwhile: that is for whoever required it, once clients had their time.
     """

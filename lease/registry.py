@@ -2,7 +2,7 @@
 
 Invariant: every change of the epoch record travels in one multi with a compare-and-set of the lease record, so that
 only the holder of the lease can move the ceiling, and a new epoch starts at exactly the moment the lease changes hands.
-Both change only at a level that the process was admitted to (``lease.gate``).
+Both change only at a level that the process was admitted to (``lease.gate``), but for a lease that is given back.
 """
 
 from __future__ import annotations

@@ -17,6 +17,8 @@ from lease.errors import InvalidLeaseSettings
 from lease.records import LEASE_MS_MAX, LEASE_MS_MIN, EpochRecord, LeaseRecord
 
 RENEWALS_PER_LEASE_MAX = 20
+WRITES_PER_CALL_MAX = 3
+"""How often one call that renews or releases sends its write; again only where a read showed nothing landed."""
 SAFETY_MARGIN_SHARE_MIN = 0.01
 """The least margin, as a share of the lease: crystals drift by 0.02 %, slewed or virtual clocks by up to 0.5 %."""
 CEILING_AHEAD_MS_MAX = 3_600_000
@@ -93,15 +95,17 @@ def takeover_wait_ms(record: LeaseRecord, sighting: Sighting, now_ms: float) -> 
     return _remaining_ms(sighting, record.lease_ms, now_ms)
 
 
-def absence_wait_ms(epoch: EpochRecord | None, sighting: Sighting, settings: LeaseSettings, now_ms: float) -> float:
+def absence_wait_ms(epoch: EpochRecord | None, sighting: Sighting, lease_ms: int, now_ms: float) -> float:
     """The same where there is no lease record at all.
 
     Without an epoch record either nobody ever served: free at once. Otherwise somebody removed the lease by hand, maybe
-    from under a living primary that has not yet noticed: wait as if it had just been renewed.
+    from under a living primary that has not yet noticed: wait as if it had just been renewed. ``lease_ms``: the longest
+    lease that a standby knows of, of those whose records it saw and its own. One that saw none has only its own to go
+    by: where the holder's is longer, nothing but the operator keeps the two apart.
     """
     if epoch is None:
         return 0.0
-    return _remaining_ms(sighting, settings.lease_ms, now_ms)
+    return _remaining_ms(sighting, lease_ms, now_ms)
 
 
 def _remaining_ms(sighting: Sighting, lease_ms: int, now_ms: float) -> float:
@@ -136,7 +140,9 @@ def raised_ceiling(ceiling: int, now: int, reached: int, ahead: int) -> int | No
 
 def _ceiling_above(now: int, reached: int, ahead: int) -> int:
     # Above the clock by all of `ahead`, but above timestamps that already run ahead of the clock by half of it only:
-    # so a row of failovers, each starting at the last ceiling, does not run further and further ahead of the clock.
+    # so a row of failovers, each starting at the last ceiling, does not run further and further ahead of the clock, as
+    # long as half of `ahead` passes from one to the next. By default that is a lease, which a standby waits after a
+    # crash, and a process before it tries again after a tenure that ended by itself (`tso.roles`).
     return max(now + ahead, reached + ahead // 2)
 
 

@@ -20,14 +20,13 @@ from dataclasses import dataclass
 from lease.election import StandBy
 from lease.errors import CoordinatorUnavailable, LeaseError, RecordInvalid
 from lease.records import EpochRecord, check_addresses
-from lease.rules import LeaseSettings, next_epoch, raised_ceiling
+from lease.rules import WRITES_PER_CALL_MAX, LeaseSettings, next_epoch, raised_ceiling
 from store import CellStore, Family, StoreError, TableExists
 from versions.formats import SOLO_RECORDS
 
 ROW = b"epoch"
 RECORD = b"e:record"
 _FAMILY = Family("e", versions_max=1)
-WRITES_PER_CALL_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)

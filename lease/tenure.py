@@ -17,10 +17,7 @@ from lease.errors import LeaseError, LevelRefused, RecordInvalid
 from lease.gate import StoredLevel
 from lease.records import EpochRecord, LeaseRecord
 from lease.registry import Registry, StoredEpoch, StoredLease
-from lease.rules import raised_ceiling, valid_until_ms
-
-WRITES_PER_CALL_MAX = 3
-"""How often one call of ``renew`` or ``release`` sends its write; again only where a read showed nothing landed."""
+from lease.rules import WRITES_PER_CALL_MAX, raised_ceiling, valid_until_ms
 
 
 class Tenure:
@@ -45,7 +42,7 @@ class Tenure:
         self._after_renewal = after_renewal
         self._valid_until_ms = valid_until_ms(sent_ms, registry.settings)
         self._unresolved_since_ms: float | None = None
-        self._ended = False
+        self._ended_ms: float | None = None
         self._state = threading.Lock()
         self._writing = threading.Lock()
 
@@ -67,12 +64,20 @@ class Tenure:
     def is_held(self) -> bool:
         """Whether this process may serve, by its monotonic clock alone: no I/O. False is final."""
         with self._state:
-            return not self._ended and self._registry.monotonic_ms() < self._valid_until_ms
+            return self._ended_ms is None and self._registry.monotonic_ms() < self._valid_until_ms
+
+    @property
+    def ended_ms(self) -> float:
+        """When it ended, or ends without another renewal, by the monotonic clock."""
+        with self._state:
+            return self._valid_until_ms if self._ended_ms is None else self._ended_ms
 
     def remaining_ms(self) -> float:
         """For how many milliseconds it holds without another renewal; 0: it has ended."""
         with self._state:
-            return 0.0 if self._ended else max(0.0, self._valid_until_ms - self._registry.monotonic_ms())
+            if self._ended_ms is not None:
+                return 0.0
+            return max(0.0, self._valid_until_ms - self._registry.monotonic_ms())
 
     def renew(self, *, reached: int = 0, durable: int = 0) -> bool:
         """Re-assert the lease, and move the ceiling up when less than half of ``ceiling_ahead_ms`` is left.
@@ -105,7 +110,11 @@ class Tenure:
 
     def _end(self) -> None:
         with self._state:
-            self._ended = True
+            self._end_now()
+
+    def _end_now(self) -> None:
+        if self._ended_ms is None:
+            self._ended_ms = min(self._registry.monotonic_ms(), self._valid_until_ms)
 
     def _renew_once(self, reached: int, durable: int) -> bool:
         """Send the renewal; true when there is nothing more to try in this call."""
@@ -173,7 +182,7 @@ class Tenure:
         with self._state:
             # Nobody may have been told "not held" before the deadline moves: the clock is read under the same lock.
             if self._registry.monotonic_ms() >= self._valid_until_ms:
-                self._ended = True
+                self._end_now()
             self._valid_until_ms = max(self._valid_until_ms, valid_until_ms(sent_ms, self._registry.settings))
             self._lease = StoredLease(self._lease.record, lease_version)
             self._epoch = epoch

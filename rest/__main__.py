@@ -28,6 +28,7 @@ from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from commit_table import system_table
 from lease.solo import SoloRegistry
 from lease.zookeeper import ZooKeeperCoordinator
+from logs import Repetition
 from rest.app import create_app
 from rest.callers import Callers
 from rest.limits import InvalidLimit, RestLimits
@@ -55,6 +56,7 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
 @click.option("--tls-key-file", default="")
 @click.option("--tls-client-authority-file", default="", help="Every client must show a certificate of it.")
 @click.option("--tls-authority-file", default="", help="Who signs the oracles' certificates.")
+@click.option("--own-name", "own_names", multiple=True, help="A host name by which it may be asked.")
 @click.option("--log-level", default="info")
 def main(
     listening_socket: int,
@@ -69,11 +71,14 @@ def main(
     tls_key_file: str,
     tls_client_authority_file: str,
     tls_authority_file: str,
+    own_names: tuple[str, ...],
     log_level: str,
 ) -> None:
     """Serve REST until standard input ends."""
     logging.basicConfig(level=log_level.upper(), format=LOG_FORMAT)
     logging.getLogger("kazoo").setLevel(logging.WARNING)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(Repetition().filter)
     try:
         chosen = RestLimits.parse(limits)
         settings = ClientSettings(
@@ -95,10 +100,11 @@ def main(
     except (InvalidLimit, InvalidRequest, BadTokens, BadTls, OSError) as error:
         raise click.UsageError(str(error)) from error
     scheme = "http" if tls is None else "https"
+    names = (*own_names, socket.gethostname())
     require = open_to_all if callers is None else callers.require
     app = create_app(lambda: connect(settings, oracle, scheme), chosen, require=require)
     with contextlib.closing(socket.socket(fileno=listening_socket)) as listening:
-        server = make_server(app, chosen, log_level=log_level, callers=callers, tls=tls)
+        server = make_server(app, chosen, log_level=log_level, callers=callers, tls=tls, own_names=names)
         threading.Thread(target=_end_with_parent, args=(server,), daemon=True).start()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve(server, listening))

@@ -57,7 +57,7 @@ async def answered(
         done = await answer()
     else:
         asked = f"{request.method} {request.url.path}?{request.url.query}\n".encode() + await request.body()
-        done = await services.answers.once(f"{CALLER.get()}\n{key}", asked, answer)
+        done = await services.answers.once(CALLER.get(), key, asked, answer)
     return Response(done.body, done.status, media_type=done.media_type)
 
 

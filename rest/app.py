@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from importlib.metadata import PackageNotFoundError, version
 
 from fastapi import APIRouter, FastAPI
@@ -21,6 +21,7 @@ from rest.callers import Callers
 from rest.console_routes import add_console_routes
 from rest.limits import RestLimits
 from rest.oracle_routes import add_oracle_routes
+from rest.pages import ForeignPages
 from rest.problems import Problem
 from rest.roles import Require, open_to_all
 from rest.routing import Routes
@@ -74,10 +75,14 @@ def create_app(connect: Callable[[], Installation], limits: RestLimits, *, requi
     return app
 
 
-def admitted(app: FastAPI, limits: RestLimits, callers: Callers | None = None) -> ASGIApp:
-    """The application behind its limits, and behind the question who asks."""
+def admitted(
+    app: FastAPI, limits: RestLimits, callers: Callers | None = None, own_names: Collection[str] | None = ()
+) -> ASGIApp:
+    """The application behind its limits, behind the question who asks, and behind that whether a page had it asked."""
     admission = Admission(app, limits)
-    return admission if callers is None else callers.before(admission, limits.retry_after_ms)
+    if callers is None:
+        return ForeignPages(admission, own_names)
+    return ForeignPages(callers.before(admission, limits.retry_after_ms), None)
 
 
 async def _expire_for_ever(services: Services) -> None:
@@ -87,6 +92,8 @@ async def _expire_for_ever(services: Services) -> None:
             await services.gateway.expire()
         except Problem as problem:
             _log.warning("transactions that are not used could not be rolled back now: %s", problem)
+        except Exception:  # without this loop they would stay for good
+            _log.exception("transactions that are not used could not be rolled back now")
 
 
 def _version() -> str:

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from client import (
     InvalidRequest,
@@ -39,6 +39,17 @@ Result = TypeVar("Result")
 
 _log = logging.getLogger(__name__)
 
+SETTLED_AT_ONCE_MAX: Final = 4
+"""Expired transactions of unknown outcome that are settled together; each has a thread for as long as it waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A savepoint, and what had been written when it was made."""
+
+    savepoint: Savepoint
+    written_bytes: int
+
 
 @dataclass(eq=False, slots=True)
 class Held:
@@ -53,7 +64,7 @@ class Held:
     written_bytes: int = 0
     busy: bool = False
     settling: bool = False
-    savepoints: dict[str, Savepoint] = field(default_factory=dict)
+    savepoints: dict[str, Named] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +174,21 @@ class Gateway:
                 "(transactions_bytes_max)",
                 retry_after_ms=self._limits.retry_after_ms,
             )
-        self._bytes += size
-        held.written_bytes += size
-        await self.in_thread(lambda: write_all(held.transaction, writes))
+        self._count(held, size)
+        try:
+            await self.in_thread(lambda: write_all(held.transaction, writes))
+        except Exception:  # not where the request was given up: its thread may write yet
+            self._count(held, -size)
+            raise
+
+    async def savepoint(self, held: Held) -> Named:
+        """This moment of a transaction. Raises ``Problem``."""
+        return Named(await self.in_thread(held.transaction.savepoint), held.written_bytes)
+
+    async def go_back(self, held: Held, named: Named) -> None:
+        """Undo what was written after a savepoint, which gives its room back. Raises ``Problem``."""
+        await self.in_thread(lambda: held.transaction.rollback_to(named.savepoint))
+        self._count(held, named.written_bytes - held.written_bytes)
 
     async def commit(self, start_timestamp: int) -> int:
         """The commit timestamp, also of what was committed before, wherever. Raises ``Problem``."""
@@ -200,9 +223,28 @@ class Gateway:
         self._end(start_timestamp, Ended("rolled back", problem=_ended(start_timestamp, "rolled back")))
 
     async def expire(self) -> int:
-        """Roll back what is not used any more, or is too old; how many."""
+        """Roll back what is not used any more, or is too old; how many.
+
+        What is settling may wait out its deadline, so that it comes last, and of it only as much as is done at once:
+        the rest is due the next time, after those that have ended by then.
+        """
+        due = self._due()
+        settling = [start for start in due if self._held[start].settling]
+        plain = [start for start in due if not self._held[start].settling]
+        for start in plain:
+            await self._give_up(start)
+        together = settling[:SETTLED_AT_ONCE_MAX]
+        await asyncio.gather(*(self._give_up(start) for start in together))
+        return len(plain) + len(together)
+
+    def close(self) -> None:
+        """Begin nothing more; what runs in threads is waited for."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _due(self) -> list[int]:
+        """What nobody uses now, and has not for too long, or is too old."""
         now_s, limits = self._now_s(), self._limits
-        due = [
+        return [
             start
             for start, held in self._held.items()
             if not held.busy
@@ -211,13 +253,6 @@ class Gateway:
                 or (now_s - held.began_s) * 1000 > limits.transaction_age_ms_max
             )
         ]
-        for start in due:
-            await self._give_up(start)
-        return len(due)
-
-    def close(self) -> None:
-        """Begin nothing more; what runs in threads is waited for."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
 
     async def _give_up(self, start_timestamp: int) -> None:
         held = self._held.get(start_timestamp)
@@ -320,6 +355,10 @@ class Gateway:
         self._ended[start_timestamp] = ended if held is None else replace(ended, owner=held.owner)
         while len(self._ended) > self._limits.ended_max:
             self._ended.popitem(last=False)
+
+    def _count(self, held: Held, size: int) -> None:
+        self._bytes += size
+        held.written_bytes += size
 
     def _forget(self, start_timestamp: int) -> None:
         held = self._held.pop(start_timestamp, None)

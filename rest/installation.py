@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from commit_table.timestamps import milliseconds_of
-from fleet import Observed, Report
+from fleet import Observed, Report, primary_of
 from lease import PastTenure
 from rest.installation_models import (
     Horizon,
@@ -30,7 +30,8 @@ ROLE_NAMES: dict[Role, RoleName] = {Role.PRIMARY: "primary", Role.STANDBY: "stan
 
 def installation_state(look: Look, root: str, own_address: str, *, elected: bool) -> InstallationState:
     """The answer, out of one look."""
-    report = serving(look.observed)
+    primary = primary_of(look.observed)
+    report = None if primary is None else primary.report
     details = None if report is None else report.details
     return InstallationState(
         root=root,
@@ -50,18 +51,12 @@ def installation_state(look: Look, root: str, own_address: str, *, elected: bool
 
 def installation_metrics(look: Look) -> InstallationMetrics:
     """The samples of who serves."""
-    report = serving(look.observed)
-    if report is None:
+    primary = primary_of(look.observed)
+    if primary is None or primary.report is None:
         return InstallationMetrics(process="", monotonic_ms=look.monotonic_ms, samples={})
-    metrics = report.metrics
+    metrics = primary.report.metrics
     samples = dict(zip(metrics.names, metrics.values.tolist(), strict=True))
-    return InstallationMetrics(process=metrics.holder, monotonic_ms=look.monotonic_ms, samples=samples)
-
-
-def serving(observed: Sequence[Observed]) -> Report | None:
-    """Of those who say that they serve, the one of the newest epoch: another has yet to notice that it is deposed."""
-    reports = [one.report for one in observed if one.report is not None and one.report.status.role is not Role.STANDBY]
-    return max(reports, key=lambda report: report.status.epoch, default=None)
+    return InstallationMetrics(process=metrics.holder, monotonic_ms=primary.at_ms, samples=samples)
 
 
 def _member(one: Observed, own_address: str) -> MemberState:

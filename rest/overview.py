@@ -28,7 +28,7 @@ class HandoverUnderWay(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was seen, and when: by the wall clock, and by a clock that is never stepped, both in milliseconds."""
+    """What was seen, and when that was done, in milliseconds: by the wall clock, and by one that is never stepped."""
 
     wall_ms: int
     monotonic_ms: int

@@ -51,6 +51,9 @@ KINDS: Mapping[str, Kind] = {
     "token-missing": Kind(401, "A token is asked for", "no", "Send `Authorization: Bearer …` with a token."),
     "token-refused": Kind(401, "The token opens nothing", "no", "Ask who runs this service for another token."),
     "role-missing": Kind(403, "The token has not got the role", "no", "Ask for a token with the role that is named."),
+    "foreign-page": Kind(
+        403, "A page of another site asks", "no", "Ask from the pages of this server, or from a program."
+    ),
     "too-many-requests": Kind(
         429, "The token has too many requests under way", "request", "Wait for answers before asking for more."
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Collection
 
 import uvicorn
 from fastapi import FastAPI
@@ -27,10 +28,13 @@ def make_server(
     log_level: str = "warning",
     callers: Callers | None = None,
     tls: ServerTls | None = None,
+    own_names: Collection[str] = (),
 ) -> uvicorn.Server:
-    """A server for ``serve``; ``should_exit`` ends it. ``callers``: who may ask; ``None``: everybody."""
+    """A server for ``serve``; ``should_exit`` ends it. ``callers``: who may ask; ``None``: everybody who is at one of
+    ``own_names``, or at an address. With TLS a name that is not its own gets no further than the certificate.
+    """
     config = uvicorn.Config(
-        admitted(app, limits, callers),
+        admitted(app, limits, callers, own_names if tls is None else None),
         http=bounded_protocol(limits),
         ws="none",
         lifespan="on",

@@ -72,13 +72,17 @@ class Services:
         self._own.submit(QuestionTicket(caller, now_s, now_s + STATUS_TIMEOUT_MS / 1000, request, (answer,)))
         return await caller
 
-    def require_primary(self) -> None:
-        """Raise ``Problem`` unless the primary is beside this process; it names the primary's REST, where known."""
+    def require_primary(self, *, told_where: bool = True) -> None:
+        """Raise ``Problem`` unless the primary is beside this process; it names the primary's REST, where known, to
+        who may be ``told_where``.
+        """
         place = self.whereabouts.now()
         if place is None:
             raise Problem("no-primary", "no oracle holds the lease", retry_after_ms=self.limits.retry_after_ms)
         if place.here:
             return
+        if not told_where:
+            raise Problem("not-primary", "another oracle is primary", retry_after_ms=self.limits.retry_after_ms)
         primary = f"{self._scheme}://{place.rest}" if place.rest else None
         where = f"the primary is {place.holder}" + (
             f", whose REST is at {primary}" if primary else ", which serves no REST"

@@ -8,11 +8,10 @@ from typing import Annotated, Protocol
 
 from fastapi import Depends, Query, Request, Response
 
-from client import Savepoint
 from client.ranges import end_of_prefix
 from rest import models
 from rest.answering import IdempotencyKey, answered
-from rest.gateway import Held
+from rest.gateway import Held, Named
 from rest.limits import RestLimits
 from rest.problems import Problem
 from rest.routing import Routes
@@ -210,7 +209,7 @@ async def make_savepoint(services: Holder, id: models.Timestamp, body: models.Sa
             )
         if len(held.savepoints) >= services.limits.savepoints_max:
             raise Problem("invalid-request", f"at most {services.limits.savepoints_max} savepoints (savepoints_max)")
-        held.savepoints[body.name] = await services.gateway.in_thread(held.transaction.savepoint)
+        held.savepoints[body.name] = await services.gateway.savepoint(held)
         return _state(held, services.limits)
 
 
@@ -219,8 +218,7 @@ async def roll_back_to_savepoint(
 ) -> models.TransactionState:
     """Undo what was written after a savepoint, which stays; those made after it are gone."""
     async with services.gateway.using(int(id)) as held:
-        savepoint = _savepoint(held, name)
-        await services.gateway.in_thread(lambda: held.transaction.rollback_to(savepoint))
+        await services.gateway.go_back(held, _savepoint(held, name))
         _drop_closed(held)
         return _state(held, services.limits)
 
@@ -230,7 +228,7 @@ async def release_savepoint(
 ) -> models.TransactionState:
     """Do without a savepoint, and those made after it; what was written stays."""
     async with services.gateway.using(int(id)) as held:
-        savepoint = _savepoint(held, name)
+        savepoint = _savepoint(held, name).savepoint
         await services.gateway.in_thread(lambda: held.transaction.release(savepoint))
         _drop_closed(held)
         return _state(held, services.limits)
@@ -316,11 +314,11 @@ def _state(held: Held, limits: RestLimits) -> models.TransactionState:
     )
 
 
-def _savepoint(held: Held, name: str) -> Savepoint:
+def _savepoint(held: Held, name: str) -> Named:
     if name not in held.savepoints:
         raise Problem("not-found", f"transaction {held.transaction.start_timestamp} has no savepoint {name!r}")
     return held.savepoints[name]
 
 
 def _drop_closed(held: Held) -> None:
-    held.savepoints = {name: savepoint for name, savepoint in held.savepoints.items() if savepoint.is_open}
+    held.savepoints = {name: named for name, named in held.savepoints.items() if named.savepoint.is_open}

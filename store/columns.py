@@ -163,6 +163,31 @@ class ScannedColumns:
             others,
         )
 
+    @classmethod
+    def joined(cls, parts: Sequence[ScannedColumns]) -> ScannedColumns:
+        """The rows of all of them, one at least, which have the same columns; their bytes are copied."""
+        if len(parts) == 1:
+            return parts[0]
+        cells = [part.cells for part in parts]
+        data_before = list(itertools.accumulate((len(each.data) for each in cells[:-1]), initial=0))
+        rows_before = itertools.accumulate((each.rows for each in cells[:-1]), initial=0)
+        return cls(
+            CellColumns(
+                cells[0].columns,
+                np.concatenate([each.data for each in cells]),
+                np.concatenate([each.key_starts + before for each, before in zip(cells, data_before, strict=True)]),
+                np.concatenate([each.key_lengths for each in cells]),
+                np.hstack([each.value_starts + before for each, before in zip(cells, data_before, strict=True)]),
+                np.hstack([each.value_lengths for each in cells]),
+            ),
+            np.hstack([part.timestamps for part in parts]),
+            {
+                before + index: row
+                for part, before in zip(parts, rows_before, strict=True)
+                for index, row in part.others.items()
+            },
+        )
+
     def row(self, index: int) -> tuple[bytes, Row]:
         """One row by itself."""
         cells, one = self.cells.slice(index, index + 1), self.timestamps[:, index].tolist()
@@ -291,6 +316,23 @@ def batches_of_columns(
     remaining = iter(rows)
     while batch := list(itertools.islice(remaining, batch_rows)):
         yield ScannedColumns.of_rows(columns, batch)
+
+
+def gathered(batches: Iterable[ScannedColumns], rows_max: int, bytes_wanted: int) -> Iterator[ScannedColumns]:
+    """The same rows in fewer batches: each ends at ``bytes_wanted``, or before it has more than ``rows_max``."""
+    parts: list[ScannedColumns] = []
+    rows = size = 0
+    for batch in batches:
+        if parts and rows + batch.cells.rows > rows_max:
+            yield ScannedColumns.joined(parts)
+            parts, rows, size = [], 0, 0
+        parts.append(batch)
+        rows, size = rows + batch.cells.rows, size + len(batch.cells.data)
+        if size >= bytes_wanted:
+            yield ScannedColumns.joined(parts)
+            parts, rows, size = [], 0, 0
+    if parts:
+        yield ScannedColumns.joined(parts)
 
 
 def _is_dense(data: Bytes, lengths: Places) -> bool:

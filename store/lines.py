@@ -1,16 +1,16 @@
 """Cells as columns of bytes: one line a cell, all of one width, in the one form that compiled kernels take.
 
-Invariant: what `packed` gives is writable and without gaps, so that a kernel is compiled for one type, at import, and
-never in the middle of a write.
+Invariant: what `packed` gives is writable and without gaps: the one type that kernels are compiled for.
 """
 
 from __future__ import annotations
 
 from typing import TypeAlias, TypeVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from kernels import kernel
 
 ByteLines: TypeAlias = npt.NDArray[np.uint8]
 """One line of bytes for each cell, all of one width."""
@@ -25,7 +25,7 @@ def packed(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
     return array if array.flags.c_contiguous and array.flags.writeable else np.array(array, order="C")
 
 
-@numba.njit("int64(uint8[:, ::1], int64)", cache=True)
+@kernel("int64(uint8[:, ::1], int64)")
 def first_without_family(columns: ByteLines, family_bytes_max: int) -> int:
     """The first line whose first colon does not end a name of 1 to ``family_bytes_max`` bytes, or -1."""
     for line in range(columns.shape[0]):

@@ -63,6 +63,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("integration"):
             together = WITH_SPARK if "spark" in fixtures or item.get_closest_marker("with_spark") else WITHOUT_SPARK
             item.user_properties.append(("real services", together))
+        elif "browser" in fixtures:
+            together = WITHOUT_SPARK  # as the other tests with a browser, which one process may have to install
         item.add_marker(pytest.mark.xdist_group(OWN_CONTAINERS if "compose_file" in fixtures else together))
 
 

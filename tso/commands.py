@@ -17,15 +17,13 @@ from typing import Any
 
 import click
 import uvloop
-from rich.console import Console
-from rich.table import Table
 
 from access import Credentials
 from access.exposure import is_loopback
+from configuration.connection_flags import root_flag, zookeeper_flag
 from configuration.options import file_flag, flags
 from fleet import CannotHandOver, Seen, hand_over, look
 from lease import LeaseError
-from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
@@ -38,11 +36,13 @@ from tso.levels import LevelAgreement
 from tso.logs import Standing, configure_logs
 from tso.metrics_command import metrics
 from tso.options import LIMITS, ORACLE, ServeOptions, choose, default_name, limits_of
+from tso.printing import print_table
 from tso.process import OracleProcess, run_with_signals
-from tso.protect_command import protect_command, writing_session
+from tso.protect_command import protect_command
 from tso.rest_process import RestProcess, address_of, listen
-from tso.settings import InvalidSettings, ServeSettings, parse_listen
+from tso.settings import InvalidSettings, ServeSettings, names_of, parse_listen
 from tso.volatile import volatile_process
+from tso.zookeeper_session import writing_session
 from wire import StatusReply
 
 log = logging.getLogger(__name__)
@@ -51,22 +51,7 @@ _STORE_UNAVAILABLE_AFTER_MS = 1_000
 _STORE_REQUEST_TIMEOUT_MS = 3_000
 """The store gives up soon: who repeats a write here has to look at the lease between two tries."""
 
-_zookeeper_option = click.option(
-    "--zookeeper",
-    required=True,
-    metavar="HOST:PORT[,…]",
-    envvar="PYTHIA_ZOOKEEPER",
-    show_envvar=True,
-    help="ZooKeeper, where lease and members are kept.",
-)
-_root_option = click.option(
-    "--root",
-    default=DEFAULT_ROOT,
-    show_default=True,
-    envvar="PYTHIA_ROOT",
-    show_envvar=True,
-    help="Znode of this installation; its tables in HBase are named after it.",
-)
+_members = zookeeper_flag("where lease and members are kept.")
 
 
 @click.group()
@@ -185,12 +170,15 @@ def _rest(
         "tls-authority-file": options.rest_tls_authority_file,
     }
     files = [part for name, path in security.items() if path for part in (f"--{name}", path)]
+    addresses = filter(None, (options.rest_advertise, options.advertise, options.rest_listen))
+    names = [*(address.rpartition(":")[0] for address in addresses), *names_of(options.rest_names)]
     command = ["--zookeeper", settings.zookeeper, "--thrift", settings.thrift, "--root", settings.root]
     return RestProcess(
         listening,
         [
             *command,
             *files,
+            *(part for name in names for part in ("--own-name", name)),
             "--log-level",
             options.log_level,
             *(part for limit in limits for part in ("--limit", limit)),
@@ -224,8 +212,8 @@ def _explained() -> Iterator[None]:
 
 
 @tso.command()
-@_zookeeper_option
-@_root_option
+@_members
+@root_flag
 @click.option(
     "--timeout-ms", default=2000, show_default=True, type=click.IntRange(min=1), help="For each process asked."
 )
@@ -248,8 +236,8 @@ def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credential
 
 
 @tso.command()
-@_zookeeper_option
-@_root_option
+@_members
+@root_flag
 @click.option(
     "--timeout-ms", default=10_000, show_default=True, type=click.IntRange(min=1), help="For the whole hand-over."
 )
@@ -275,7 +263,6 @@ def _state(seen: Seen) -> dict[str, Any]:
 
 
 _TENURES_SHOWN = 3
-_STATUS_WIDTH_CHARACTERS = 160
 _COLUMNS = {
     "holder": "process",
     "address": "address",
@@ -292,14 +279,8 @@ def _print_states(seen: list[Seen]) -> None:
     if not seen:
         click.echo("No oracle process is a member here. Start one: pythia tso serve --help")
         return
-    table = Table(box=None, pad_edge=False)
-    for title in _COLUMNS.values():
-        table.add_column(title, no_wrap=True)
-    for one in seen:
-        state = _state(one)
-        table.add_row(*(str(state.get(name, "")) for name in _COLUMNS))
-    # What a narrow terminal cannot hold in a line it may break; a number is never cut short.
-    Console(width=_STATUS_WIDTH_CHARACTERS, soft_wrap=True).print(table)
+    states = map(_state, seen)
+    print_table(_COLUMNS.values(), ([str(state.get(name, "")) for name in _COLUMNS] for state in states))
     for one in seen:
         if one.problem:
             click.echo(f"error: {one.problem}; look at its log", err=True)

@@ -20,15 +20,23 @@ if TYPE_CHECKING:
 class Own:
     """What a process knows of itself that its server does not need. Written by the lease's thread, a field at a time.
 
-    ``seen_lease_ms``: of the lease that it looks at as a standby, last seen renewed at ``lease_seen_s``, on the
-    metering's clock.
+    ``seen_lease_ms``: of the lease that it looks at as a standby, last seen renewed at ``lease_seen_ms``, on the
+    monotonic clock.
     """
 
     lease_ms: int = UNKNOWN_MS
     rest_address: str = ""
     warm: bool = False
     seen_lease_ms: int = UNKNOWN_MS
-    lease_seen_s: float = 0.0
+    lease_seen_ms: float = 0.0
+
+    def saw_lease(self, lease_ms: int, seen_ms: float | None) -> None:
+        """Another's lease stands as it does since ``seen_ms``; ``None``: it is not known how long it has."""
+        if seen_ms is None:
+            self.seen_lease_ms = UNKNOWN_MS
+        else:
+            self.lease_seen_ms = seen_ms
+            self.seen_lease_ms = lease_ms
 
 
 def details(server: Server) -> DetailsReply:
@@ -38,7 +46,7 @@ def details(server: Server) -> DetailsReply:
         none = np.zeros(0, TIMESTAMP)
         lease_ms, left_ms = own.seen_lease_ms, UNKNOWN_MS
         if lease_ms != UNKNOWN_MS:
-            left_ms = max(0, int(lease_ms + 1000 * own.lease_seen_s - now_ms))
+            left_ms = max(0, int(lease_ms + own.lease_seen_ms - now_ms))
         return DetailsReply(none, none, none, own.rest_address, own.warm, lease_ms, left_ms)
     oldest = pipeline.oracle.lives.oldest_beating(OPEN_TRANSACTIONS_MAX, now_ms)
     starts, snapshots, silent_ms = np.array(oldest, TIMESTAMP).reshape(len(oldest), 3).T

@@ -9,9 +9,9 @@ from dataclasses import asdict
 import click
 
 from access import Credentials
+from configuration.connection_flags import root_flag, zookeeper_flag
 from fleet import CannotHandOver
 from lease import LeaseError
-from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from tso.credential_flags import credential_flags
 from tso.draining import drain
@@ -21,10 +21,8 @@ LIMIT_MS_MAX = 3_600_000
 
 @click.command("drain")
 @click.argument("address", required=False, default="", metavar="[ADDRESS]")
-@click.option("--zookeeper", required=True, metavar="HOST:PORT[,…]", envvar="PYTHIA_ZOOKEEPER", show_envvar=True,
-              help="ZooKeeper, where lease and members are kept.")  # fmt: skip
-@click.option("--root", default=DEFAULT_ROOT, show_default=True, metavar="ZNODE", envvar="PYTHIA_ROOT",
-              show_envvar=True, help="Znode of the installation.")  # fmt: skip
+@zookeeper_flag("where lease and members are kept.")
+@root_flag
 @click.option("--timeout-ms", default=30_000, show_default=True, type=click.IntRange(1, LIMIT_MS_MAX),
               help="How long what is under way may take, in milliseconds; then the process serves on.")  # fmt: skip
 @click.option("--even-if-last", is_flag=True, help="Also where nobody is left who could serve.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from access import Credentials
@@ -17,10 +17,14 @@ from fleet import (
     CannotHandOver,
     NoAnswer,
     NobodyServes,
+    Observed,
+    Report,
     Seen,
     ask_status,
     ask_to_drain,
     look,
+    observe,
+    primary_of,
 )
 from lease import Coordinator, members
 from wire import DrainReply, Role
@@ -59,13 +63,16 @@ def drain(
 ) -> Drained:
     """Drain the process at ``address`` (``""``: the primary). ``tell`` gets a line where the state changes.
 
-    Raises ``CannotHandOver``: no such process, no standby, still under way; ``LeaseError``.
+    Raises ``CannotHandOver``: no such process, no standby that is ready, still under way; ``LeaseError``.
     """
     began_s = time.monotonic()
     seen = look(coordinator, root, timeout_ms=_STATUS_TIMEOUT_MS, credentials=credentials)
     one = chosen(seen, address)
     if not even_if_last:
         require_successor(seen, one)
+        if one.role != "standby":
+            standbys = [other.member for other in seen if other.role == "standby"]
+            require_warmth(observe(standbys, timeout_ms=_STATUS_TIMEOUT_MS, credentials=credentials), one)
     tell(f"{one.member.holder} at {one.member.address}, {one.role}: takes no new work")
     reply = _ask(one, limit_ms, tell, credentials)
     if reply.under_way:
@@ -82,7 +89,7 @@ def drain(
 def chosen(seen: list[Seen], address: str) -> Seen:
     """The member to drain, which has to answer. Raises ``CannotHandOver``."""
     if not address:
-        primary = next((one for one in seen if one.role in ("primary", "draining")), None)
+        primary = primary_of(seen)
         if primary is None:
             raise NobodyServes("no process is primary now: name the one to drain, as pythia tso status shows it")
         return primary
@@ -111,6 +118,23 @@ def require_successor(seen: list[Seen], one: Seen) -> None:
             f"no standby answers that could take over from {one.member.holder}: start one first, or give "
             f"--even-if-last to end the service"
         )
+
+
+def require_warmth(standbys: Sequence[Observed], one: Seen) -> None:
+    """Raise ``CannotHandOver`` where each standby would have clients of ``one`` wait while it gets ready.
+
+    One of a release that does not tell how warm it is counts as ready: it cannot be waited for.
+    """
+    if not any(_may_be_warm(standby.report) for standby in standbys):
+        names = ", ".join(standby.member.holder for standby in standbys)
+        raise CannotHandOver(
+            f"no standby is ready to take over from {one.member.holder} yet ({names}): wait until one is, the console "
+            f"calls it warm, and ask again. Its log says what it lacks; --even-if-last drains all the same"
+        )
+
+
+def _may_be_warm(report: Report | None) -> bool:
+    return report is not None and (report.details is None or report.details.warm)
 
 
 def _ask(one: Seen, limit_ms: int, tell: Callable[[str], None], credentials: Credentials) -> DrainReply:
@@ -159,7 +183,8 @@ def _successor(
     def serves() -> bool:
         nonlocal found
         others = look(coordinator, root, timeout_ms=_STATUS_TIMEOUT_MS, credentials=credentials)
-        found = next((other.member.holder for other in others if other.role == "primary"), "")
+        serving = primary_of(others)
+        found = serving.member.holder if serving is not None and serving.role == "primary" else ""
         return bool(found) or (even_if_last and not any(other.role == "standby" for other in others))
 
     _wait(serves, one, "find a successor" if reply.epoch else "leave a primary behind")

@@ -10,21 +10,16 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
+from configuration.connection_flags import root_flag, zookeeper_flag
 from lease import Coordinator, History, LeaseError, PastTenure, read_history
-from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
-
-_WIDTH_CHARACTERS = 160
+from tso.printing import print_table
 
 
 @click.command()
-@click.option("--zookeeper", required=True, metavar="HOST:PORT[,…]", envvar="PYTHIA_ZOOKEEPER", show_envvar=True,
-              help="ZooKeeper, where the history is kept.")  # fmt: skip
-@click.option("--root", default=DEFAULT_ROOT, show_default=True, envvar="PYTHIA_ROOT", show_envvar=True,
-              help="Znode of the installation.")  # fmt: skip
+@zookeeper_flag("where the history is kept.")
+@root_flag
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with `tenures`, the oldest first.")
 def history(zookeeper: str, root: str, as_json: bool) -> None:
     """Show the last tenures, at most 64: who served since when, why, and for how long nobody did before."""
@@ -57,14 +52,13 @@ def as_objects(tenures: Sequence[PastTenure]) -> list[dict[str, Any]]:
 
 def print_tenures(tenures: Sequence[PastTenure]) -> None:
     """A line each, the latest first."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("since (UTC)", "process", "address", "epoch", "cause", "outage"):
-        table.add_column(title, no_wrap=True)
-    for one in reversed(tenures):
-        moment = datetime.datetime.fromtimestamp(one.since_ms / 1000, datetime.UTC)
-        since = moment.strftime("%Y-%m-%d %H:%M:%S")
-        table.add_row(since, one.holder, one.address, str(one.epoch), one.cause, _outage(one))
-    Console(width=_WIDTH_CHARACTERS, soft_wrap=True).print(table)
+    print_table(("since (UTC)", "process", "address", "epoch", "cause", "outage"), map(_row, reversed(tenures)))
+
+
+def _row(one: PastTenure) -> tuple[str, ...]:
+    moment = datetime.datetime.fromtimestamp(one.since_ms / 1000, datetime.UTC)
+    since = moment.strftime("%Y-%m-%d %H:%M:%S")
+    return since, one.holder, one.address, str(one.epoch), one.cause, _outage(one)
 
 
 def _outage(tenure: PastTenure) -> str:

@@ -1,7 +1,8 @@
 """What an oracle process logs: lines for people or JSON for machines, each with the role and the epoch of its moment.
 
 Invariant: one record is one line, whatever is in it, so that nothing a client sends can look like a line of its own.
-Records never hold settings that are secret: those are shown as such before they come here.
+Records never hold settings that are secret: those are shown as such before they come here. Whoever makes a process log
+the same again and again, such as by wrong tokens, fills no disk with it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import logging
 import sys
 from datetime import UTC, datetime
 from typing import Any
+
+from logs import Repetition
 
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("text", "json")
@@ -69,6 +72,7 @@ class JsonFormatter(logging.Formatter):
 def configure_logs(level: str, log_format: str, standing: Standing) -> None:
     """Log to standard error from now on: ``level`` one of ``LEVELS``, ``log_format`` one of ``FORMATS``."""
     handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(Repetition().filter)
     handler.addFilter(standing.filter)
     handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

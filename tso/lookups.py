@@ -16,6 +16,7 @@ import numpy as np
 
 from commit_table import Aborted, Committed, Outcome, Undecided
 from tso.metering import Metering
+from tso.oracle import Recalled
 from tso.persist import Persister
 from wire import OutcomeReply, OutcomeStatus
 
@@ -83,6 +84,12 @@ class Lookups:
 
 def _as_exception(error: BaseException) -> Exception:
     return error if isinstance(error, Exception) else RuntimeError(str(error))
+
+
+def outcomes_of(recalled: Recalled, committed: Mapping[int, int]) -> dict[int, Outcome]:
+    """Of transactions that had been decided to commit: some have been, at these times; the others were voided since."""
+    known: dict[int, Outcome] = dict.fromkeys(recalled.committed, Aborted())
+    return known | {start: Committed(time) for start, time in committed.items()}
 
 
 def outcome_reply(start_timestamps: Sequence[int], outcomes: Mapping[int, Outcome]) -> OutcomeReply:

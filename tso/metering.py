@@ -105,7 +105,7 @@ class Metering:
         self._refusals[answer] += requests
 
     def took_over(self, outage_s: float | None) -> None:
-        """This process became primary; ``None``: there was no other before it."""
+        """This process became primary; ``None``: nobody had served before, or that is not known."""
         self.takeovers += 1
         if outage_s is not None:
             self.last_outage_s = outage_s

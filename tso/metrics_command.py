@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from access import Credentials
+from configuration.connection_flags import one_of, oracle_flag, root_flag, zookeeper_flag
 from fleet import NoAnswer, addresses, ask_metrics
 from lease import LeaseError
-from lease.paths import DEFAULT_ROOT
 from lease.zookeeper import ZooKeeperCoordinator
 from tso.credential_flags import credential_flags
 from tso.endings import Ending
@@ -20,11 +20,9 @@ from wire import MetricsReply
 
 
 @click.command()
-@click.option("--zookeeper", default="", metavar="HOST:PORT[,…]", envvar="PYTHIA_ZOOKEEPER", show_envvar=True,
-              help="ZooKeeper, where lease and members are kept: every member is asked.")  # fmt: skip
-@click.option("--oracle", default="", metavar="HOST:PORT", help="In its place: the one process to ask.")
-@click.option("--root", default=DEFAULT_ROOT, show_default=True, envvar="PYTHIA_ROOT", show_envvar=True,
-              help="Znode of the installation.")  # fmt: skip
+@zookeeper_flag("where lease and members are kept: every member is asked.", required=False)
+@oracle_flag("the one process to ask.")
+@root_flag
 @click.option(
     "--timeout-ms", default=2000, show_default=True, type=click.IntRange(min=1), help="For each process asked."
 )
@@ -35,8 +33,9 @@ def metrics(zookeeper: str, oracle: str, root: str, timeout_ms: int, as_json: bo
 
     Exit code 3 when one of them did not answer.
     """
+    zookeeper, oracle = one_of(zookeeper, oracle)
     if bool(oracle) == bool(zookeeper):
-        raise click.UsageError("give either --zookeeper, or --oracle")
+        raise click.UsageError("give either --zookeeper, or --oracle (variables: PYTHIA_ZOOKEEPER, PYTHIA_ORACLE)")
     if oracle:
         _check_address(oracle)
     replies, problems = _ask_all([oracle] if oracle else _members(zookeeper, root), timeout_ms, credentials)

@@ -13,10 +13,10 @@ from access.exposure import exposures, incomplete
 from access.server_files import ServerFiles
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.checking import InForce, Said, Wrong, in_force
+from configuration.defaults import DEFAULT_ROOT
 from configuration.rooms import known_tables
 from configuration.sources import of_environment, of_file, of_flags, of_pairs
 from lease import InvalidLeaseSettings, LeaseSettings, ZnodePaths
-from lease.paths import DEFAULT_ROOT
 from lease.records import LEASE_MS_MAX, LEASE_MS_MIN, check_addresses, check_name
 from lease.rules import RENEWALS_PER_LEASE_MAX
 from store.hbase.addresses import parse_addresses
@@ -27,6 +27,7 @@ from tso.settings import (
     contradictions_of_limits,
     lease_settings,
     listens_everywhere,
+    names_of,
     parse_listen,
 )
 
@@ -104,6 +105,14 @@ class ServeOptions:
         "Where clients reach REST, if not where it listens.",
         environment="PYTHIA_REST_ADVERTISE",
         check=lambda address: check_addresses((address,)),
+    )
+    rest_names: str = setting(
+        "",
+        "NAME[,…]",
+        "Host names by which REST is asked beside its own, such as a balancer's; needed where neither tokens nor TLS "
+        "keep out web pages whose name was made to point here.",
+        environment="PYTHIA_REST_NAMES",
+        check=names_of,
     )
     tokens_file: str = setting(
         "",
@@ -194,6 +203,8 @@ def _contradictions(options: Mapping[str, Any]) -> Iterator[Contradiction]:
         )
     if options["rest_advertise"] and not options["rest_listen"]:
         yield Contradiction(("rest_advertise",), "an address of REST, but no REST: give rest_listen, too")
+    if options["rest_names"] and not options["rest_listen"]:
+        yield Contradiction(("rest_names",), "names of REST, but no REST: give rest_listen, too")
     if options["rest_listen"] and listens_everywhere(options["rest_listen"]) and not options["rest_advertise"]:
         yield Contradiction(
             ("rest_listen", "rest_advertise"),

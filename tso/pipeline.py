@@ -17,18 +17,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 
-from commit_table import Aborted, Committed, Outcome
+from commit_table import Outcome
 from tso.admission import refusals
 from tso.arrivals import Arrival
 from tso.door import Door
-from tso.lookups import Lookups, outcome_reply
+from tso.lookups import Lookups, outcome_reply, outcomes_of
 from tso.metering import Metering
 from tso.oracle import Begun, Decided, Impossible, Later, Moment, Oracle, Recalled
 from tso.owed import OwedDecision, OwedRecollection
@@ -36,21 +35,11 @@ from tso.persist import HeldLease, NotPersisted, Outcomes, Persister, Recorder
 from tso.refusing import refuse, refuse_as_standby
 from tso.settings import Limits
 from tso.writers import Writers
-from wire import (
-    AbortRequest,
-    BeginReply,
-    BeginRequest,
-    Frame,
-    HeartbeatReply,
-    HeartbeatRequest,
-    OutcomeRequest,
-)
+from wire import AbortRequest, BeginReply, BeginRequest, Frame, HeartbeatReply, HeartbeatRequest, OutcomeRequest
 from wire.gathering import GatheredCommits, gather_commits, scatter_answers
 from wire.large_commits import LargeCommitRequest, WriteSetPart, WriteSetTaken
 
 log = logging.getLogger(__name__)
-
-Answer = TypeVar("Answer")
 
 
 class Pipeline:
@@ -87,7 +76,7 @@ class Pipeline:
             tenure,
             recorder,
             table,
-            in_thread=self._in_thread,
+            in_thread=lambda call: self._loop.run_in_executor(self._threads, call),
             persist_retry_ms_max=limits.persist_retry_ms_max,
             monotonic_ms=lambda: moment().monotonic_ms,
             metering=metering,
@@ -179,9 +168,6 @@ class Pipeline:
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._writers.stop()
 
-    def _in_thread(self, call: Callable[[], Answer], /) -> Awaitable[Answer]:
-        return self._loop.run_in_executor(self._threads, call)
-
     def _depose(self, reason: str) -> None:
         if not self.ended:
             log.error("epoch %d: stops serving: %s", self._tenure.epoch, reason)
@@ -204,14 +190,20 @@ class Pipeline:
         if not self._arrived or not self._still_held():
             return
         arrived, self._arrived = self._arrived, []
-        try:
-            self._serve(arrived)
-        except Exception:
-            # What was decided may not be recorded as decided: only a fresh oracle is sure to be whole.
-            log.exception("epoch %d: a defect in the oracle", self._tenure.epoch)
+        if not self._is_whole_after(partial(self._serve, arrived)):
             for arrival in arrived:
                 arrival.requester.drop()
+
+    def _is_whole_after(self, step: Callable[[], None]) -> bool:
+        """Whether a step came to its end; else it is given up."""
+        try:
+            step()
+        except Exception:
+            # What was decided may not be recorded as decided, or not be told: only a fresh oracle is sure to be whole.
+            log.exception("epoch %d: a defect in the oracle", self._tenure.epoch)
             self._depose("a defect in the oracle")
+            return False
+        return True
 
     def _serve(self, arrived: list[Arrival]) -> None:
         self.oracle.range.raise_ceiling(self._tenure.ceiling)
@@ -236,8 +228,7 @@ class Pipeline:
                     self._large(arrival, partial(self.oracle.commit_large, large, now))
                 case HeartbeatRequest() as heartbeat:
                     self._heartbeat(arrival, heartbeat, now)
-        begins = self.oracle.counts.begins - begins_before
-        if begins:
+        if begins := self.oracle.counts.begins - begins_before:
             self._metering.began(begins, self._arrived_s)
         self._commit_all(commits, now)
         self._take_parts(parts, now)
@@ -338,8 +329,10 @@ class Pipeline:
         """A write has ended. Only one that succeeded, with the lease still held *now*, makes its commits known."""
         if isinstance(voided, Exception):
             self._depose(str(voided))
-        if self.ended or not self._still_held() or isinstance(voided, Exception):
-            return
+        elif self._still_held():
+            self._is_whole_after(partial(self._make_known, batch, voided))
+
+    def _make_known(self, batch: Sequence[Decided], voided: frozenset[int]) -> None:
         if voided:
             log.warning("epoch %d: %d commits were aborted by an older epoch", self._tenure.epoch, len(voided))
             self.oracle.void(voided)
@@ -352,11 +345,12 @@ class Pipeline:
         for number in self.oracle.release():
             if self.ended:
                 return
-            match self._owed.pop(number):
+            match self._owed[number]:
                 case OwedDecision() as decision:
                     self._tell(decision)
                 case OwedRecollection((arrival,), recalled):
                     self._look_up(arrival, recalled)
+            del self._owed[number]  # not before: whoever was not told after all must be known
         self._note_idle()
 
     def _tell(self, decision: OwedDecision) -> None:
@@ -373,7 +367,8 @@ class Pipeline:
         self._looking_up[id(recalled)] = arrival
         learn = partial(self._looked_up, arrival, recalled)
         if not recalled.unknown:
-            learn({})
+            if self._still_held():
+                self._tell_outcomes(arrival, recalled, {})
         elif isinstance(arrival.message, AbortRequest):
             self._lookups.abort(recalled.unknown, learn)
         else:
@@ -382,19 +377,20 @@ class Pipeline:
     def _looked_up(self, arrival: Arrival, recalled: Recalled, found: dict[int, Outcome] | Exception) -> None:
         if isinstance(found, NotPersisted):
             self._depose(str(found))
-        if self.ended or not self._still_held():
-            return
-        del self._looking_up[id(recalled)]
-        self._note_idle()
+        if self._still_held():
+            self._is_whole_after(partial(self._tell_outcomes, arrival, recalled, found))
+
+    def _tell_outcomes(self, arrival: Arrival, recalled: Recalled, found: dict[int, Outcome] | Exception) -> None:
+        assert isinstance(arrival.message, AbortRequest | OutcomeRequest)
         if isinstance(found, Exception):
             self._refuse(arrival, Later(self._limits.retry_after_ms))
-            return
-        assert isinstance(arrival.message, AbortRequest | OutcomeRequest)
-        if isinstance(arrival.message, AbortRequest):
-            self.oracle.fenced(recalled.unknown)
-        known: dict[int, Outcome] = dict.fromkeys(recalled.committed, Aborted())
-        known |= {start: Committed(time) for start, time in self.oracle.still_committed(recalled.committed).items()}
-        arrival.answer(outcome_reply(arrival.message.start_timestamps.tolist(), {**known, **found}))
+        else:
+            if isinstance(arrival.message, AbortRequest):
+                self.oracle.fenced(recalled.unknown)
+            known = outcomes_of(recalled, self.oracle.still_committed(recalled.committed))
+            arrival.answer(outcome_reply(arrival.message.start_timestamps.tolist(), {**known, **found}))
+        del self._looking_up[id(recalled)]
+        self._note_idle()
 
     def _note_idle(self) -> None:
         self._door.note(len(self._owed) + len(self._looking_up))

@@ -29,6 +29,7 @@ from lease import (
     LevelRefused,
     PastTenure,
     PrimaryFinder,
+    Succession,
     monotonic_ms,
     wall_ms,
 )
@@ -143,7 +144,20 @@ class OracleProcess:
             await self.server.close()
         return 0
 
+    def _refused(self, connection: Connection, request_id: int) -> bool:
+        """Whether a drain or a hand-over has to be refused, since another is under way; then that was said."""
+        if self._draining is not None and not self._draining.done():
+            why = "it is being drained already: look at pythia tso status"
+        elif self._handing_over is not None and not self._handing_over.done():
+            why = "it is handing over: look at pythia tso status, and ask again"
+        else:
+            return False
+        connection.send(BadRequest(why), request_id)
+        return True
+
     def _begin_handover(self, keeper: RoleKeeper, connection: Connection, request_id: int) -> None:
+        if self._refused(connection, request_id):
+            return
         self._handing_over = asyncio.create_task(self._hand_over(keeper, connection, request_id))
 
     async def _hand_over(self, keeper: RoleKeeper, connection: Connection, request_id: int) -> None:
@@ -157,11 +171,7 @@ class OracleProcess:
         connection.send(HandoverReply(pipeline.oracle.epoch), request_id)
 
     def _begin_drain(self, keeper: RoleKeeper, connection: Connection, request_id: int, limit_ms: int) -> None:
-        if self._draining is not None and not self._draining.done():
-            connection.send(BadRequest("it is being drained already: look at pythia tso status"), request_id)
-            return
-        if self._handing_over is not None and not self._handing_over.done():
-            connection.send(BadRequest("it is handing over: look at pythia tso status, and ask again"), request_id)
+        if self._refused(connection, request_id):
             return
         self._draining = asyncio.create_task(self._drain(keeper, connection, request_id, limit_ms))
 
@@ -227,16 +237,16 @@ class OracleProcess:
         historian = self._historian = Historian(
             coordinator, settings.root, timeout_ms=settings.lease.request_timeout_ms
         )
-        front.note = lambda epoch: self._note(historian, candidate, front.advertised, epoch)
+        front.succession = lambda: candidate.succession
+        front.note = lambda epoch: self._note(historian, candidate.succession, front.advertised, epoch)
         finder = PrimaryFinder(coordinator, settings.root, timeout_ms=settings.lease.request_timeout_ms)
         return candidate, finder.current
 
-    def _note(self, historian: Historian, candidate: Candidate, advertised: str, epoch: int) -> None:
+    def _note(self, historian: Historian, came: Succession | None, advertised: str, epoch: int) -> None:
         """Have a tenure that serves now added to the history."""
-        came = candidate.succession
         if came is None:
             return
-        outage_ms = None if came.cause == "first start" else max(0, round(monotonic_ms() - came.since_ms))
+        outage_ms = came.outage_ms(monotonic_ms())
         historian.note(
             PastTenure(
                 epoch,
@@ -245,7 +255,7 @@ class OracleProcess:
                 self._settings.rest_advertise or "",
                 wall_ms(),
                 came.cause,
-                outage_ms,
+                None if outage_ms is None else round(outage_ms),
                 at_least=outage_ms is not None and not came.seen,
             )
         )
@@ -298,23 +308,22 @@ class _LoopFront:
         self.advertised = ""
         self.note: Callable[[int], None] = lambda epoch: None
         """Has an epoch that is served now written down; waits for nothing."""
-        self._primary_seen_s: float | None = None
-        """When another primary's lease was last seen renewed, on the metering's clock."""
+        self.succession: Callable[[], Succession | None] = lambda: None
+        """How the tenure that begins now came about; ``None`` where that is not known, or nobody is to be succeeded."""
 
-    def stand_by(self, primary: LeaseRecord | None) -> None:
+    def stand_by(self, primary: LeaseRecord | None, seen_ms: float | None) -> None:
         """See ``Front``. Our own address is not passed on: we are not primary, whatever the record still says."""
         answer = NotPrimary()
         if primary is not None and self.advertised not in primary.addresses:
             answer = NotPrimary(primary.addresses[0], primary.epoch)
-            self._primary_seen_s = self._server.own.lease_seen_s = self._server.metering.clock_s()
-            self._server.own.seen_lease_ms = primary.lease_ms
+            self._server.own.saw_lease(primary.lease_ms, seen_ms)
         self._on_loop(lambda: setattr(self._server, "not_primary", answer))
 
     def serve(self, tenure: Holding, ended: Callable[[], None]) -> None:
         """See ``Front``."""
         self._standing.set("primary", tenure.epoch)
-        seen_s, self._primary_seen_s = self._primary_seen_s, None
-        self._on_loop(lambda: self._serve(tenure, ended, seen_s))
+        came = self.succession()
+        self._on_loop(lambda: self._serve(tenure, ended, came))
         self.note(tenure.epoch)
         self._announce(f"primary, epoch {tenure.epoch}")
 
@@ -332,7 +341,7 @@ class _LoopFront:
         self._loop.call_soon_threadsafe(pipeline.observe)
         return Progress(pipeline.oracle.range.last, pipeline.durable)
 
-    def _serve(self, tenure: Holding, ended: Callable[[], None], primary_seen_s: float | None) -> None:
+    def _serve(self, tenure: Holding, ended: Callable[[], None], came: Succession | None) -> None:
         self._server.not_primary = NotPrimary()
         self._server.pipeline = Pipeline(
             tenure,
@@ -343,8 +352,8 @@ class _LoopFront:
             metering=self._server.metering,
             on_deposed=lambda _reason: ended(),
         )
-        metering = self._server.metering
-        metering.took_over(None if primary_seen_s is None else metering.clock_s() - primary_seen_s)
+        outage_ms = None if came is None else came.outage_ms(monotonic_ms())
+        self._server.metering.took_over(None if outage_ms is None else outage_ms / 1000)
 
     def _stop_serving(self) -> None:
         pipeline, self._server.pipeline = self._server.pipeline, None

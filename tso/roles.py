@@ -3,7 +3,11 @@
 It does all waiting on the coordinator, so that the event loop never does; the two meet only through `Front`. A process
 is primary for as long as three things hold: the lease is renewed, the pipeline has not stopped by itself, and nobody
 asked the process to stop or to hand over. Then serving ends *first* and the lease is given back after it: a standby
-that takes over at once must find nobody serving. Each tenure gets a new front, with no memory of the one before.
+that takes over at once must find nobody serving. Each tenure gets a new pipeline, with no memory of the one before.
+
+A tenure that ended by itself is followed by a pause: what ended it may end the next one as soon as it begins, such as a
+commit table that can be read and refuses writes. Each takeover moves the timestamps ahead of the clock
+(`lease.rules.next_epoch`), so takeovers in a row have to take time.
 """
 
 from __future__ import annotations
@@ -15,7 +19,6 @@ from typing import NamedTuple, Protocol
 
 from lease import (
     Contender,
-    CoordinatorUnavailable,
     Holding,
     LeaseError,
     LeaseRecord,
@@ -28,6 +31,8 @@ from store import StoreError
 log = logging.getLogger(__name__)
 
 WARM_RETRY_MS = 250
+PAUSE_LEASES_MAX = 4
+"""The longest pause after a tenure that ended by itself; the first is one lease, and each short tenure doubles it."""
 
 
 class Progress(NamedTuple):
@@ -40,8 +45,11 @@ class Progress(NamedTuple):
 class Front(Protocol):
     """What the roles do to the serving side. Called from the lease's thread; each call returns when it is done."""
 
-    def stand_by(self, primary: LeaseRecord | None) -> None:
-        """Tell clients where the primary is, as far as is known."""
+    def stand_by(self, primary: LeaseRecord | None, seen_ms: float | None) -> None:
+        """Tell clients where the primary is, as far as is known.
+
+        ``seen_ms``: since when its lease stands as it does, by the monotonic clock; ``None``: not known.
+        """
         ...
 
     def serve(self, tenure: Holding, ended: Callable[[], None]) -> None:
@@ -78,6 +86,7 @@ class RoleKeeper:
         self._tenure_ended = threading.Event()
         self._handing_over = threading.Lock()
         self._serving_epoch = 0
+        self._pause_leases = 0
         self._released: list[Callable[[], None]] = []
 
     def run(self) -> None:
@@ -94,12 +103,12 @@ class RoleKeeper:
                 continue
             answer = self._attempt()
             if isinstance(answer, StandBy):
-                self._front.stand_by(answer.primary)
+                self._front.stand_by(answer.primary, answer.seen_ms)
                 self._candidate.wait(answer.wait_ms)
             else:
-                self._hold(answer)
+                lasted = self._hold(answer)
                 warm = False  # it may have ended because the store does not answer: look before trying again
-                self._stand_back()
+                self._stand_back(lasted)
 
     def stop(self) -> None:
         """From any thread: end serving, give the lease back, and return from `run`."""
@@ -119,8 +128,11 @@ class RoleKeeper:
                 return
         released()
 
-    def _stand_back(self) -> None:
-        """After a hand-over, let somebody else be faster; if nobody is, this process is a candidate again."""
+    def _stand_back(self, lasted: bool) -> None:
+        """Let somebody else be faster; if nobody is, this process is a candidate again.
+
+        ``lasted``: the tenure outlived a lease; those that do not are followed by longer and longer pauses.
+        """
         with self._handing_over:
             self._serving_epoch = 0
             released, self._released = self._released, []
@@ -128,19 +140,34 @@ class RoleKeeper:
             told()
         if released:
             self._stopping.wait(self._settings.renewal_interval_ms / 1000)
+        else:
+            self._pause_leases = 1 if lasted else min(max(1, 2 * self._pause_leases), PAUSE_LEASES_MAX)
+            self._pause()
+
+    def _pause(self) -> None:
+        for _ in range(self._pause_leases):
+            if self._stopping.is_set():
+                return
+            self._tell_primary()
+            self._stopping.wait(self._settings.lease_ms / 1000)
+
+    def _tell_primary(self) -> None:
+        try:
+            self._front.stand_by(self._find_primary(), None)
+        except LeaseError as error:
+            log.warning("the lease cannot be read: %s", error)
 
     def _is_warm(self) -> bool:
         """A process that cannot reach the commit table had better not become primary; it says who is."""
-        try:
-            self._front.stand_by(self._find_primary())
-        except LeaseError as error:
-            log.warning("the lease cannot be read: %s", error)
+        self._tell_primary()
         try:
             self._warm_up()
         except StoreError as error:
             log.warning("stays standby while the commit table cannot be used: %s", error)
             return False
-        except CoordinatorUnavailable as error:
+        except LevelRefused:  # whatever is tried, another program has to
+            raise
+        except LeaseError as error:
             log.warning("stays standby while the level cannot be read: %s", error)
             return False
         return True
@@ -157,7 +184,8 @@ class RoleKeeper:
             log.warning("the coordinator does not answer: %s", answer.problem)
         return answer
 
-    def _hold(self, tenure: Holding) -> None:
+    def _hold(self, tenure: Holding) -> bool:
+        """Serve to the end of the tenure; whether that outlived a lease."""
         ended = threading.Event()
         self._tenure_ended = ended
         if self._stopping.is_set():
@@ -167,7 +195,7 @@ class RoleKeeper:
             self._serving_epoch = tenure.epoch
             self._front.serve(tenure, ended.set)
             self._candidate.join("primary")
-            self._renew_until(ended, tenure)
+            lasted = self._renew_until(ended, tenure)
         finally:
             try:
                 self._front.stop_serving()
@@ -175,10 +203,15 @@ class RoleKeeper:
                 tenure.release()
         log.info("epoch %d: no longer primary", tenure.epoch)
         self._candidate.join("standby")
+        return lasted
 
-    def _renew_until(self, ended: threading.Event, tenure: Holding) -> None:
+    def _renew_until(self, ended: threading.Event, tenure: Holding) -> bool:
+        """Keep the lease; whether it was kept for as long as one lasts."""
+        intervals = 0
         while not ended.wait(self._settings.renewal_interval_ms / 1000):
+            intervals += 1
             progress = self._front.progress()
             if not tenure.renew(reached=progress.reached, durable=progress.durable):
                 log.error("epoch %d: the lease is lost", tenure.epoch)
-                return
+                break
+        return intervals >= self._settings.renewals_per_lease

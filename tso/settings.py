@@ -5,6 +5,7 @@ Defaults suit a small machine (two cores, a few GiB). A combination that cannot 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -12,8 +13,8 @@ from typing import Any
 from access.server_files import ServerFiles
 from commit_table.timestamps import TIMESTAMPS_PER_MILLISECOND
 from configuration import Contradiction, setting, settings_of
+from configuration.defaults import DEFAULT_ROOT
 from lease import InvalidLeaseSettings, LeaseSettings, ZnodePaths
-from lease.paths import DEFAULT_ROOT
 from lease.records import check_addresses, check_name
 from wire import FRAME_BYTES_MAX, HEADER_BYTES
 
@@ -26,6 +27,7 @@ _MEMORY = "more would not fit this process's memory"
 _THREADS = "each is a thread, and a connection to the gateway"
 _ANSWER = f"the answer to one request must fit {FRAME_BYTES_MAX} bytes"
 _WAIT = "whoever waits for that has long given up"
+_HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?")
 _EVERYWHERE = ("0.0.0.0", "::")
 _ANSWER_TRANSACTIONS_MAX = (FRAME_BYTES_MAX - HEADER_BYTES - 8) // 9
 
@@ -377,6 +379,15 @@ def parse_listen(text: str) -> tuple[str, int]:
 def listens_everywhere(text: str) -> bool:
     """Whether an address to listen on is on every interface."""
     return parse_listen(text)[0] in _EVERYWHERE
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """Host names with commas between, without ports. Raises ``InvalidSettings``."""
+    names = tuple(name.strip() for name in text.split(",")) if text else ()
+    for name in names:
+        if _HOST_NAME.fullmatch(name) is None:
+            raise InvalidSettings(f"host names are given as oracle.example.org, with commas between, not as {name!r}")
+    return names
 
 
 def lease_settings(lease_ms: int, renewals_per_lease: int) -> LeaseSettings:

@@ -2,7 +2,8 @@
 
 Who speaks plain there is told so in a frame that any client understands, rather than cut off; and each new connection
 gets the certificates of the moment. The invariant: at most ``HANDSHAKES_MAX`` connections are on their way in, each for
-``handshake_ms_max`` at most, and none of them is looked at by the server before its handshake is done.
+``handshake_ms_max`` at most (where more come, the oldest goes), and none of them is looked at by the server before its
+handshake is done.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class TlsDoor:
         self._make = make
         self._make_plain = make_plain
         self._seconds_max = handshake_ms_max / 1000
-        self._coming: set[asyncio.Task[None]] = set()
+        self._coming: dict[asyncio.Task[None], None] = {}
+        """In the order of their coming."""
         self._accepting = self._loop.create_task(self._accept())
 
     def close(self) -> None:
@@ -59,12 +61,14 @@ class TlsDoor:
                 await asyncio.sleep(ACCEPT_PAUSE_MS / 1000)
                 continue
             accepted.setblocking(False)
-            if len(self._coming) >= HANDSHAKES_MAX:
-                accepted.close()
-                continue
+            if len(self._coming) >= HANDSHAKES_MAX:  # who is quick is let in, however many say nothing
+                log.warning("%d connections have not shaken hands: the oldest is closed", len(self._coming))
+                oldest = next(iter(self._coming))
+                del self._coming[oldest]
+                oldest.cancel()
             coming = self._loop.create_task(self._let_in(accepted))
-            self._coming.add(coming)
-            coming.add_done_callback(self._coming.discard)
+            self._coming[coming] = None
+            coming.add_done_callback(lambda done: self._coming.pop(done, None))
 
     async def _let_in(self, accepted: socket.socket) -> None:
         handed_over = False

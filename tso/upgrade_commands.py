@@ -8,23 +8,18 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 import click
-from rich.console import Console
-from rich.table import Table
 
+from configuration.connection_flags import root_flag, thrift_flag, zookeeper_flag
 from lease import LeaseError
 from lease.zookeeper import ZooKeeperCoordinator
 from store import StoreError
 from store.hbase import HBaseCellStore
-from tso.protect_command import credentials_option, root_option, writing_session, zookeeper_option
+from tso.printing import print_table
 from tso.upgrading import Outlook, finish, outlook
+from tso.zookeeper_session import writing_session, zookeeper_credentials_flag
 from versions import spoken
 
-_WIDTH_CHARACTERS = 160
-
-_thrift = click.option(
-    "--thrift", required=True, metavar="HOST:PORT[,…]", envvar="PYTHIA_THRIFT", show_envvar=True,
-    help="HBase's Thrift gateway, or several of them.",
-)  # fmt: skip
+_zookeeper = zookeeper_flag("where lease, level and members are kept.")
 
 
 @click.group()
@@ -33,9 +28,9 @@ def upgrade() -> None:
 
 
 @upgrade.command()
-@zookeeper_option
-@_thrift
-@root_option
+@_zookeeper
+@thrift_flag
+@root_flag
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def status(zookeeper: str, thrift: str, root: str, as_json: bool) -> None:
     """Show the installation's level, at which levels each process works, and what stands in the way of a higher one.
@@ -57,10 +52,10 @@ def status(zookeeper: str, thrift: str, root: str, as_json: bool) -> None:
 
 
 @upgrade.command("finish")
-@zookeeper_option
-@_thrift
-@credentials_option
-@root_option
+@_zookeeper
+@thrift_flag
+@zookeeper_credentials_flag
+@root_flag
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def finish_command(zookeeper: str, thrift: str, zookeeper_credentials_file: str, root: str, yes: bool) -> None:
     """Raise the level as far as every process, and this program, works at it.
@@ -96,12 +91,8 @@ def _print(found: Outlook) -> None:
     click.echo(f"level {found.level}" + (f", level {found.required} is required" if found.is_unfinished else ""))
     if found.of_data is not None and found.of_data != found.required:
         click.echo(f"on record with the data: level {found.of_data}")
-    table = Table(box=None, pad_edge=False)
-    for title in ("process", "role", "address", "works at"):
-        table.add_column(title, no_wrap=True)
-    for one in found.members:
-        table.add_row(one.holder, one.role, one.address, str(one.levels))
-    Console(width=_WIDTH_CHARACTERS, soft_wrap=True).print(table)
+    members = ((one.holder, one.role, one.address, str(one.levels)) for one in found.members)
+    print_table(("process", "role", "address", "works at"), members)
     for obstacle in found.obstacles:
         click.echo(obstacle)
     if found.target > found.level and not found.obstacles:

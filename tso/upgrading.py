@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from commit_table.level_record import LevelOfData
 from lease import Coordinator, CoordinatorUnavailable, LeaseError, Member
-from lease.raising import Attendance, attendance, complete, require
+from lease.raising import Attendance, attendance, complete, require_level
 from store import CellStore
 from versions import LevelRange
 
@@ -91,7 +91,7 @@ def finish(
             raise CannotRaise(f"the level stays at {found.level}: {'; '.join(found.obstacles)}")
         if target == found.level and not found.is_unfinished:
             return target
-        if found.required >= target or require(coordinator, root, seen, target):
+        if found.required >= target or require_level(coordinator, root, seen, target):
             break
     else:
         raise CannotRaise(f"in {TRIES_MAX} tries a process joined each time: call it again when they have all started")

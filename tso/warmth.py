@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kernels import compile_all
 from tso.oracle import Decided, Moment, Oracle
 from tso.settings import Limits
 from wire import CommitRequest, LargeCommitRequest, WriteSetPart
@@ -18,7 +19,8 @@ _NOW = Moment(wall_ms=0, monotonic_ms=0.0)
 
 
 def warm_kernels() -> None:
-    """Call every kernel of the oracle once, with the types that it will be called with."""
+    """Compile what is compiled on its first call, and call every kernel of the oracle once, with its types."""
+    compile_all()
     oracle = Oracle(1, 1_000, _LIMITS)
     oracle.begin(2, _NOW)
     start, none, cells = np.array([2], np.int64), np.zeros(1, np.int64), np.array([7], np.uint64)

@@ -52,6 +52,7 @@ class Format:
 
 FRAMES: Final = Format("frames", "between client and oracle", {1: 1})
 ZNODES: Final = Format("lease, epoch, level and member records", "ZooKeeper", {1: 1})
+TENURES: Final = Format("histories of tenures", "ZooKeeper", {1: 1})
 SOLO_RECORDS: Final = Format("epoch records of an oracle that is alone", "table ROOT_epoch", {1: 1})
 LEVEL_RECORDS: Final = Format("level records", "table ROOT_commits, its first row", {1: 1})
 COMMIT_ROWS: Final = Format("rows of the commit table, fences included", "table ROOT_commits", {1: 1}, LEVEL)
@@ -68,6 +69,6 @@ HANDLES: Final = Format("handles of transactions and snapshots", "JSON that an a
 HISTORIES: Final = Format("recorded histories", "files of pythia history and pythia drill", {1: 1})
 
 FORMATS: Final = (
-    FRAMES, ZNODES, SOLO_RECORDS, LEVEL_RECORDS, COMMIT_ROWS, DATA_CELLS, CONFLICT_KEYS, MANIFEST_ROWS, TABLE_MARKS,
-    IMPORT_ROWS, CATALOG_ENTRIES, MAPPINGS, NAMED_SNAPSHOTS, STREAM_RECORDS, HANDLES, HISTORIES,
+    FRAMES, ZNODES, TENURES, SOLO_RECORDS, LEVEL_RECORDS, COMMIT_ROWS, DATA_CELLS, CONFLICT_KEYS, MANIFEST_ROWS,
+    TABLE_MARKS, IMPORT_ROWS, CATALOG_ENTRIES, MAPPINGS, NAMED_SNAPSHOTS, STREAM_RECORDS, HANDLES, HISTORIES,
 )  # fmt: skip

@@ -46,6 +46,7 @@ from wire.service import (
     StatusReply,
     StatusRequest,
 )
+from wire.transactions_request import TransactionsRequest
 
 _BEGIN_REPLY = struct.Struct("<qqqI")
 _COUNT_MAX = 2**32 - 1
@@ -114,35 +115,14 @@ class BeginReply(Message):
         return cls(first, count, snapshot, epoch)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _TransactionsRequest(Message):
-    """Start timestamps to ask about. Layout: n u32, zero u32, start timestamps i64[n]."""
-
-    start_timestamps: Timestamps
-
-    def __post_init__(self) -> None:
-        self._set_column("start_timestamps", TIMESTAMP)
-        check_not_empty("start_timestamps", self.start_timestamps)
-        check_timestamps("start_timestamps", self.start_timestamps)
-
-    def payload(self) -> bytes:
-        """The bytes after the header."""
-        return count_bytes(self.start_timestamps.size) + self.start_timestamps.tobytes()
-
-    @classmethod
-    def read(cls, reader: PayloadReader) -> _TransactionsRequest:
-        """The message in ``reader``. Raises ``ProtocolError``."""
-        return cls(reader.take("start_timestamps", TIMESTAMP, read_count(reader)))
-
-
-class AbortRequest(_TransactionsRequest):
+class AbortRequest(TransactionsRequest):
     """Make sure that none of these transactions ever commits, or learn that it did. Answer: ``OutcomeReply``."""
 
     KIND = Kind.ABORT_REQUEST
     __slots__ = ()
 
 
-class OutcomeRequest(_TransactionsRequest):
+class OutcomeRequest(TransactionsRequest):
     """What became of these transactions; changes nothing. Answer: ``OutcomeReply``."""
 
     KIND = Kind.OUTCOME_REQUEST

@@ -33,8 +33,8 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "pythia_last_takeover_outage_seconds",
         "gauge",
-        "The last takeover: from the lease's last renewal that this process saw to its own first service. "
-        "Not there before the first takeover from another process.",
+        "The last takeover: from the lease's last renewal that this process saw, or from its release, to its own first "
+        "service. Not there before the first one.",
     ),
     Family(
         "pythia_depositions_total", "counter", "How often this process stopped serving by itself: lease or store lost."

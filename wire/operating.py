@@ -14,9 +14,7 @@ from wire.columns import (
     TIMESTAMP,
     Codes,
     PayloadReader,
-    Timestamps,
     check_not_empty,
-    check_timestamps,
     count_bytes,
     number_bytes,
     read_count,
@@ -24,6 +22,7 @@ from wire.columns import (
 from wire.errors import ProtocolError
 from wire.frames import Kind
 from wire.message import Message
+from wire.transactions_request import TransactionsRequest
 
 _U32_MAX = 2**32 - 1
 
@@ -84,29 +83,14 @@ class Life(IntEnum):
     YOUNG = 1
     """It began within a life: nothing has to have been heard."""
     HEARD_OF = 2
-    """Older, and it sent a heartbeat within a life."""
+    """Older, and it sent a heartbeat within a life; or it is decided to commit, and that is not on record yet."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LivesRequest(Message):
-    """Do these transactions live? Prolongs no life. Layout: n u32, zero u32, start timestamps i64[n]."""
+class LivesRequest(TransactionsRequest):
+    """Do these transactions live? Prolongs no life. Answer: ``LivesReply``."""
 
     KIND = Kind.LIVES_REQUEST
-    start_timestamps: Timestamps
-
-    def __post_init__(self) -> None:
-        self._set_column("start_timestamps", TIMESTAMP)
-        check_not_empty("start_timestamps", self.start_timestamps)
-        check_timestamps("start_timestamps", self.start_timestamps)
-
-    def payload(self) -> bytes:
-        """The bytes after the header."""
-        return count_bytes(self.start_timestamps.size) + self.start_timestamps.tobytes()
-
-    @classmethod
-    def read(cls, reader: PayloadReader) -> LivesRequest:
-        """The message in ``reader``. Raises ``ProtocolError``."""
-        return cls(reader.take("start_timestamps", TIMESTAMP, read_count(reader)))
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

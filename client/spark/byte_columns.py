@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from kernels import kernel
 from store.columns import ABSENT, Bytes, Places
 from store.lines import packed
 
@@ -129,7 +129,7 @@ def _packed(column: ByteColumn) -> ByteColumn:
 # The kernels name their types, so that they are compiled, or read from the cache, when they are imported.
 
 
-@numba.njit("int64(uint8[::1], int64[::1], int64[::1], int64)", cache=True, nogil=True)
+@kernel("int64(uint8[::1], int64[::1], int64[::1], int64)", nogil=True)
 def count_beginning_with(data: Bytes, starts: Places, lengths: Places, byte: int) -> int:
     """How many of the strings begin with a byte."""
     count = 0
@@ -139,9 +139,7 @@ def count_beginning_with(data: Bytes, starts: Places, lengths: Places, byte: int
     return count
 
 
-@numba.njit(
-    "void(uint8[::1], int64[::1], int64[::1], int64, uint8[::1], int64[::1], int64[::1])", cache=True, nogil=True
-)
+@kernel("void(uint8[::1], int64[::1], int64[::1], int64, uint8[::1], int64[::1], int64[::1])", nogil=True)
 def prefix_beginning_with(
     data: Bytes, starts: Places, lengths: Places, byte: int, out: Bytes, out_starts: Places, out_lengths: Places
 ) -> None:
@@ -159,7 +157,7 @@ def prefix_beginning_with(
         at += max(length, 0)
 
 
-@numba.njit("int64(uint8[::1], int64[::1], int64[::1])", cache=True, nogil=True)
+@kernel("int64(uint8[::1], int64[::1], int64[::1])", nogil=True)
 def count_zeros(data: Bytes, starts: Places, lengths: Places) -> int:
     """How many zero bytes the strings have together."""
     count = 0
@@ -170,7 +168,7 @@ def count_zeros(data: Bytes, starts: Places, lengths: Places) -> int:
     return count
 
 
-@numba.njit("void(uint8[::1], int64[::1], int64[::1], uint8[::1], int64[::1], int64[::1])", cache=True, nogil=True)
+@kernel("void(uint8[::1], int64[::1], int64[::1], uint8[::1], int64[::1], int64[::1])", nogil=True)
 def escape_zeros(
     data: Bytes, starts: Places, lengths: Places, out: Bytes, out_starts: Places, out_lengths: Places
 ) -> None:
@@ -187,7 +185,7 @@ def escape_zeros(
         out_lengths[index] = at - out_starts[index]
 
 
-@numba.njit("void(uint8[::1], int64[:, ::1], int64[:, ::1], int64[::1], uint8[::1])", cache=True, nogil=True)
+@kernel("void(uint8[::1], int64[:, ::1], int64[:, ::1], int64[::1], uint8[::1])", nogil=True)
 def join_parts(data: Bytes, starts: Places, lengths: Places, ends: Places, out: Bytes) -> None:
     """Row by row the parts one after the other, so many zero bytes behind each."""
     at = 0
@@ -201,7 +199,7 @@ def join_parts(data: Bytes, starts: Places, lengths: Places, ends: Places, out: 
             at += ends[part]
 
 
-@numba.njit("void(uint8[::1], int64[::1], int64[::1], uint8[::1])", cache=True, nogil=True)
+@kernel("void(uint8[::1], int64[::1], int64[::1], uint8[::1])", nogil=True)
 def gather(data: Bytes, starts: Places, lengths: Places, out: Bytes) -> None:
     """Copy the strings one after the other."""
     at = 0
@@ -211,7 +209,7 @@ def gather(data: Bytes, starts: Places, lengths: Places, out: Bytes) -> None:
         at += max(lengths[index], 0)
 
 
-@numba.njit("void(uint8[::1], int64[::1], int64[::1], int64, uint8[::1])", cache=True, nogil=True)
+@kernel("void(uint8[::1], int64[::1], int64[::1], int64, uint8[::1])", nogil=True)
 def gather_fixed(data: Bytes, starts: Places, lengths: Places, width: int, out: Bytes) -> None:
     """Copy the strings, all of ``width`` bytes, each to its own place."""
     for index in range(starts.shape[0]):
@@ -220,10 +218,8 @@ def gather_fixed(data: Bytes, starts: Places, lengths: Places, width: int, out: 
                 out[index * width + place] = data[starts[index] + place]
 
 
-@numba.njit(
-    "int64(uint8[::1], int64[::1], int64[::1], int64[::1], uint8[::1], int64[::1], int64[::1], int64[::1])",
-    cache=True,
-    nogil=True,
+@kernel(
+    "int64(uint8[::1], int64[::1], int64[::1], int64[::1], uint8[::1], int64[::1], int64[::1], int64[::1])", nogil=True
 )
 def split_texts(
     data: Bytes,

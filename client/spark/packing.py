@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import numba
 import numpy as np
 
 from client.spark.byte_columns import ByteColumn, stacked
 from client.spark.mapping import ValueColumn
 from client.spark.value_codec import DECIMAL_BYTES, WIDTHS
+from kernels import kernel
 from store.columns import ABSENT, Bytes, Places
 from store.lines import packed
 
@@ -61,7 +61,7 @@ def _widths(columns: Sequence[ValueColumn]) -> Places:
     return np.array([DECIMAL_BYTES if each.startswith("decimal") else WIDTHS.get(each, 0) for each in types], np.int64)
 
 
-@numba.njit("int64[::1](int64[:, ::1], int64[::1])", cache=True, nogil=True)
+@kernel("int64[::1](int64[:, ::1], int64[::1])", nogil=True)
 def packed_sizes(lengths: Places, widths: Places) -> Places:
     """The bytes of each row's cell."""
     sizes = np.full(lengths.shape[1], 1 + (widths.shape[0] + 7) // 8, np.int64)
@@ -73,7 +73,7 @@ def packed_sizes(lengths: Places, widths: Places) -> Places:
     return sizes
 
 
-@numba.njit("void(uint8[::1], int64[:, ::1], int64[:, ::1], int64[::1], uint8[::1])", cache=True, nogil=True)
+@kernel("void(uint8[::1], int64[:, ::1], int64[:, ::1], int64[::1], uint8[::1])", nogil=True)
 def pack_rows(data: Bytes, starts: Places, lengths: Places, widths: Places, out: Bytes) -> None:
     """Write the cells one after the other."""
     at, null_bytes = 0, (widths.shape[0] + 7) // 8
@@ -96,7 +96,7 @@ def pack_rows(data: Bytes, starts: Places, lengths: Places, widths: Places, out:
             at += length
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _length_at(data: Bytes, at: int) -> int:
     length = np.int64(0)
     for place in range(_LENGTH_BYTES):
@@ -104,9 +104,7 @@ def _length_at(data: Bytes, at: int) -> int:
     return int(length)
 
 
-@numba.njit(
-    "int64(uint8[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1])", cache=True, nogil=True
-)
+@kernel("int64(uint8[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], int64[:, ::1])", nogil=True)
 def unpack_rows(
     data: Bytes, cell_starts: Places, cell_lengths: Places, widths: Places, starts: Places, lengths: Places
 ) -> int:

@@ -11,11 +11,12 @@ than the row keys of its job, which the commit holds anyway.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
 
+from client.batching import ScannedRow
 from client.bulk import AttemptWriter
 from client.cells import TOMBSTONE, is_shadow, row_marker_column
 from client.manifest import Attempt, Piece
@@ -25,13 +26,6 @@ from client.spark.key_codec import row_keys
 from client.spark.mapping import TableMapping
 from store import CellStore, RowPut
 from store.columns import CellColumns, taken
-from store.garbage import collector_paused
-
-BATCH_BYTES_MAX: Final = 16 * 2**20
-"""Rows seen are gone through in lists that end at this size of keys and values, however few they are."""
-
-ScannedRow = tuple[bytes, Mapping[bytes, bytes]]
-"""A row key, and the row's visible values by column."""
 
 SWEEP: Final[Attempt] = (2**32 - 1, 0)
 """The attempt by which an overwrite deletes; no task of Spark's is the partition of that number."""
@@ -114,25 +108,3 @@ def rows_written(pieces: Iterable[Piece], job: str, winners: Iterable[Attempt], 
         if piece.job == job and piece.table == table and piece.attempt in counting
         for row in piece.rows()
     }
-
-
-def batches(rows: Iterable[ScannedRow], rows_max: int, bytes_max: int) -> Iterator[list[ScannedRow]]:
-    """Rows in lists that end at ``rows_max`` rows or once they hold ``bytes_max`` bytes, whichever comes first."""
-    remaining = iter(rows)
-    while True:
-        with collector_paused():
-            batch = _take(remaining, rows_max, bytes_max)
-        if not batch:
-            return
-        yield batch
-
-
-def _take(rows: Iterator[ScannedRow], rows_max: int, bytes_max: int) -> list[ScannedRow]:
-    batch: list[ScannedRow] = []
-    size = 0
-    for row in rows:
-        batch.append(row)
-        size += len(row[0]) + sum(map(len, row[1].values()))
-        if len(batch) == rows_max or size >= bytes_max:
-            break
-    return batch

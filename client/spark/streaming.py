@@ -27,6 +27,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from client.errors import InvalidRequest, PythiaError, TransactionAborted
 from client.handles import TransactionHandle
 from client.manager import TransactionManager
+from client.settling import commit_or_settle
 from client.snapshot import Snapshot
 from client.spark.codecs import RowEncoder
 from client.spark.connections import manager_for
@@ -34,7 +35,7 @@ from client.spark.errors import InvalidOption
 from client.spark.mapping import TableMapping
 from client.spark.options import SourceOptions
 from client.spark.progress import Progress, Verdict, advanced, judge
-from client.spark.writer import commit_or_settle, write_batches
+from client.spark.writer import write_batches
 from client.transaction import Transaction
 from commit_table import Committed, system_table
 

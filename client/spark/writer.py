@@ -25,10 +25,12 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from client.batching import BATCH_BYTES_MAX, batches
 from client.bulk import AttemptWriter
-from client.errors import NoPrimary, OutcomeUnknown, PythiaError, TransactionAborted
+from client.errors import PythiaError
 from client.manager import TransactionManager
 from client.manifest import Attempt
+from client.settling import commit_or_settle
 from client.spark.codecs import RowEncoder
 from client.spark.connections import manager_for
 from client.spark.key_values import key_prefix
@@ -36,15 +38,12 @@ from client.spark.mapping import TableMapping
 from client.spark.options import SourceOptions
 from client.spark.reader import families_of
 from client.spark.removal import (
-    BATCH_BYTES_MAX,
     SWEEP,
     PrefixedEncoder,
     RowRemover,
-    batches,
     delete_the_rest,
     rows_written,
 )
-from client.transaction import Transaction
 from commit_table import Committed
 from store.columns import CellColumns
 
@@ -174,20 +173,3 @@ def write_batches(
             attempt_writer.write(encoder.encode(batch.slice(start, piece_rows)))
         rows += batch.num_rows
     return rows
-
-
-def commit_or_settle(transaction: Transaction) -> None:
-    """Commit; where the deadline came before the answer, ask once more, now that the transaction must end either way.
-
-    Returns once the transaction is committed. Raises ``TransactionAborted`` once it never can be, ``OutcomeUnknown``
-    where nobody answers.
-    """
-    try:
-        transaction.commit()
-    except OutcomeUnknown as unknown:
-        try:
-            outcome = transaction.rollback()
-        except NoPrimary:
-            raise unknown from None
-        if not isinstance(outcome, Committed):
-            raise TransactionAborted(transaction.start_timestamp, "the answer to its commit was lost") from unknown

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from client.catalog_entry import ConflictLevel
+from client.command_line import Place, connecting, explained, managed
 from client.errors import OutcomeUnknown, TransactionAborted
 from client.moments import parse_moment
 from client.spark.codecs import RowEncoder
@@ -27,12 +28,9 @@ from client.tables.files import DataFile, FileFormat, format_of
 from client.tables.landing import PIECE_ROWS, ROWS_PER_TRANSACTION_MAX, land
 from client.tables.options import (
     FILE,
-    connecting,
     data_file,
-    explained,
     format_option,
     json_option,
-    managed,
     names_of,
     reading_files,
 )
@@ -56,9 +54,9 @@ table.add_command(restore_command)
 @table.command("list")
 @connecting
 @json_option
-def list_(zookeeper: str, thrift: str, root: str, as_json: bool) -> None:
+def list_(place: Place, as_json: bool) -> None:
     """Show every table that Pythia knows."""
-    with managed(zookeeper, thrift, root) as manager:
+    with managed(place) as manager:
         found = [describe(manager, name) for name in tables(manager)]
     if as_json:
         click.echo(json.dumps({"tables": [one.to_fields() for one in found]}, indent=2))
@@ -86,9 +84,7 @@ def list_(zookeeper: str, thrift: str, root: str, as_json: bool) -> None:
 @json_option
 def create(
     name: str,
-    zookeeper: str,
-    thrift: str,
-    root: str,
+    place: Place,
     columns: tuple[str, ...],
     like: Path | None,
     file_format: FileFormat | None,
@@ -113,7 +109,7 @@ def create(
         else:
             chosen = columns_like(data_file(like, file_format, delimiter, nulls).guessed_schema())
         mapping = mapping_of(name, chosen, names_of(row_key), family=family, conflict_level=level, packed=packed)
-    with managed(zookeeper, thrift, root) as manager:
+    with managed(place) as manager:
         create_table(manager, mapping)
         made = describe(manager, name)
     _print_description(made, as_json)
@@ -123,9 +119,9 @@ def create(
 @click.argument("name")
 @connecting
 @json_option
-def describe_(name: str, zookeeper: str, thrift: str, root: str, as_json: bool) -> None:
+def describe_(name: str, place: Place, as_json: bool) -> None:
     """Show the columns of table NAME, and how HBase and Pythia keep it. Needs no oracle."""
-    with managed(zookeeper, thrift, root) as manager:
+    with managed(place) as manager:
         found = describe(manager, name)
     _print_description(found, as_json)
 
@@ -140,9 +136,7 @@ def describe_(name: str, zookeeper: str, thrift: str, root: str, as_json: bool) 
 def splits(
     name: str,
     file: Path,
-    zookeeper: str,
-    thrift: str,
-    root: str,
+    place: Place,
     file_format: FileFormat | None,
     delimiter: str,
     nulls: tuple[str, ...],
@@ -154,7 +148,7 @@ def splits(
     Nothing is split by this: HBase's Thrift gateway, which Pythia speaks to, cannot. Run them one after the other, each
     once the region of the one before is split.
     """
-    with managed(zookeeper, thrift, root) as manager:
+    with managed(place) as manager:
         mapping = table_mapping(manager, name)
         cuts = boundaries(_sampled_keys(mapping, data_file(file, file_format, delimiter, nulls)), regions)
     if as_json:
@@ -178,9 +172,7 @@ def splits(
 def import_(
     name: str,
     files: tuple[Path, ...],
-    zookeeper: str,
-    thrift: str,
-    root: str,
+    place: Place,
     file_format: FileFormat | None,
     delimiter: str,
     nulls: tuple[str, ...],
@@ -193,7 +185,7 @@ def import_(
     A row that does not fit is refused with its whole transaction. After a kill, or a failure of the services, run the
     same command again: it goes on where the import stopped, and lands nothing twice.
     """
-    with managed(zookeeper, thrift, root) as manager, shown("written") as tell:
+    with managed(place) as manager, shown("written") as tell:
         mapping = table_mapping(manager, name)
         chosen = [data_file(file, file_format, delimiter, nulls) for file in files]
         try:
@@ -222,16 +214,14 @@ def import_(
 def export_(
     name: str,
     file: Path,
-    zookeeper: str,
-    thrift: str,
-    root: str,
+    place: Place,
     file_format: FileFormat | None,
     as_of: str | None,
     columns: str | None,
     as_json: bool,
 ) -> None:
     """Write the rows of table NAME, as of one moment, to FILE (CSV or Parquet), which must not exist yet."""
-    with managed(zookeeper, thrift, root) as manager, shown("exported") as tell:
+    with managed(place) as manager, shown("exported") as tell:
         mapping = table_mapping(manager, name)
         snapshot = manager.snapshot(None if as_of is None else parse_moment(as_of))
         chosen = None if columns is None else names_of(columns)

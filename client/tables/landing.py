@@ -18,10 +18,10 @@ from typing import Final, NamedTuple
 from client.bulk import AttemptWriter
 from client.errors import PythiaError, TransactionTooLarge
 from client.manager import TransactionManager
+from client.settling import commit_or_settle
 from client.spark.codecs import RowEncoder
 from client.spark.errors import InvalidData
 from client.spark.mapping import TableMapping
-from client.spark.writer import commit_or_settle
 from client.tables.casting import cast, check_fits
 from client.tables.files import DataFile, digest
 from client.tables.record import ImportRecord

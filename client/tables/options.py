@@ -1,22 +1,15 @@
-"""What the commands for tables share: where the services are, how a file is read, what an error looks like."""
+"""What the commands for tables share: how files and columns are given."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from client.errors import InvalidRequest, PythiaError
-from client.manager import TransactionManager
-from client.settings import ClientSettings
-from client.tables.errors import UnreadableFile
+from client.errors import InvalidRequest
 from client.tables.files import FORMATS, CsvDialect, DataFile, FileFormat, format_of
-from store import StoreError
-
-UNREADABLE = 2
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -27,14 +20,6 @@ format_option = click.option(
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 
-_CONNECTION = (
-    click.option("--zookeeper", required=True, metavar="HOST:PORT[,…]", envvar="PYTHIA_ZOOKEEPER", show_envvar=True,
-                 help="ZooKeeper, where the primary oracle is found."),
-    click.option("--thrift", required=True, metavar="HOST:PORT[,…]", envvar="PYTHIA_THRIFT", show_envvar=True,
-                 help="HBase's Thrift gateway, or several of them."),
-    click.option("--root", default="/pythia", show_default=True, envvar="PYTHIA_ROOT", show_envvar=True,
-                 help="Znode of the installation."),
-)  # fmt: skip
 _READING = (
     format_option,
     click.option("--delimiter", default=",", show_default=True, help="What stands between the fields of a CSV file."),
@@ -43,24 +28,9 @@ _READING = (
 )  # fmt: skip
 
 
-class Refused(click.ClickException):
-    """A file that cannot be read or written."""
-
-    exit_code = UNREADABLE
-
-
-def connecting(command: Command) -> Command:
-    """Give a command the options of ``managed``."""
-    return _with_options(command, _CONNECTION)
-
-
 def reading_files(command: Command) -> Command:
     """Give a command the options of ``data_file``."""
-    return _with_options(command, _READING)
-
-
-def _with_options(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
-    for option in reversed(options):
+    for option in reversed(_READING):
         command = option(command)
     return command
 
@@ -78,21 +48,3 @@ def names_of(text: str) -> tuple[str, ...]:
     if not all(names):
         raise InvalidRequest(f"column names are given with commas between, not as {text!r}")
     return names
-
-
-@contextmanager
-def managed(zookeeper: str, thrift: str, root: str) -> Iterator[TransactionManager]:
-    """A manager for one command; see ``explained``."""
-    with explained(), TransactionManager.connect(ClientSettings(zookeeper, thrift, root)) as manager:
-        yield manager
-
-
-@contextmanager
-def explained() -> Iterator[None]:
-    """What an operator can put right is told in one line, without a traceback."""
-    try:
-        yield
-    except UnreadableFile as error:
-        raise Refused(str(error)) from error
-    except (PythiaError, StoreError) as error:
-        raise click.ClickException(str(error)) from error

@@ -6,9 +6,10 @@ import json
 
 import click
 
+from client.command_line import Place, connecting, managed
 from client.errors import OutcomeUnknown, TransactionAborted
 from client.moments import parse_moment
-from client.tables.options import connecting, json_option, managed
+from client.tables.options import json_option
 from client.tables.restoring import restore
 
 
@@ -23,9 +24,7 @@ from client.tables.restoring import restore
 @json_option
 def restore_command(
     names: tuple[str, ...],
-    zookeeper: str,
-    thrift: str,
-    root: str,
+    place: Place,
     as_of: str,
     dry_run: bool,
     even_if_empty: bool,
@@ -40,7 +39,7 @@ def restore_command(
     def tell(table: str, rows: int) -> None:
         click.echo(f"{table}: {rows:,} rows looked at", err=True)
 
-    with managed(zookeeper, thrift, root) as manager:
+    with managed(place) as manager:
         past = manager.snapshot(parse_moment(as_of))
         try:
             tables = list(dict.fromkeys(names))

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from client.batching import BATCH_BYTES_MAX, ScannedRow, batches
 from client.bulk import AttemptWriter
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, encode_value, row_marker_column
 from client.errors import InvalidRequest, PythiaError
 from client.manager import TransactionManager
+from client.settling import commit_or_settle
 from client.snapshot import Snapshot
-from client.spark.removal import BATCH_BYTES_MAX
-from client.spark.writer import commit_or_settle
 from client.transaction import Transaction
 from store import RowPut, StoreError
 from store.columns import CellColumns
@@ -99,7 +99,7 @@ def _require_rows(table: str, done: Restored, even_if_empty: bool) -> None:
 
 def _changes(
     manager: TransactionManager, table: str, past: Snapshot, present: Transaction, done: Restored, tell: Tell
-) -> Iterator[RowPut]:
+) -> Iterator[ScannedRow]:
     """What has to be written into one table."""
     markers = [row_marker_column(family) for family in manager.catalog.entry(table).family_columns]
     rows = _side_by_side(past.scan(table), present.scan(table, own_writes="none"))
@@ -107,12 +107,12 @@ def _changes(
         done.rows += then is not None
         if then is None:
             done.removed += 1
-            yield RowPut(row, dict.fromkeys([*(now or ()), *markers], TOMBSTONE))
+            yield row, dict.fromkeys([*(now or ()), *markers], TOMBSTONE)
         elif now is None or then != now:
             done.put_back += 1
             gone = dict.fromkeys((now or {}).keys() - then.keys(), TOMBSTONE)
             marker = {} if then else {markers[0]: ROW_MARKER_VALUE}
-            yield RowPut(row, {**gone, **marker, **{column: encode_value(value) for column, value in then.items()}})
+            yield row, {**gone, **marker, **{column: encode_value(value) for column, value in then.items()}}
         if seen % BATCH_ROWS_MAX == 0:
             tell(table, seen)
 
@@ -135,14 +135,6 @@ def _side_by_side(
             then, now = next(past, None), next(present, None)
 
 
-def _write(writer: AttemptWriter, puts: Iterator[RowPut]) -> None:
-    batch: list[RowPut] = []
-    size_bytes = 0
-    for put in puts:
-        batch.append(put)
-        size_bytes += len(put.row) + sum(map(len, put.columns.values()))
-        if len(batch) == BATCH_ROWS_MAX or size_bytes >= BATCH_BYTES_MAX:
-            writer.write(CellColumns.of_puts(batch))
-            batch, size_bytes = [], 0
-    if batch:
-        writer.write(CellColumns.of_puts(batch))
+def _write(writer: AttemptWriter, rows: Iterator[ScannedRow]) -> None:
+    for batch in batches(rows, BATCH_ROWS_MAX, BATCH_BYTES_MAX):
+        writer.write(CellColumns.of_puts([RowPut(*row) for row in batch]))

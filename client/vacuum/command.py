@@ -9,7 +9,7 @@ from itertools import islice
 
 import click
 
-from client.command_line import connecting, managed
+from client.command_line import Place, connecting, managed
 from client.vacuum.report import TableReport, VacuumReport
 from client.vacuum.run import run_vacuum
 from commit_table.timestamps import wall_time_of
@@ -43,10 +43,7 @@ def _milliseconds(context: click.Context, parameter: click.Parameter, value: str
 @click.option("--dry-run", is_flag=True, help="Count what would go, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
 def vacuum(
-    zookeeper: str,
-    oracle: str,
-    thrift: str,
-    root: str,
+    place: Place,
     retain: int,
     retain_outcomes: int,
     dry_run: bool,
@@ -62,7 +59,7 @@ def vacuum(
         if not as_json:
             click.echo(f"{table}: {report.rows:,} rows", err=True)
 
-    with managed(zookeeper, oracle, thrift, root) as manager:
+    with managed(place) as manager:
         report = run_vacuum(
             manager, retain_ms=retain, outcomes_retain_ms=retain_outcomes, dry_run=dry_run, progress=progress
         )

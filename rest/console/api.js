@@ -6,17 +6,17 @@ const HAND_OVER_TIMEOUT_MS = 60_000;
 
 export class Refused extends Error {
   constructor(status, problem) {
-    super(problem.detail || problem.title || `the answer was ${status}`);
+    super(problem.detail || problem.title || `The answer was ${status}.`);
     this.status = status;
     this.problem = problem;
   }
 
   get wantsToken() {
-    return this.status === 401 || this.status === 403;
+    return ["token-missing", "token-refused", "role-missing"].includes(this.problem.code);
   }
 }
 
-// Nobody answered: the process is gone, or the way to it.
+// Nobody answered, or not to the end: the process is gone, or the way to it.
 export class Unreachable extends Error {}
 
 export const token = {
@@ -29,13 +29,15 @@ async function ask(path, options = {}, timeoutMs = TIMEOUT_MS) {
   const known = token.get();
   const headers = known ? { Authorization: `Bearer ${known}` } : {};
   let response;
+  let answer;
   try {
     response = await fetch(path, { ...options, headers, cache: "no-store", signal: AbortSignal.timeout(timeoutMs) });
+    answer = response.ok ? await response.json() : await response.json().catch(() => null);
   } catch (error) {
     throw new Unreachable(String(error));
   }
-  if (!response.ok) throw new Refused(response.status, await response.json().catch(() => ({})));
-  return response.json();
+  if (!response.ok) throw new Refused(response.status, answer ?? {});
+  return answer;
 }
 
 export const installation = () => ask("/v1/installation");

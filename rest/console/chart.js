@@ -1,11 +1,13 @@
 // A line chart over the last minutes: what was seen, gaps where nothing was, bands where nobody served.
 
+import { NOTHING } from "./format.js";
 import { drawn, make, tell } from "./page.js";
-import { KEPT } from "./series.js";
+import { SPAN_MS } from "./series.js";
 
 const HEIGHT = 100;
 const TABLE_ROWS = 12;
-const TABLE_STEP = 5;
+const TABLE_STEP_MS = 5_000;
+const APART_MS = 5_000; // farther apart nobody looked: the slowest answers take 3 s, and the next question waits for 1 s
 
 // lines: [{ key, name, area }]; the number of each in words: format; least: the smallest top of the scale.
 export class Chart {
@@ -20,19 +22,20 @@ export class Chart {
 
   draw(points) {
     const top = nice(Math.max(this.least, ...points.flatMap((one) => this.lines.map((line) => one[line.key] ?? 0))));
-    const x = (index) => index + KEPT - points.length;
+    const now = points.at(-1)?.wallMs ?? 0;
+    const x = (wallMs) => (wallMs - now + SPAN_MS) / 1000;
     const y = (value) => HEIGHT - (value / top) * HEIGHT;
     for (const line of this.lines) {
       const runs = continuous(points, line.key);
-      const path = runs.map((run) => run.map(([at, value]) => `${x(at)},${y(value).toFixed(2)}`).join("L")).map((one) => `M${one}`);
-      line.path.setAttribute("d", path.join(""));
+      const path = runs.map((run) => `M${run.map(([at, value]) => `${x(at)},${y(value).toFixed(2)}`).join("L")}`);
+      line.path.setAttribute("d", path.map((one, index) => (runs[index].length > 1 ? one : `${one}h-0.5`)).join(""));
       if (line.fill) {
         const closed = runs.map((run, index) => `${path[index]}L${x(run.at(-1)[0])},${HEIGHT}L${x(run[0][0])},${HEIGHT}Z`);
         line.fill.setAttribute("d", closed.join(""));
       }
       tell(this.now.get(line.key), this.format(points.at(-1)?.[line.key] ?? null));
     }
-    this.outages.setAttribute("d", bands(points).map(([from, to]) => `M${x(from)},0H${x(to)}V${HEIGHT}H${x(from)}Z`).join(""));
+    this.outages.setAttribute("d", bands(points).map(([from, to]) => `M${x(from)},0H${Math.max(x(to), x(from) + 0.5)}V${HEIGHT}H${x(from)}Z`).join(""));
     this.ticks.forEach((tick, index) => tell(tick, this.format((top * (2 - index)) / 2)));
     this.svg.setAttribute("aria-label", this.#inWords(points));
     if (this.details.open) this.#fillTable(points);
@@ -40,8 +43,8 @@ export class Chart {
   }
 
   #build(place) {
-    this.svg = drawn("svg", { viewBox: `0 0 ${KEPT - 1} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" });
-    for (const at of [0, HEIGHT / 2, HEIGHT]) this.svg.append(drawn("path", { d: `M0,${at}H${KEPT}`, class: "grid" }));
+    this.svg = drawn("svg", { viewBox: `0 0 ${SPAN_MS / 1000} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" });
+    for (const at of [0, HEIGHT / 2, HEIGHT]) this.svg.append(drawn("path", { d: `M0,${at}H${SPAN_MS / 1000}`, class: "grid" }));
     this.outages = drawn("path", { class: "outage" });
     this.svg.append(this.outages);
     const legend = make("ul", { class: "legend" });
@@ -75,36 +78,46 @@ export class Chart {
 
   #fillTable(points) {
     const rows = [];
-    for (let ago = 0; ago < TABLE_ROWS * TABLE_STEP && ago < points.length; ago += TABLE_STEP) {
-      const point = points.at(-1 - ago);
-      const cells = this.lines.map((line) => make("td", { class: "number" }, point.serving ? this.format(point[line.key]) : "no primary"));
-      rows.push(make("tr", {}, make("th", { scope: "row" }, `${ago} s`), ...cells));
+    for (let row = 0; row < TABLE_ROWS; row += 1) {
+      const until = points.length ? points.at(-1).wallMs - row * TABLE_STEP_MS : -Infinity;
+      const point = points.findLast((one) => one.wallMs <= until);
+      if (!point) break;
+      const seen = until - point.wallMs < TABLE_STEP_MS;
+      const cells = this.lines.map((line) => make("td", { class: "number" }, seen ? this.#cell(point, line) : NOTHING));
+      rows.push(make("tr", {}, make("th", { scope: "row" }, `${(row * TABLE_STEP_MS) / 1000} s`), ...cells));
     }
     this.body.replaceChildren(...rows);
   }
+
+  #cell(point, line) {
+    return point.serving ? this.format(point[line.key]) : "no primary";
+  }
 }
 
-// The stretches of a line without gaps, as [place, value].
+const together = (one, next) => Boolean(one && next) && next.wallMs - one.wallMs <= APART_MS;
+
+// The stretches of a line without gaps, as [time, value].
 function continuous(points, key) {
   const runs = [];
-  points.forEach((point, at) => {
-    const value = point[key];
-    if (value === null || value === undefined) return;
-    const run = runs.at(-1);
-    if (run && run.at(-1)[0] === at - 1) run.push([at, value]);
-    else runs.push([[at, value]]);
-  });
+  let before = null;
+  for (const point of points) {
+    const value = point[key] ?? null;
+    if (value !== null && together(before, point)) runs.at(-1).push([point.wallMs, value]);
+    else if (value !== null) runs.push([[point.wallMs, value]]);
+    before = value === null ? null : point;
+  }
   return runs;
 }
 
-// From the last point at which somebody served to the first at which somebody did again.
+// From the last point at which somebody served to the first at which somebody did again, as far as somebody looked.
 function bands(points) {
   const found = [];
   points.forEach((point, at) => {
     if (point.serving) return;
-    const band = found.at(-1);
-    if (band && band[1] === at) band[1] = at + 1;
-    else found.push([Math.max(0, at - 1), at + 1]);
+    const from = together(points[at - 1], point) ? points[at - 1].wallMs : point.wallMs;
+    const to = together(point, points[at + 1]) ? points[at + 1].wallMs : point.wallMs;
+    if (found.length && found.at(-1)[1] >= from) found.at(-1)[1] = to;
+    else found.push([from, to]);
   });
   return found;
 }

@@ -43,7 +43,7 @@ export function age(milliseconds) {
   return two(Math.floor(seconds / 86_400), "d", Math.floor(seconds / 3600) % 24, "h");
 }
 
-// Within the last day the time alone says it.
+// For the last twelve hours, as far as they are of the same day, the time alone says it.
 export function moment(milliseconds, now) {
   const time = clock.format(milliseconds);
   return now - milliseconds < 43_200_000 && day.format(now) === day.format(milliseconds)

@@ -21,21 +21,26 @@ export function stopLease() {
   told = null;
   tell("lease-left", NOTHING);
   tell("lease-more", "not known");
-  element("lease-meter").firstElementChild.style.transform = "scaleX(0)";
+  drawMeter(null, 0);
 }
 
 function draw(passedMs) {
   if (!told) return;
   const { lease, primary, elected } = told;
-  const meter = element("lease-meter");
   const left = lease ? Math.max(0, lease.remaining_ms - passedMs) : 0;
   tell("lease-left", lease ? `${(left / 1000).toFixed(1)} s` : NOTHING);
+  drawMeter(lease, left);
+  element("lease-meter").dataset.state = primary ? "held" : "free";
+  tell("lease-more", said(lease, primary, elected));
+}
+
+// The same for those who do not see it.
+function drawMeter(lease, left) {
+  const meter = element("lease-meter");
   meter.firstElementChild.style.transform = `scaleX(${lease ? Math.min(1, left / lease.lease_ms) : 0})`;
   meter.setAttribute("aria-valuemax", String(lease?.lease_ms ?? 1));
   meter.setAttribute("aria-valuenow", String(Math.round(left)));
   meter.setAttribute("aria-valuetext", lease ? `${(left / 1000).toFixed(1)} of ${lease.lease_ms / 1000} seconds left` : "not known");
-  meter.dataset.state = primary ? "held" : "free";
-  tell("lease-more", said(lease, primary, elected));
 }
 
 function said(lease, primary, elected) {

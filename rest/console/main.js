@@ -2,13 +2,13 @@
 
 import * as api from "./api.js";
 import { Chart } from "./chart.js";
-import { missed, remember } from "./following.js";
+import { answered, asked, onSilence, remember } from "./following.js";
 import { age, rate, span } from "./format.js";
 import { allowHandOver, forbidHandOver } from "./handover.js";
 import { showLease, stopLease } from "./lease.js";
 import { announce, element, tell } from "./page.js";
 import { Series } from "./series.js";
-import { showInstallation, showNumbers, showProblems } from "./view.js";
+import { showInstallation, showNotKnown, showNumbers, showProblems } from "./view.js";
 
 const INTERVAL_MS = 1_000;
 
@@ -35,21 +35,23 @@ const latency = new Chart(
   10,
 );
 
-let seenAt = null; // when this oracle answered last, by the page's clock
+let shownAt = null; // when all that this oracle told was shown last, by the page's clock
 
 async function poll() {
+  asked();
   try {
     const [installation, metrics] = await Promise.all([api.installation(), api.metrics()]);
+    answered();
     show(installation, metrics);
   } catch (error) {
     if (error instanceof api.Refused) refused(error);
-    else unreachable();
+    else if (error instanceof api.Unreachable) unreachable();
+    else faulty(error);
   }
   setTimeout(poll, INTERVAL_MS);
 }
 
 function show(installation, metrics) {
-  seenAt = performance.now();
   element("login").hidden = true;
   element("main").hidden = false;
   delete element("main").dataset.stale;
@@ -64,16 +66,19 @@ function show(installation, metrics) {
   throughput.draw(series.points);
   latency.draw(series.points);
   allowHandOver(installation);
+  shownAt = performance.now();
 }
 
 // Without the right token nothing is shown but the question for one, in the words of the answer.
 function refused(error) {
+  answered();
   if (!error.wantsToken) {
+    stale("Refused");
     showProblems([error.message]);
     return;
   }
-  element("state").dataset.state = "waiting";
-  tell("state-text", "Token needed");
+  stale("Token needed");
+  showProblems([]);
   tell("seen", "");
   element("main").hidden = true;
   element("forget").hidden = true;
@@ -85,13 +90,23 @@ function refused(error) {
 }
 
 function unreachable() {
-  element("state").dataset.state = "waiting";
-  tell("state-text", "No answer");
-  tell("seen", seenAt === null ? "" : `as of ${age(performance.now() - seenAt)} ago`);
+  stale("No answer");
+}
+
+// A fault of this page, not of the oracle: that answered.
+function faulty(error) {
+  stale("Not shown");
+  showProblems([`This page could not show what it was told: ${error.message}`]);
+  console.error(error);
+}
+
+// What is shown is not of now: it is greyed, counts nothing down, and offers no hand-over.
+function stale(why) {
+  showNotKnown(why);
+  tell("seen", shownAt === null ? "" : `as of ${age(performance.now() - shownAt)} ago`);
   element("main").dataset.stale = "";
   stopLease();
   forbidHandOver();
-  missed();
 }
 
 element("login-form").addEventListener("submit", (event) => {
@@ -108,4 +123,5 @@ element("forget").addEventListener("click", () => {
 
 throughput.draw([]);
 latency.draw([]);
+onSilence(unreachable);
 poll();

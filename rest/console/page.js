@@ -21,12 +21,17 @@ export function drawn(name, attributes = {}) {
   return node;
 }
 
-// Rows that stay the same nodes for the same key, so that the focus stays where it is.
+// Rows that stay the same nodes for the same key, so that the focus stays where it is. Of equal keys the first is the
+// first, and so on.
 export function keyed(parent, items, keyOf, build, update) {
   const known = new Map([...parent.children].map((node) => [node.dataset.key, node]));
+  const times = new Map();
   let place = parent.firstChild;
   for (const item of items) {
-    const key = String(keyOf(item));
+    const plain = String(keyOf(item));
+    const before = times.get(plain) ?? 0;
+    times.set(plain, before + 1);
+    const key = `${before} ${plain}`;
     let node = known.get(key);
     known.delete(key);
     if (!node) {

@@ -1,7 +1,7 @@
 // From counters to what a chart shows: rates and quantiles out of the differences of two samples. Pure.
 
-export const KEPT = 180;
-const LATENCY_SAMPLES = 5;
+export const SPAN_MS = 180_000;
+const LATENCY_MS = 5_000;
 const BUCKET = /^pythia_commit_seconds_bucket\{le="([^"]+)"\}$/;
 const REASON = /^pythia_commit_answers_total\{reason="([^"]+)"\}$/;
 
@@ -13,15 +13,17 @@ export class Series {
     this.samples = [];
   }
 
-  // One sample of the primary, or of nobody (process: ""). Another process counts by itself: no difference then.
+  // One sample of the primary, or of nobody (process: ""). Another process counts by itself: no difference then. Nor
+  // where the oracle's clock, which is never stepped, began anew with its machine.
   take(metrics, wallMs) {
     const last = this.samples.at(-1);
-    if (last && last.process === metrics.process && last.monotonic_ms >= metrics.monotonic_ms) return;
-    if (last && last.process !== metrics.process) this.samples = [];
+    if (last && last.process === metrics.process && last.monotonic_ms === metrics.monotonic_ms) return;
+    if (last && (last.process !== metrics.process || last.monotonic_ms > metrics.monotonic_ms)) this.samples = [];
     if (metrics.process) this.samples.push(metrics);
-    this.samples = this.samples.slice(-LATENCY_SAMPLES - 1);
+    while (this.samples.length > 2 && metrics.monotonic_ms - this.samples[1].monotonic_ms >= LATENCY_MS) this.samples.shift();
+    // What was seen later than now was so by a clock that has been set back since.
+    this.points = this.points.filter((one) => one.wallMs < wallMs && one.wallMs >= wallMs - SPAN_MS);
     this.points.push({ wallMs, serving: metrics.process !== "", ...this.#rates(), ...this.#latencies() });
-    this.points = this.points.slice(-KEPT);
   }
 
   get latest() {

@@ -28,6 +28,7 @@ const CAUSES = { "first start": "First start", "lease ran out": "Lease ran out",
 export const consoleOf = (rest) => `${location.protocol}//${rest}/console`;
 
 let allTenures = false;
+let tenuresTold = null; // the installation whose tenures are shown
 
 export function showInstallation(told) {
   const primary = told.members.find((one) => one.holder === told.primary);
@@ -43,6 +44,13 @@ export function showInstallation(told) {
 export function showProblems(problems) {
   element("problems").hidden = problems.length === 0;
   keyed(element("problems"), problems, (text) => text, (text) => make("li", {}, text), () => {});
+}
+
+// What is so is not known just now: why, in a word or two.
+export function showNotKnown(why) {
+  element("state").dataset.state = "waiting";
+  tell("state-text", why);
+  document.title = `◌ Pythia ${element("root").textContent}`.trim();
 }
 
 function showState(told, primary) {
@@ -112,6 +120,7 @@ const why = (one) => one.problem.replace(`${one.address}: `, "").replace(/^\[Err
 const outage = (tenure) => (tenure.at_least ? "≥ " : "") + span(tenure.outage_ms);
 
 function showTenures(told) {
+  tenuresTold = told;
   const { history, now_ms: now } = told;
   const served = history.map((one, index) => {
     const next = history[index + 1];
@@ -135,6 +144,7 @@ function showTenures(told) {
 
 element("tenures-all").addEventListener("click", () => {
   allTenures = !allTenures;
+  showTenures(tenuresTold);
 });
 
 function showTenure(line, one) {

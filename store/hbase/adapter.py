@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain
 
 from store import validation
-from store.columns import CellColumns, ScannedColumns, batches_of_columns, check_columns
+from store.columns import CellColumns, ScannedColumns, batches_of_columns, check_columns, gathered
 from store.errors import TableMissing
 from store.hbase.column_calls import put_rows
 from store.hbase.column_encoding import column_put_requests
@@ -20,7 +20,7 @@ from store.hbase.connection import GatewayConnection
 from store.hbase.failures import GatewayFailure, is_about
 from store.hbase.gateway import Call, Gateway
 from store.hbase.requests import cells_of, delete_columns_requests, delete_request, pieces, put_requests
-from store.hbase.scanner import ColumnForm, RowForm, Scanner, ScanRequest
+from store.hbase.scanner import BATCH_BYTES_WANTED, ColumnForm, RowForm, Scanner, ScanRequest
 from store.hbase.settings import PoolSettings, RequestLimits
 from store.hbase.thrift_types import BatchMutation, ColumnDescriptor, GatewayIOError, Mutation
 from store.protocol import Applied, Cell, CompareAndSet, Family, KeyRange, Rejected, Row, RowPut, Unknown
@@ -148,8 +148,9 @@ class HBaseCellStore:
         request = _scan_request(table, key_range, columns, before, batch_rows)
         if key_range.stop and key_range.start >= key_range.stop:
             return iter(())
-        form = ColumnForm(known, framed=self._settings.transport == "framed")
-        return Scanner(self._gateway, request, form).batches()
+        framed, wanted = self._settings.transport == "framed", self._limits.answer_bytes_wanted
+        form = ColumnForm(known, framed=framed, answer_bytes_wanted=wanted)
+        return gathered(Scanner(self._gateway, request, form).batches(), batch_rows, BATCH_BYTES_WANTED)
 
     def put_columns(self, table: str, cells: CellColumns, timestamp: int) -> None:
         """See ``CellStore``. Past Thrift's library, where the gateway speaks the binary protocol."""

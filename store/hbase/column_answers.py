@@ -14,10 +14,10 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from kernels import kernel
 from store.columns import ABSENT, Bytes, CellColumns, Places, ScannedColumns
 from store.hbase.answers import Answer, AnswerReader, NotAnAnswer
 from store.hbase.binary_protocol import (
@@ -171,7 +171,7 @@ class _Found:
         return ScannedColumns(cells, self.timestamps, others)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _number(data: Bytes, at: int, count: int) -> int:
     """The ``count`` bytes from ``at``, as a signed number."""
     number = np.int64(data[at])
@@ -182,7 +182,7 @@ def _number(data: Bytes, at: int, count: int) -> int:
     return int(number)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _column_of(data: Bytes, start: int, length: int, names: Bytes, name_ends: npt.NDArray[np.int64], guess: int) -> int:
     """The place of a name among the sorted ones, or -1; ``guess`` is looked at first, as cells come sorted."""
     count = name_ends.shape[0] - 1
@@ -198,7 +198,7 @@ def _column_of(data: Bytes, start: int, length: int, names: Bytes, name_ends: np
     return -1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _read_text(data: Bytes, size: int, at: int, place: Places) -> int:
     """Where the text in the first field of a struct lies into ``place``; where it ends, maybe beyond what has come.
 
@@ -212,7 +212,7 @@ def _read_text(data: Bytes, size: int, at: int, place: Places) -> int:
     return int(at + 7 + place[1]) if place[1] >= 0 else -_MALFORMED
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _read_cell(data: Bytes, size: int, at: int, cell: Places) -> int:
     """Name, value and timestamp of the cell at ``at`` into ``cell``; where it ends, or minus a status."""
     if at + 4 > size:
@@ -231,7 +231,7 @@ def _read_cell(data: Bytes, size: int, at: int, cell: Places) -> int:
     return int(at + 12)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _read_row_start(data: Bytes, size: int, at: int, row_start: Places) -> int:
     """A row's key, and how many cells follow, into ``row_start``; where they begin, or minus a status."""
     at = _read_text(data, size, at, row_start[:2])
@@ -245,10 +245,9 @@ def _read_row_start(data: Bytes, size: int, at: int, row_start: Places) -> int:
     return int(at + 9) if row_start[2] >= 0 else -_MALFORMED
 
 
-@numba.njit(
+@kernel(
     "int64(uint8[::1], int64, uint8[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1], "
     "int64[:, ::1], int64[:, ::1], int64[:, ::1])",
-    cache=True,
     nogil=True,
 )
 def read_rows(

@@ -12,9 +12,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-import numba
 import numpy as np
 
+from kernels import kernel
 from store.columns import ABSENT, Bytes, CellColumns, Places, cuts
 from store.hbase.binary_protocol import COUNT_BYTES, FRAME_BYTES, INT64, LIST, STOP, STRING, STRUCT
 from store.hbase.encoding import put_head
@@ -67,7 +67,7 @@ def _header(column: bytes) -> bytes:
     return struct.pack(f">bhi{len(column)}sbh", STRING, 2, len(column), column, STRING, 3)
 
 
-@numba.njit("int64[::1](int64[::1], int64[::1], int64[:, ::1])", cache=True, nogil=True)
+@kernel("int64[::1](int64[::1], int64[::1], int64[:, ::1])", nogil=True)
 def row_sizes(header_ends: Places, key_lengths: Places, value_lengths: Places) -> Places:
     """The bytes of each row's ``BatchMutation``."""
     sizes = key_lengths + _ROW_BYTES
@@ -79,7 +79,7 @@ def row_sizes(header_ends: Places, key_lengths: Places, value_lengths: Places) -
     return sizes
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _write_count(buffer: Bytes, at: int, count: int) -> int:
     """``count`` in four bytes; returns where they end."""
     for place in range(COUNT_BYTES):
@@ -87,7 +87,7 @@ def _write_count(buffer: Bytes, at: int, count: int) -> int:
     return at + COUNT_BYTES
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _copy(buffer: Bytes, at: int, data: Bytes, start: int, length: int) -> int:
     """Copy bytes; returns where they end."""
     for place in range(length):
@@ -95,10 +95,9 @@ def _copy(buffer: Bytes, at: int, data: Bytes, start: int, length: int) -> int:
     return int(at + length)
 
 
-@numba.njit(
+@kernel(
     "int64(uint8[::1], int64, uint8[::1], int64[::1], uint8[::1], int64[::1], int64[::1], int64[:, ::1], "
     "int64[:, ::1], int64, int64)",
-    cache=True,
     nogil=True,
 )
 def write_rows(

@@ -14,10 +14,10 @@ import struct
 from functools import lru_cache
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from kernels import kernel
 from store.hbase.binary_protocol import (
     CALL,
     COUNT_BYTES,
@@ -128,7 +128,7 @@ def _string_field(number: int, text: bytes) -> bytes:
     return struct.pack(f">bhi{len(text)}s", STRING, number, len(text), text)
 
 
-@numba.njit(cache=True)
+@kernel()
 def _differs(rows: ByteLines, line: int) -> bool:
     """Whether a line's row is not the one of the line before."""
     place = rows.shape[1] - 1  # neighbours in the order of their keys differ at the end
@@ -137,9 +137,7 @@ def _differs(rows: ByteLines, line: int) -> bool:
     return bool(place >= 0)
 
 
-# The two kernels that are called from Python name their types, so that they are compiled, or read from the cache, at
-# import: an oracle that takes over must not compile in the middle of its first commit.
-@numba.njit("int64(uint8[:, ::1])", cache=True)
+@kernel("int64(uint8[:, ::1])")
 def count_batches(rows: ByteLines) -> int:
     """How many runs of lines share a row."""
     batches = 0
@@ -149,7 +147,7 @@ def count_batches(rows: ByteLines) -> int:
     return batches
 
 
-@numba.njit(cache=True)
+@kernel()
 def _write_number(buffer: _Bytes, at: int, number: int, count: int) -> int:
     """``number`` in ``count`` bytes, big-endian; returns where they end.
 
@@ -160,14 +158,14 @@ def _write_number(buffer: _Bytes, at: int, number: int, count: int) -> int:
     return at + count
 
 
-@numba.njit(cache=True)
+@kernel()
 def _write_field_start(buffer: _Bytes, at: int, kind: int, number: int) -> int:
     """Type and number of a field; returns where its content starts."""
     buffer[at] = kind
     return _write_number(buffer, at + 1, number, 2)
 
 
-@numba.njit(cache=True)
+@kernel()
 def _write_string_field(buffer: _Bytes, at: int, number: int, text: _Bytes) -> int:
     """A field with the bytes ``text``; returns where it ends."""
     at = _write_number(buffer, _write_field_start(buffer, at, STRING, number), text.shape[0], COUNT_BYTES)
@@ -176,7 +174,7 @@ def _write_string_field(buffer: _Bytes, at: int, number: int, text: _Bytes) -> i
     return int(at + text.shape[0])
 
 
-@numba.njit("int64(uint8[::1], int64, uint8[::1], uint8[:, ::1], uint8[:, ::1], uint8[:, ::1], int64)", cache=True)
+@kernel("int64(uint8[::1], int64, uint8[::1], uint8[:, ::1], uint8[:, ::1], uint8[:, ::1], int64)")
 def write_batches(
     buffer: _Bytes,
     at: int,

@@ -24,8 +24,8 @@ from store.hbase.requests import cells_of
 from store.hbase.thrift_types import IllegalArgument, TScan
 from store.protocol import KeyRange, Row
 
-ANSWER_BYTES_WANTED: Final = 4 * 2**20
-"""Of rows that come as columns: so large that a question costs little beside it, so small that a few fit anywhere."""
+BATCH_BYTES_WANTED: Final = 2 * 2**20
+"""Of rows that are given together: each batch costs whoever decodes it some hundred microseconds."""
 _ROWS_FIRST: Final = 100
 """Asked for before anything is known of their size."""
 
@@ -97,8 +97,9 @@ class RowForm:
 class ColumnForm:
     """As columns, read by a kernel. Forward only. Asks for as many rows as make an answer of a good size."""
 
-    def __init__(self, columns: Sequence[bytes], *, framed: bool) -> None:
+    def __init__(self, columns: Sequence[bytes], *, framed: bool, answer_bytes_wanted: int) -> None:
         self._reader = ColumnAnswerReader(columns, framed=framed)
+        self._answer_bytes_wanted = answer_bytes_wanted
         self._row_bytes = 0
 
     def fetch(self, connection: GatewayConnection, scanner: int, rows: int) -> ScannedColumns:
@@ -109,7 +110,7 @@ class ColumnForm:
 
     def rows_to_ask(self, rows_max: int) -> int:
         """See ``Form``."""
-        wanted = ANSWER_BYTES_WANTED // self._row_bytes if self._row_bytes else _ROWS_FIRST
+        wanted = self._answer_bytes_wanted // self._row_bytes if self._row_bytes else _ROWS_FIRST
         return max(1, min(wanted, rows_max))
 
     def rows(self, batch: ScannedColumns) -> int:

@@ -58,8 +58,12 @@ class RequestLimits:
     """Rows of one request, read or written."""
     column_rows_max: int = 5_000
     """The same of rows that are written as columns, which cost the gateway less."""
-    request_bytes_max: int = 1_500_000
-    """Keys, columns and values of one request that writes; a single row that is larger goes alone."""
+    request_bytes_max: int = 500_000
+    """Keys, columns and values of one request that writes; a single row that is larger goes alone. Larger requests are
+    slower: the gateway makes an object of each cell, several times over, and has to collect them."""
+    answer_bytes_wanted: int = 2**18
+    """Of rows that are read as columns: as many are asked for as make an answer of that size. For answers of 4 MiB a
+    gateway takes several times the CPU; smaller ones gain nothing (`python -m benchmarks.gateway_sizes`)."""
 
     def __post_init__(self) -> None:
         _require_positive(self)

@@ -76,6 +76,7 @@ def login(browser: Browser, url: str, into: Path) -> None:
 
     def refuse(route: Route) -> None:
         problem = {
+            "code": "token-missing",
             "title": "A token is needed",
             "detail": "No token came with the request.",
         }

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -41,6 +42,15 @@ def headless() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+def headless_or_skipped() -> Iterator[Browser]:
+    """What fixtures give; where there is no browser their tests are skipped aloud."""
+    try:
+        with headless() as browser:
+            yield browser
+    except NoBrowser as error:
+        pytest.skip(f"the console was looked at in no browser: {error}")
 
 
 def _found() -> str | None:

@@ -16,6 +16,7 @@ import pytest
 
 from store import (
     ROW_KEY_BYTES_MAX,
+    Cell,
     CellStore,
     Family,
     InvalidCell,
@@ -25,7 +26,7 @@ from store import (
     RowPut,
     TableMissing,
 )
-from store.columns import CellColumns, ColumnsByRows
+from store.columns import CellColumns, ColumnsByRows, batches_of_columns, gathered
 from store.hbase import HBaseCellStore, RequestLimits
 from store.validation import VALUE_BYTES_MAX
 
@@ -225,6 +226,20 @@ class TestScan:
             store.put_columns(other, batch.cells, 5)
         assert scanned(store, other, area) == scanned(store, table, area)
         store.drop_table(other)
+
+
+@pytest.mark.parametrize(
+    ("rows_max", "bytes_wanted", "sizes"), [(100, 1, [7] * 5 + [5]), (20, 10**6, [14, 14, 12]), (100, 10**6, [40])]
+)
+def test_batches_that_are_gathered_have_the_same_rows(rows_max: int, bytes_wanted: int, sizes: list[int]) -> None:
+    rows = [
+        (put.row, {column: Cell(value, index) for column, value in put.columns.items()})
+        for index, put in enumerate(some_rows(KeyRange(b"", b""), 7, 40))
+    ]
+    parts = batches_of_columns(rows, COLUMNS[:2], 7)
+    found = list(gathered(parts, rows_max, bytes_wanted))
+    assert [batch.cells.rows for batch in found] == sizes
+    assert [batch.row(index) for batch in found for index in range(batch.cells.rows)] == rows
 
 
 def test_slices_and_rows_of_a_batch() -> None:

@@ -64,7 +64,7 @@ def test_several_write_at_once_and_none_is_lost(connect: Connect, root: str) -> 
 
 @pytest.mark.parametrize("fault", WriteFault)
 def test_a_write_with_an_ambiguous_end_leaves_the_tenure_there_once(fault: WriteFault) -> None:
-    tree, paths = MemoryTree(), ZnodePaths()
+    tree, paths = MemoryTree(), ZnodePaths("/pythia")
     coordinator, reader = MemoryCoordinator(tree), MemoryCoordinator(tree)
     create_root(reader, paths, 1)
     coordinator.write_faults = [fault]
@@ -75,7 +75,7 @@ def test_a_write_with_an_ambiguous_end_leaves_the_tenure_there_once(fault: Write
 
 
 def test_what_is_not_understood_is_left_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
-    tree, paths = MemoryTree(), ZnodePaths()
+    tree, paths = MemoryTree(), ZnodePaths("/pythia")
     coordinator = MemoryCoordinator(tree)
     create_root(coordinator, paths, 1)
     historian = Historian(coordinator, paths.root, timeout_ms=1)

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from tests.conftest import Services
-from tests.console.browser import NoBrowser, headless
+from tests.console.browser import headless_or_skipped
 from tests.console.looking import (
     controls,
     layout_shift,
@@ -36,13 +36,7 @@ WIDTHS = (1120, 1010, 990, 720, 570, 550, 360)
 """On both sides of where the layout changes, and a telephone's."""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    try:
-        with headless() as started:
-            yield started
-    except NoBrowser as error:
-        pytest.skip(f"the console was looked at in no browser: {error}")
+browser = pytest.fixture(scope="module")(headless_or_skipped)
 
 
 @pytest.fixture(scope="module")
@@ -99,13 +93,14 @@ def watched(browser: Browser, installed: Stage) -> Iterator[Watched]:
 
 def test_a_token_is_asked_for_where_one_is_needed_and_kept_for_the_tab_only(browser: Browser, installed: Stage) -> None:
     words = {"none": "no token came with the request", "Bearer bad": "the token is not known"}
+    codes = {"none": "token-missing", "Bearer bad": "token-refused"}
 
     def guard(route: Route) -> None:
         given = route.request.headers.get("authorization", "none")
         if given == "Bearer good":
             route.continue_()
             return
-        problem = {"code": "unauthenticated", "status": 401, "title": "Who are you?", "detail": words[given]}
+        problem = {"code": codes[given], "status": 401, "title": "Who are you?", "detail": words[given]}
         route.fulfill(status=401, content_type="application/problem+json", body=json.dumps(problem))
 
     page = browser.new_page()

@@ -18,6 +18,8 @@ import pytest
 
 from client import ClientSettings, Committed, Conflict, NoPrimary, Transaction, TransactionManager
 from commit_table import system_table
+from drills.waiting import wait_until
+from fleet import ask_everything
 from store.hbase import HBaseCellStore
 
 if TYPE_CHECKING:
@@ -89,6 +91,11 @@ def handover(installation: Installation, how: str = "handover") -> subprocess.Co
     return subprocess.run([*command, *where], capture_output=True, text=True, check=False, timeout=WAIT_SECONDS_MAX)
 
 
+def is_warm(address: str) -> bool:
+    details = ask_everything(address, 1_000 * WAIT_SECONDS_MAX).details
+    return details is not None and details.warm
+
+
 @pytest.mark.parametrize("end", ["killed", "paused", "told to hand over", "drained"])
 def test_no_transaction_is_lost_or_aborted_by_a_failover(
     installation: Installation, manager: TransactionManager, end: str
@@ -104,6 +111,7 @@ def test_no_transaction_is_lost_or_aborted_by_a_failover(
     elif end == "paused":
         os.kill(first.process.pid, signal.SIGSTOP)
     elif end == "drained":
+        wait_until(lambda: is_warm(standby.address), "the standby to be warm", WAIT_SECONDS_MAX)
         told = handover(installation, "drain")
         assert told.returncode == 0, told.stderr
         assert json.loads(told.stdout)["primary"] == "b"

@@ -30,11 +30,11 @@ from lease import (
 from lease.coordinator import Applied, Create
 from lease.credentials import CREDENTIALS_VARIABLE, ZooKeeperCredentials
 from lease.protection import require_protection
-from lease.raising import attendance, complete, require
+from lease.raising import attendance, complete, require_level
 from lease.zookeeper import ZooKeeperCoordinator
 from tests.conftest import Services
 from tso.commands import tso
-from tso.protect_command import writing_session
+from tso.zookeeper_session import writing_session
 
 pytestmark = pytest.mark.integration
 
@@ -136,7 +136,7 @@ def test_what_the_owner_does_is_as_without_protection(site: Site) -> None:
     operator = site.connect(OURS)
     require_protection(operator, site.root)
     seen = attendance(operator, site.root)
-    assert require(operator, site.root, seen, 1)
+    assert require_level(operator, site.root, seen, 1)
     assert tenure.renew()
     assert complete(operator, site.root, attendance(operator, site.root), 1)
     assert tenure.renew()

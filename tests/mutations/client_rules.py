@@ -1,4 +1,4 @@
-"""Broken rules of the client: what a snapshot sees, what a reader asks, and how a transaction ends."""
+"""Broken rules of the client: what a snapshot sees, what a reader asks, how a transaction ends, what no frame holds."""
 
 from __future__ import annotations
 
@@ -252,5 +252,33 @@ CLIENT_RULES = [
         "if known is not None and time.monotonic() < known.read_seconds + ENTRY_AGE_SECONDS_MAX:",
         "if known is not None:",
         "unit/client/test_catalog.py::test_an_entry_is_believed_for_a_while_only",
+    ),
+    Mutation(
+        "a request that no frame can hold is waited for",
+        "client/exchange.py",
+        '            return b""\n        self._requests = number\n',
+        "            self._under_way[number] = (now_s, tickets)\n            raise\n        self._requests = number\n",
+        "unit/client/test_exchange.py",
+    ),
+    Mutation(
+        "a request that no frame can hold waits for a primary first",
+        "client/async_oracle.py",
+        "        encode(request, 0)\n",
+        "",
+        "unit/client/test_async_oracle.py",
+    ),
+    Mutation(
+        "what nobody expected is tried again in a whirl",
+        "client/dispatch.py",
+        "            self._puzzled(error)\n",
+        "            raise\n",
+        "unit/client/test_async_oracle.py",
+    ),
+    Mutation(
+        "the watch ends where no thread can be started",
+        "client/dispatch.py",
+        "        except RuntimeError as error:  # no thread",
+        "        except ZeroDivisionError as error:  # no thread",
+        "unit/client/test_async_oracle.py",
     ),
 ]

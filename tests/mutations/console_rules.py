@@ -7,6 +7,7 @@ from tests.mutations.mutation import Mutation
 _NOTES = "unit/tso/test_tenure_notes.py::"
 _TENURES = "unit/lease/test_past_tenures.py::"
 _CONSOLE = "unit/rest/test_rest_console.py::"
+_PAGE = "unit/rest/test_console_page.py::"
 
 CONSOLE_RULES = [
     Mutation(
@@ -26,8 +27,8 @@ CONSOLE_RULES = [
     Mutation(
         "a history of a newer release is overwritten",
         "lease/history.py",
-        "1 <= version <= FORMAT",
-        "1 <= version",
+        '    TENURES.require_known(fields["format"])\n',
+        "",
         _TENURES + "test_what_is_not_understood_is_refused_with_what_to_do",
     ),
     Mutation(
@@ -52,18 +53,18 @@ CONSOLE_RULES = [
         _TENURES + "test_who_came_after_the_last_renewal_says_at_least",
     ),
     Mutation(
+        "a lease that a standby looks at once more is taken for renewed",
+        "tso/process.py",
+        "self._server.own.saw_lease(primary.lease_ms, seen_ms)",
+        "self._server.own.saw_lease(primary.lease_ms, monotonic_ms())",
+        _NOTES + "test_the_outage_counts_from_the_last_renewal_however_often_a_standby_looks",
+    ),
+    Mutation(
         "a reader hands over",
         "rest/roles.py",
         '"hand_over": "operate"',
         '"hand_over": "read"',
         _CONSOLE + "test_only_operators_hand_over",
-    ),
-    Mutation(
-        "a page of another site hands over",
-        "rest/console_routes.py",
-        'not in ("same-origin", "none")',
-        'in ("nowhere",)',
-        _CONSOLE + "test_a_page_of_another_site_hands_nothing_over",
     ),
     Mutation(
         "every open page asks all oracles",
@@ -73,11 +74,18 @@ CONSOLE_RULES = [
         _CONSOLE + "test_many_pages_ask_the_oracles_once",
     ),
     Mutation(
-        "a primary that has yet to notice that it is deposed is shown as the one who serves",
-        "rest/installation.py",
-        "return max(reports,",
-        "return min(reports,",
-        _CONSOLE + "test_of_two_who_say_that_they_serve_the_newer_epoch_is_believed",
+        "a primary that has yet to notice that it is deposed is taken for the one who serves",
+        "fleet/oracles.py",
+        "return serving[max(serving)]",
+        "return serving[min(serving)]",
+        "unit/fleet/test_fleet_oracles.py::test_of_two_who_say_that_they_serve_the_newer_epoch_is_asked",
+    ),
+    Mutation(
+        "a hand-over of which it is not known whether it was done is told as not done",
+        "rest/console/handover.js",
+        'return error.problem.code === "cannot-hand-over" ||',
+        "return true ||",
+        _PAGE + "test_a_hand_over_of_unknown_end_is_told_as_that_and_never_asked_for_twice",
     ),
     Mutation(
         "the page may ask other servers",

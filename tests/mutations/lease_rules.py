@@ -59,7 +59,7 @@ LEASE_RULES = [
         "a standby waits its own lease, not the holder's",
         "lease/candidate.py",
         "takeover_wait_ms(lease.record, self._sighting, now_ms)",
-        "absence_wait_ms(epoch.record if epoch else None, self._sighting, settings, now_ms)",
+        "takeover_wait_ms(dataclasses.replace(lease.record, lease_ms=1000), self._sighting, now_ms)",
         "unit/lease/test_candidate.py::test_the_holders_lease_counts_not_the_standbys",
     ),
     Mutation(
@@ -82,6 +82,13 @@ LEASE_RULES = [
         "    if epoch is None:\n        return 0.0",
         "    if True:\n        return 0.0",
         "unit/lease/test_candidate.py::test_a_lease_removed_by_hand_is_waited_out",
+    ),
+    Mutation(
+        "a lease that was removed by hand is waited for by the standby's own measure",
+        "lease/candidate.py",
+        "max(self._longest_lease_ms, lease.record.lease_ms)",
+        "self._longest_lease_ms",
+        "unit/lease/test_candidate.py::test_a_longer_lease_that_was_removed_by_hand_is_waited_out_by_its_own_length",
     ),
     Mutation(
         "a renewal whose answer was lost is taken for a success",

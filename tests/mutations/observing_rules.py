@@ -79,4 +79,11 @@ OBSERVING_RULES = [
         "if False:",
         "unit/wire/test_messages.py::test_a_wrong_message_cannot_be_built",
     ),
+    Mutation(
+        "a line that is logged again and again fills the disk",
+        "logs/repetition.py",
+        "        return number <= self.ALIKE_MAX\n",
+        "        return True\n",
+        "unit/test_repetition.py",
+    ),
 ]

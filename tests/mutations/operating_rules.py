@@ -17,6 +17,13 @@ OPERATING_RULES = [
         _DRAINING,
     ),
     Mutation(
+        "a hand-over begins in the middle of a drain",
+        "tso/process.py",
+        "        if self._refused(connection, request_id):\n            return\n        self._handing_over",
+        "        self._handing_over",
+        _DRAINING,
+    ),
+    Mutation(
         "a pipeline is called finished while answers are owed",
         "tso/door.py",
         "        if self._state is _State.SHUT and not owed:",
@@ -52,11 +59,32 @@ OPERATING_RULES = [
         _DRAINING,
     ),
     Mutation(
+        "who is deposed, and has yet to notice it, is drained in place of the primary",
+        "tso/draining.py",
+        "        primary = primary_of(seen)\n",
+        '        primary = next((one for one in seen if one.role in ("primary", "draining")), None)\n',
+        _DRAINING + "::test_of_two_who_say_that_they_serve_the_newer_epoch_is_drained",
+    ),
+    Mutation(
         "the last one is drained unasked",
         "tso/draining.py",
         '    elif not any(other.role == "standby" for other in others):',
         "    elif False:",
         _DRAINING,
+    ),
+    Mutation(
+        "a primary goes before its standby is warm",
+        "tso/draining.py",
+        "    if not any(_may_be_warm(standby.report) for standby in standbys):",
+        "    if not standbys:",
+        _DRAINING,
+    ),
+    Mutation(
+        "a standby that does not tell how warm it is is waited for",
+        "tso/draining.py",
+        "(report.details is None or report.details.warm)",
+        "(report.details is not None and report.details.warm)",
+        f"{_DRAINING}::test_one_warm_standby_is_enough_and_one_that_does_not_tell_counts_as_warm",
     ),
     Mutation(
         "to ask whether a transaction lives lets it live on",
@@ -90,7 +118,7 @@ OPERATING_RULES = [
     Mutation(
         "a restore leaves the rows that came since",
         "client/tables/restoring.py",
-        "            yield RowPut(row, dict.fromkeys([*(now or ()), *markers], TOMBSTONE))",
+        "            yield row, dict.fromkeys([*(now or ()), *markers], TOMBSTONE)",
         "            continue",
         _RESTORING,
     ),
@@ -114,5 +142,27 @@ OPERATING_RULES = [
         '        "client.errors.OutcomeUnknown": Ending.UNKNOWN,',
         '        "client.errors.OutcomeUnknown": Ending.REFUSED,',
         "unit/documentation/test_endings.py",
+    ),
+    Mutation(
+        "a flag that has to be given may be left out",
+        "configuration/connection_flags.py",
+        'given: dict[str, Any] = {"required": True} if default is None else {"default": default}',
+        'given: dict[str, Any] = {"default": default}',
+        "unit/configuration/test_connection_flags.py",
+    ),
+    Mutation(
+        "of two who ask for the lease to be given back one is never told",
+        "tso/roles.py",
+        "self._released.append(released)",
+        "self._released = [released]",
+        "unit/tso/test_roles.py::"
+        "test_a_keeper_that_steps_aside_tells_it_once_the_lease_is_free_and_leaves_it_to_others_for_a_while",
+    ),
+    Mutation(
+        "what was owed when a tenure ended is taken for answered",
+        "tso/door.py",
+        "return self._idle.is_set() and not self.has_ended",
+        "return self._idle.is_set()",
+        "unit/tso/test_door.py",
     ),
 ]

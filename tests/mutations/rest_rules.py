@@ -6,6 +6,7 @@ from tests.mutations.mutation import Mutation
 
 _TRANSACTIONS = "unit/rest/test_rest_transactions.py"
 _BOUNDS = "unit/rest/test_rest_bounds.py"
+_EXPIRY = "unit/rest/test_rest_expiry.py"
 
 REST_RULES = [
     Mutation(
@@ -35,6 +36,34 @@ REST_RULES = [
         "self._bytes + size > self._limits.transactions_bytes_max",
         "size > self._limits.transactions_bytes_max",
         f"{_TRANSACTIONS}::test_what_is_held_is_bounded",
+    ),
+    Mutation(
+        "what was refused keeps its room",
+        "rest/gateway.py",
+        "            self._count(held, -size)\n",
+        "",
+        f"{_TRANSACTIONS}::test_what_was_refused_keeps_no_room",
+    ),
+    Mutation(
+        "what was undone keeps its room",
+        "rest/gateway.py",
+        "        self._count(held, named.written_bytes - held.written_bytes)\n",
+        "",
+        f"{_TRANSACTIONS}::test_what_was_undone_keeps_no_room",
+    ),
+    Mutation(
+        "what is idle waits for what has to be settled",
+        "rest/gateway.py",
+        "        for start in plain:\n            await self._give_up(start)\n",
+        "        for start in due:\n            await self._give_up(start)\n",
+        _EXPIRY,
+    ),
+    Mutation(
+        "all that has to be settled is waited for before anything else is looked at",
+        "rest/gateway.py",
+        "settling[:SETTLED_AT_ONCE_MAX]",
+        "settling",
+        _EXPIRY,
     ),
     Mutation(
         "an address that is no text is read as another row",
@@ -84,5 +113,12 @@ REST_RULES = [
         "                await body.read(scope, receive)\n                self._take_place(scope)\n",
         "                self._take_place(scope)\n                await body.read(scope, receive)\n",
         f"{_BOUNDS}::test_slow_bodies_take_no_place_of_whole_requests",
+    ),
+    Mutation(
+        "one caller's keys push out those of others",
+        "rest/idempotency.py",
+        "sorted(self._shelves.values(), key=size, reverse=True)",
+        "self._shelves.values()",
+        "unit/rest/test_rest_idempotency.py",
     ),
 ]

@@ -87,8 +87,8 @@ TSO_RULES = [
     Mutation(
         "the lease is not checked after the write",
         "tso/pipeline.py",
-        "        if self.ended or not self._still_held() or isinstance(voided, Exception):",
-        "        if self.ended or isinstance(voided, Exception):",
+        "        elif self._still_held():",
+        "        elif not self.ended:",
         "unit/tso/test_pipeline_lease.py::test_a_lease_lost_during_the_write_stops_the_answer",
     ),
     Mutation(
@@ -101,9 +101,45 @@ TSO_RULES = [
     Mutation(
         "the lease is not checked after a look-up",
         "tso/pipeline.py",
-        "        if self.ended or not self._still_held():\n            return\n        del self._looking_up",
-        "        if self.ended:\n            return\n        del self._looking_up",
+        "        if self._still_held():\n            self._is_whole_after",
+        "        if not self.ended:\n            self._is_whole_after",
         "unit/tso/test_pipeline_lease.py::test_a_lease_lost_during_a_look_up_stops_the_answer",
+    ),
+    Mutation(
+        "a defect after a write is only logged",
+        "tso/pipeline.py",
+        "            self._is_whole_after(partial(self._make_known, batch, voided))",
+        "            self._make_known(batch, voided)",
+        "unit/tso/test_pipeline_lease.py::test_a_defect_after_a_write_deposes_and_leaves_nobody_waiting",
+    ),
+    Mutation(
+        "whoever is being told as a defect shows waits for ever",
+        "tso/pipeline.py",
+        "            match self._owed[number]:",
+        "            self._owed[number], owed = OwedDecision((), (), self._owed[number], 0), self._owed[number]\n"
+        "            match owed:",
+        "unit/tso/test_pipeline_lease.py::test_a_defect_after_a_write_deposes_and_leaves_nobody_waiting",
+    ),
+    Mutation(
+        "a defect after a look-up is only logged",
+        "tso/pipeline.py",
+        "            self._is_whole_after(partial(self._tell_outcomes, arrival, recalled, found))",
+        "            self._tell_outcomes(arrival, recalled, found)",
+        "unit/tso/test_pipeline_lease.py::test_a_defect_after_a_look_up_deposes_and_leaves_nobody_waiting",
+    ),
+    Mutation(
+        "a tenure that ended by itself is followed by another at once",
+        "tso/roles.py",
+        "            self._pause()\n",
+        "            pass\n",
+        "unit/tso/test_roles.py::test_tenures_that_end_by_themselves_are_followed_by_pauses_that_grow_and_are_bounded",
+    ),
+    Mutation(
+        "the pauses after tenures that ended at once do not grow",
+        "tso/roles.py",
+        "min(max(1, 2 * self._pause_leases), PAUSE_LEASES_MAX)",
+        "1",
+        "unit/tso/test_roles.py::test_tenures_that_end_by_themselves_are_followed_by_pauses_that_grow_and_are_bounded",
     ),
     Mutation(
         "the lease is given back while the pipeline still serves",

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -59,6 +60,10 @@ class Phases:
             return self._changed.wait_for(lambda: self.now == phase, PHASE_SECONDS_MAX)
 
 
+SPARKS_ERRORS = (PySparkException, Py4JJavaError)
+"""The second one is what comes of a killed process that plans or commits: Spark has no words of its own for it."""
+
+
 def make_tables(manager: TransactionManager, names: tuple[str, str]) -> None:
     """Two tables k → v."""
     for name in names:
@@ -90,7 +95,7 @@ def together(
         return Ended(Result.REFUSED, _words(type(error).__name__, str(error)), str(error))
     except OutcomeUnknown as error:
         return Ended(Result.FAILED, type(error).__name__, str(error))
-    except (PythiaError, PySparkException) as error:  # before the commit: the block has rolled it back
+    except (PythiaError, *SPARKS_ERRORS) as error:  # before the commit: the block has rolled it back
         return Ended(Result.REFUSED, reason_of(str(error)), str(error))
     finally:
         phases.enter("")
@@ -105,7 +110,7 @@ def alone(
     phases.enter(ALONE)
     try:
         write(spark, manager.settings, tables[0], rows, value)
-    except PySparkException as error:
+    except SPARKS_ERRORS as error:
         return Ended(Result.FAILED, reason_of(str(error)), str(error))
     finally:
         phases.enter("")

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from access.changes import LOOK_MS
 from access.commands import token
 from access.tokens import BadTokens, Tokens, hash_of
-from access.watching import LOOK_MS, TokensFile, read_tokens
+from access.watching import TokensFile, read_tokens
 from tests.tokens import one_of_each
 
 LATER_S = LOOK_MS / 1000

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from benchmarks.cpu_time import cpu_seconds, seconds_in
+from benchmarks.cpu_time import busy_share, cpu_seconds, seconds_in
 from benchmarks.peer.listening import is_loopback, listening_addresses, listening_in
 
 HEADING = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
@@ -52,3 +52,9 @@ def test_cpu_time_is_read_past_a_name_with_brackets_and_blanks() -> None:
     stat = f"7 (a) b (c)) S 1 7 7 0 -1 0 5 0 0 0 {3 * ticks} {ticks} 100 200 20 0"
     assert seconds_in(stat) == 4.0
     assert cpu_seconds(os.getpid()) > 0
+
+
+def test_the_rest_of_all_cores_is_idling_and_waiting_for_disks() -> None:
+    before = "cpu  100 0 50 800 50 0 0 0 0 0"
+    assert busy_share(before, "cpu  130 0 60 840 70 0 0 0 0 0") == 0.4
+    assert busy_share(before, before) == 1.0, "nothing has passed: nothing says that it rests"

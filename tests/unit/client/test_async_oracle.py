@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -26,6 +26,7 @@ from wire import (
     LargeCommitRequest,
     Message,
     NotPrimary,
+    OutcomeReply,
     Overloaded,
     Reason,
     WriteSetPart,
@@ -41,12 +42,15 @@ USE_SECONDS_MAX = 20
 TRIES_MAX = 16
 """Within a second and with growing pauses; without any it would be thousands."""
 
+SILENCE = Overloaded(1)
+"""Stands for no answer at all."""
+
 Answer = Callable[[Message], Message | None]
 
 
 @dataclass
 class Primary:
-    """Answers as ``answer`` says, or hangs up where that is None; counts timestamps."""
+    """Answers as ``answer`` says, or hangs up where that is None, or is silent; counts timestamps."""
 
     answer: Answer
     address: str = ""
@@ -75,6 +79,8 @@ class Primary:
                 reply = self.answer(message)
                 if reply is None:
                     return
+                if reply is SILENCE:
+                    continue
                 writer.write(encode(reply, frame.request_id))
 
 
@@ -211,6 +217,46 @@ def test_who_takes_connections_and_hangs_up_is_not_asked_in_a_whirl() -> None:
     with_client(lambda message: None, use)
 
 
+def test_what_nobody_expected_while_a_primary_is_looked_for_makes_no_whirl(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        tries: list[int] = []
+
+        def fail(timeout_ms: int) -> str:
+            tries.append(timeout_ms)
+            raise RuntimeError("can't start new thread")
+
+        with monkeypatch.context() as failing:
+            failing.setattr(directory, "primary", fail)
+            with pytest.raises(NoPrimary, match="can't start new thread"):
+                await client.begin(deadline_ms=1_000)
+        assert 2 <= len(tries) <= TRIES_MAX
+        assert [record.exc_info is not None for record in caplog.records] == [True], "once is enough"
+        assert (await client.begin()).transactions == 1
+
+    with_client(Granting(), use)
+
+
+def test_the_watch_goes_on_where_nobody_can_be_asked_who_is_primary(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        asked: list[object] = []
+
+        def fail(*call: object) -> None:
+            asked.append(call)
+            raise RuntimeError("can't start new thread")
+
+        lost = client.begin(deadline_ms=300)
+        while not primary.requests:
+            await asyncio.sleep(0)
+        monkeypatch.setattr(client._dispatcher._threads, "submit", fail)
+        with pytest.raises(NoPrimary):
+            await lost
+        assert asked
+
+    with_client(lambda message: SILENCE, use)
+
+
 def test_an_overloaded_oracle_is_asked_again_after_the_time_that_it_names() -> None:
     granting, refused = Granting(), [Overloaded(30), Overloaded(1)]
 
@@ -266,6 +312,37 @@ def test_more_keys_than_a_frame_takes_are_refused_with_the_way_out() -> None:
         with pytest.raises(InvalidRequest, match="large write set"):
             await client.commit_large(101, 100, np.zeros(0, np.uint64))
         assert primary.requests == []
+
+    with_client(Granting(), use)
+
+
+@pytest.mark.parametrize("ask", [AsyncOracleClient.abort, AsyncOracleClient.outcomes])
+@pytest.mark.parametrize(
+    "starts",
+    [range(1, 2**17 + 1), [2**63], [-1], [1.5], []],
+    ids=["too many", "too large", "negative", "a part", "none"],
+)
+def test_transactions_that_no_frame_can_name_are_refused_at_once(
+    ask: Callable[..., asyncio.Future[OutcomeReply]], starts: Sequence[int]
+) -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        with pytest.raises(InvalidRequest):
+            ask(client, starts)
+        assert primary.connections == 0
+
+    with_client(Granting(), use)
+
+
+@pytest.mark.parametrize("start", [2**63, -1], ids=["too large", "negative"])
+def test_a_timestamp_that_is_none_is_refused_at_once(start: int) -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        with pytest.raises(InvalidRequest):
+            client.heartbeat({start: 100})
+        with pytest.raises(InvalidRequest):
+            await client.commit_large(start, 100, np.zeros(1, np.uint64))
+        with pytest.raises(InvalidRequest):
+            await client.commit_large(101, 100, np.zeros(1, np.uint64), guards=2)
+        assert primary.connections == 0
 
     with_client(Granting(), use)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,7 @@ from wire import (
     BeginRequest,
     CommitReply,
     CommitRequest,
+    LargeCommitRequest,
     Message,
     NotPrimary,
     OutcomeReply,
@@ -125,6 +128,57 @@ def test_a_conflict_key_that_is_none_is_refused_before_it_is_sent_and_nobody_els
         talk.answer(number, committed(30))
     assert talk.ends["a"] == talk.ends["b"] == Decision(30, Reason.COMMITTED, False)
     assert not talk.exchange
+
+
+def no_question(talk: Talk) -> None:
+    question = AbortRequest(np.arange(1, 2**17 + 1))
+    talk.asked(QuestionTicket(talk.caller("wrong"), 0.0, 10.0, question, (OutcomeReply,)))
+
+
+def no_timestamp(talk: Talk) -> None:
+    question = LargeCommitRequest(2**63, 9, 0, 5)
+    talk.asked(QuestionTicket(talk.caller("wrong"), 0.0, 10.0, question, (CommitReply,)))
+
+
+def no_batch(talk: Talk) -> None:
+    starts = np.arange(10, 2**15 + 10)
+    offsets = np.zeros(starts.size + 1, np.uint32)
+    request = CommitRequest(starts, starts - 1, starts * 0, offsets, np.empty(0, np.uint64))
+    talk.asked(BatchTicket(talk.caller("wrong"), 0.0, 10.0, request))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        no_question,
+        no_timestamp,
+        no_batch,
+        lambda talk: talk.commit("wrong", 10, range(2**17)),
+        lambda talk: talk.begin("wrong", count=2**32),
+    ],
+    ids=["ids", "timestamp", "batch", "cells", "begins"],
+)
+def test_what_no_frame_can_hold_is_refused_and_nothing_of_it_stays_in_the_way(ask: Callable[[Talk], object]) -> None:
+    talk = Talk()
+    answers: dict[type[Message], Message] = {
+        AbortRequest: OutcomeReply(np.array([2], np.uint8), np.array([0])),
+        BeginRequest: BeginReply(100, 1, 99, 50),
+        CommitRequest: committed(30),
+    }
+    for turn in range(COMMIT_FRAMES_MAX + 1):
+        talk.ends.pop("wrong", None)
+        names = {kind: f"{kind} {turn}" for kind in ("question", "begin", "commit")}
+        question = AbortRequest(np.array([5]))
+        talk.asked(QuestionTicket(talk.caller(names["question"]), 0.0, 10.0, question, (OutcomeReply,)))
+        ask(talk)
+        talk.begin(names["begin"])
+        talk.commit(names["commit"], 10)
+        for number, request in talk.sent():
+            talk.answer(number, answers[type(request)])
+        assert isinstance(talk.ends["wrong"], InvalidRequest)
+        assert names.keys() == {name.split()[0] for name in talk.ends if name.endswith(str(turn))}
+    assert not talk.exchange
+    assert talk.exchange.callers == 0
 
 
 def test_a_batch_goes_as_it_is() -> None:

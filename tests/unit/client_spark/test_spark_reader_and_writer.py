@@ -24,6 +24,7 @@ from client import (
     TransactionAborted,
     TransactionHandle,
     TransactionManager,
+    batching,
 )
 from client.bulk import AttemptWriter
 from client.spark import codecs, connections, reader, removal, writer
@@ -216,14 +217,14 @@ def a_batch(keys: range) -> pa.RecordBatch:
     return pa.record_batch([pa.array(keys, pa.int32()), pa.array(["x"] * len(keys), pa.string())], ["k", "v"])
 
 
-def rows(*sizes: int) -> Iterator[removal.ScannedRow]:
+def rows(*sizes: int) -> Iterator[batching.ScannedRow]:
     for index, size in enumerate(sizes):
         yield bytes([index]), {b"f:v": b"x" * size}
 
 
 def test_lists_of_rows_end_at_their_number_of_rows_or_bytes() -> None:
     def sizes(rows_max: int, bytes_max: int, *row_sizes: int) -> list[int]:
-        return [len(batch) for batch in removal.batches(rows(*row_sizes), rows_max, bytes_max)]
+        return [len(batch) for batch in batching.batches(rows(*row_sizes), rows_max, bytes_max)]
 
     assert sizes(2, 1000, 1, 1, 1, 1, 1) == [2, 2, 1]
     assert sizes(2, 1000, 1, 1) == [2]

@@ -318,10 +318,11 @@ def test_the_table_of_records_may_be_made_by_somebody_else_meanwhile(
 
 
 def test_a_table_of_records_that_cannot_be_made_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    messages = world.write(world.plan(), "first")
+    world.run(0, "first")
+    messages = world.write(world.plan(), "second")
     monkeypatch.setattr(world.using.catalog, "has_entry", lambda table: False)
     with pytest.raises(InvalidRequest, match="exists already"):
-        world.commit(messages, 0)
+        world.commit(messages, 1)
 
 
 def test_the_options_that_are_sparks_own_are_let_through() -> None:

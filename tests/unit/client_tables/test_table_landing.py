@@ -11,9 +11,9 @@ import pyarrow.parquet
 import pytest
 
 from client import Conflict, InvalidRequest, OutcomeUnknown, TransactionManager, TransactionTooLarge
+from client.settling import commit_or_settle
 from client.spark import KeyColumn, TableMapping, ValueColumn, create_table, row_key
 from client.spark.errors import InvalidData
-from client.spark.writer import commit_or_settle
 from client.tables import landing
 from client.tables.files import DataFile
 from client.tables.landing import Landed, land

@@ -253,13 +253,19 @@ FORESEEABLE: list[tuple[Callable[[Path], list[str]], Ending]] = [
     (lambda here: ["snapshot", "list", "--thrift", "nowhere", "--oracle", "x:1"], Ending.WRONG_USE),
     (lambda here: ["vacuum", "--thrift", "x:1", "--oracle", "x:1", "--zookeeper", "x:1"], Ending.WRONG_USE),
     (lambda here: ["table", "list", "--thrift", "nowhere", "--zookeeper", "x:1"], Ending.WRONG_USE),
+    (lambda here: ["table", "list", "--thrift", "x:1"], Ending.WRONG_USE),
+    (lambda here: ["tso", "status"], Ending.WRONG_USE),
+    (lambda here: ["tso", "protect"], Ending.WRONG_USE),
+    (lambda here: ["upgrade", "status", "--zookeeper", "127.0.0.1:1"], Ending.WRONG_USE),
 ]
 
 
 @pytest.mark.parametrize(("make", "ending"), FORESEEABLE)
 def test_what_can_be_foreseen_is_told_without_a_traceback(
-    make: Callable[[Path], list[str]], ending: Ending, tmp_path: Path
+    make: Callable[[Path], list[str]], ending: Ending, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for variable in ("PYTHIA_ZOOKEEPER", "PYTHIA_ORACLE", "PYTHIA_THRIFT"):
+        monkeypatch.delenv(variable, raising=False)
     ended = invoke(*make(tmp_path))
     assert ended.exit_code == ending, ended.output
     assert "Traceback" not in ended.output

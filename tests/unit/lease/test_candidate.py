@@ -212,6 +212,24 @@ def test_a_lease_removed_by_hand_is_waited_out(site: Installation) -> None:
     assert site.held(candidate).epoch == 2**60
 
 
+@pytest.mark.parametrize("lease_ms", [8000, 500])
+def test_a_longer_lease_that_was_removed_by_hand_is_waited_out_by_its_own_length(
+    site: Installation, lease_ms: int
+) -> None:
+    """And a shorter one by the standby's, which costs a moment and no safety."""
+    (one, _), (other, _) = site.candidate("a", LeaseSettings(lease_ms=lease_ms)), site.candidate("b")
+    tenure = site.held(one)
+    site.waiting(other)
+    longer_ms = max(lease_ms, site.settings.lease_ms)
+    del site.tree._entries[site.paths.lease]
+    assert site.waiting(other).wait_ms == longer_ms
+    site.advance(longer_ms - 1)
+    assert site.waiting(other).wait_ms == 1
+    assert not tenure.is_held()
+    site.advance(1)
+    assert site.held(other).epoch >= tenure.ceiling
+
+
 def test_a_lease_without_its_epoch_is_refused(site: Installation) -> None:
     site.serve_once()
     lease = site.node(site.paths.lease).data

@@ -76,6 +76,7 @@ class Process:
             wall_ms=lambda: self.wall_ms + int(self._world.true_ms),
             timestamp_of_ms=lambda milliseconds: milliseconds << 18,
             new_nonce=lambda: f"nonce-{next(self._world.nonces)}",
+            root="/pythia",
         )
 
     def is_held(self) -> bool:

@@ -97,8 +97,8 @@ def test_the_wait_is_the_rest_of_the_holders_own_lease() -> None:
 
 def test_an_absent_lease_is_free_only_where_nobody_ever_served() -> None:
     sighting = Sighting(None, None, 100.0)
-    assert absence_wait_ms(None, sighting, LeaseSettings(), 100.0) == 0.0
-    assert absence_wait_ms(EpochRecord(1, 2, 1), sighting, LeaseSettings(), 100.0) == 2000.0
+    assert absence_wait_ms(None, sighting, 2000, 100.0) == 0.0
+    assert absence_wait_ms(EpochRecord(1, 2, 1), sighting, 2000, 100.0) == 2000.0
 
 
 @given(st.lists(st.tuples(TIMESTAMPS, st.lists(st.tuples(TIMESTAMPS, SPANS), max_size=4)), max_size=8), SPANS)

@@ -23,7 +23,7 @@ from lease import (
 from lease.coordinator import Applied, Rejected
 from lease.gate import read_level
 from lease.memory import MemoryCoordinator, MemoryTree, WriteFault
-from lease.raising import Attendance, NoLevel, attendance, complete, require
+from lease.raising import Attendance, NoLevel, attendance, complete, require_level
 from tests.unit.lease.conftest import Client
 from tests.unit.lease.test_level_races import NEW, OLD, PATHS, candidate
 from versions import LevelRange
@@ -47,7 +47,7 @@ def seen(client: MemoryCoordinator) -> Attendance:
 
 
 def raise_to(client: MemoryCoordinator, level: int) -> None:
-    assert require(client, ROOT, seen(client), level)
+    assert require_level(client, ROOT, seen(client), level)
     assert complete(client, ROOT, seen(client), level)
 
 
@@ -76,7 +76,7 @@ def test_who_does_not_know_the_old_level_waits_until_the_new_one_is_complete(
     tree: MemoryTree, client: MemoryCoordinator
 ) -> None:
     candidate(client, "a", NEW).join("standby")
-    assert require(client, ROOT, seen(client), 2)
+    assert require_level(client, ROOT, seen(client), 2)
     late = candidate(MemoryCoordinator(tree), "late", NEXT)
     with pytest.raises(LevelRefused, match="level 1"):
         late.join("standby")
@@ -120,7 +120,7 @@ def test_a_primary_learns_of_a_raise_by_its_renewal(client: MemoryCoordinator, t
     assert isinstance(tenure, Tenure)
     operator = MemoryCoordinator(tree)
     assert seen(operator).lease == tenure.record
-    assert require(operator, ROOT, seen(operator), 2)
+    assert require_level(operator, ROOT, seen(operator), 2)
     assert "has not yet seen that level 2" in (seen(operator).waits_for() or "")
     assert tenure.renew()
     assert tenure.record.level == 2
@@ -134,7 +134,7 @@ def test_a_renewal_whose_answer_was_lost_survives_a_raise(tree: MemoryTree, faul
     client, operator = MemoryCoordinator(tree), MemoryCoordinator(tree)
     tenure = candidate(client, "a", NEW).attempt()
     assert isinstance(tenure, Tenure)
-    assert require(operator, ROOT, seen(operator), 2)
+    assert require_level(operator, ROOT, seen(operator), 2)
     client.write_faults = [fault]
     assert tenure.renew()
     client.deliver_late()
@@ -146,7 +146,7 @@ def test_an_older_primary_loses_its_lease_at_the_next_renewal(tree: MemoryTree) 
     old, operator = MemoryCoordinator(tree), MemoryCoordinator(tree)
     tenure = candidate(old, "old", OLD).attempt()  # shows itself nowhere
     assert isinstance(tenure, Tenure)
-    assert require(operator, ROOT, seen(operator), 2)
+    assert require_level(operator, ROOT, seen(operator), 2)
     assert not tenure.renew()
     assert seen(operator).waits_for()
     tenure.release()
@@ -156,7 +156,7 @@ def test_an_older_primary_loses_its_lease_at_the_next_renewal(tree: MemoryTree) 
 def test_the_level_never_goes_down(client: MemoryCoordinator) -> None:
     candidate(client, "a", LevelRange(1, 3)).join("standby")
     raise_to(client, 3)
-    assert require(client, ROOT, seen(client), 2)
+    assert require_level(client, ROOT, seen(client), 2)
     assert seen(client).level.record == LevelRecord(3, 3)
 
 
@@ -173,7 +173,7 @@ def test_a_raise_whose_end_is_not_known_is_told_and_can_be_repeated(tree: Memory
     candidate(client, "a", NEW).join("standby")
     client.write_faults = [WriteFault.APPLIED]
     with pytest.raises(CoordinatorUnavailable, match="is not known"):
-        require(client, ROOT, seen(client), 2)
+        require_level(client, ROOT, seen(client), 2)
     assert seen(client).level.record == LevelRecord(1, 2)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from lease import Candidate, LeaseRecord, LeaseSettings, LevelRecord, LevelRefused, Member, Tenure, ZnodePaths
 from lease.coordinator import Coordinator
-from lease.raising import attendance, complete, require
+from lease.raising import attendance, complete, require_level
 from tests.unit.lease.stepped import World, explore
 from versions import LevelRange
 
@@ -44,7 +44,9 @@ def raising(coordinator: Coordinator) -> Callable[[], None]:
     def run() -> None:
         for _ in range(TRIES):
             seen = attendance(coordinator, PATHS.root)
-            if not seen.cannot(2) and (seen.level.record.required == 2 or require(coordinator, PATHS.root, seen, 2)):
+            if not seen.cannot(2) and (
+                seen.level.record.required == 2 or require_level(coordinator, PATHS.root, seen, 2)
+            ):
                 break
         for _ in range(TRIES):
             seen = attendance(coordinator, PATHS.root)

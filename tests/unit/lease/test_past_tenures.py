@@ -141,11 +141,22 @@ def test_a_lease_given_back_counts_from_the_release(site: Installation) -> None:
     assert late.succession == Succession("handed over", site.now_ms, seen=False)
 
 
-def test_a_lease_of_ones_own_that_ended_was_not_watched(site: Installation) -> None:
+def test_a_lease_of_ones_own_counts_from_its_end(site: Installation) -> None:
     candidate, _ = site.candidate("a")
-    tenure = site.held(candidate)
-    tenure._end()
-    site.advance(100)
     site.held(candidate)
-    assert candidate.succession is not None
-    assert (candidate.succession.cause, candidate.succession.seen) == ("lease ran out", False)
+    runs_out_ms = site.now_ms + site.settings.validity_ms
+    site.advance(3000)
+    second = site.held(candidate)
+    assert candidate.succession == Succession("lease ran out", runs_out_ms, seen=True)
+    site.advance(100)
+    second.release()
+    given_back_ms = site.now_ms
+    site.advance(2000)
+    site.held(candidate)
+    assert candidate.succession == Succession("handed over", given_back_ms, seen=True)
+
+
+def test_an_outage_lasts_from_what_was_seen_and_there_is_none_before_the_first_start() -> None:
+    assert Succession("handed over", 100.0, seen=True).outage_ms(350.0) == 250.0
+    assert Succession("lease ran out", 100.0, seen=False).outage_ms(90.0) == 0.0
+    assert Succession("first start", 100.0, seen=False).outage_ms(350.0) is None

@@ -98,6 +98,11 @@ def test_every_node_is_protected_also_those_that_appear_meanwhile() -> None:
     require_protection(nodes, ROOT)
 
 
+def test_a_root_that_is_none_is_not_called_protected() -> None:
+    with pytest.raises(CoordinatorRefused, match="look at --root"):
+        protect(tree(OPEN), "/other")
+
+
 def test_nothing_is_protected_from_a_process_that_has_no_credentials() -> None:
     nodes = tree(OPEN, "pythia", f"{ROOT}/members/tso-1-00ff")
     with pytest.raises(CoordinatorRefused, match=r"run without credentials.*: tso-1-00ff\."):

@@ -39,9 +39,9 @@ class Work:
 def test_work_is_done_once_for_a_key() -> None:
     async def scenario() -> None:
         memory, work = answers(), Work()
-        assert await memory.once("k", b"r", work) == await memory.once("k", b"r", work)
+        assert await memory.once("", "k", b"r", work) == await memory.once("", "k", b"r", work)
         assert work.done == 1
-        await memory.once("other", b"r", work)
+        await memory.once("", "other", b"r", work)
         assert work.done == 2
 
     asyncio.run(scenario())
@@ -50,9 +50,9 @@ def test_work_is_done_once_for_a_key() -> None:
 def test_a_key_is_not_for_two_requests() -> None:
     async def scenario() -> None:
         memory, work = answers(), Work()
-        await memory.once("k", b"r", work)
+        await memory.once("", "k", b"r", work)
         with pytest.raises(Problem, match="another path or body"):
-            await memory.once("k", b"other", work)
+            await memory.once("", "k", b"other", work)
         assert work.done == 1
 
     asyncio.run(scenario())
@@ -62,7 +62,7 @@ def test_who_comes_while_it_is_being_done_waits_for_the_same_answer() -> None:
     async def scenario() -> None:
         memory, work = answers(), Work()
         work.gate.clear()
-        both = [asyncio.create_task(memory.once("k", b"r", work)) for _ in range(2)]
+        both = [asyncio.create_task(memory.once("", "k", b"r", work)) for _ in range(2)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         work.gate.set()
@@ -76,7 +76,7 @@ def test_who_comes_while_it_is_being_done_waits_for_the_same_answer() -> None:
 def test_work_that_failed_is_done_again() -> None:
     async def scenario() -> None:
         memory, work = answers(), Work(Problem("overloaded", "too much"))
-        both = [asyncio.create_task(memory.once("k", b"r", work)) for _ in range(2)]
+        both = [asyncio.create_task(memory.once("", "k", b"r", work)) for _ in range(2)]
         first, second = await asyncio.gather(*both, return_exceptions=True)
         assert isinstance(first, Problem)
         assert isinstance(second, Answer)
@@ -90,15 +90,31 @@ def test_what_is_remembered_is_bounded_by_number_and_bytes() -> None:
     async def scenario() -> None:
         memory = answers(keys_max=3)
         for number in range(10):
-            await memory.once(f"k{number}", b"r", Work())
+            await memory.once("", f"k{number}", b"r", Work())
             assert len(memory) <= 3
         small = answers(bytes_max=5_000)
         for number in range(10):
-            await small.once(f"k{number}", b"r", Work(size_bytes=1_000))
+            await small.once("", f"k{number}", b"r", Work(size_bytes=1_000))
         assert len(small) == 3
         last = Work()
-        await small.once("k9", b"r", last)
+        await small.once("", "k9", b"r", last)
         assert last.done == 0, "the oldest go first"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("bounds", [{"keys_max": 4}, {"bytes_max": 6_000}])
+def test_nobodys_answers_go_for_what_another_asks(bounds: dict[str, int]) -> None:
+    async def scenario() -> None:
+        memory, mine = answers(**bounds), Work(size_bytes=1_000)
+        await memory.once("me", "k", b"r", mine)
+        for number in range(10):
+            await memory.once("another", f"k{number}", b"r", Work(size_bytes=1_000))
+        await memory.once("me", "k", b"r", mine)
+        assert mine.done == 1
+        assert len(memory) <= 4
+        await memory.once("another", "k", b"r", Work())
+        assert mine.done == 1, "a key is its caller's"
 
     asyncio.run(scenario())
 
@@ -107,10 +123,10 @@ def test_keys_under_way_are_bounded_too() -> None:
     async def scenario() -> None:
         memory, work = answers(keys_max=1), Work()
         work.gate.clear()
-        first = asyncio.create_task(memory.once("k", b"r", work))
+        first = asyncio.create_task(memory.once("", "k", b"r", work))
         await asyncio.sleep(0)
         with pytest.raises(Problem, match="under way"):
-            await memory.once("k2", b"r", work)
+            await memory.once("", "k2", b"r", work)
         work.gate.set()
         await first
 

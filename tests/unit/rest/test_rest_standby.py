@@ -46,7 +46,9 @@ def test_a_standby_names_the_rest_of_the_primary(serve_rest: Serve) -> None:
         answer = client.request(method, path)
         assert refused(answer) == (421, "not-primary"), path
         assert problem(answer)["primary"] == "http://127.0.0.1:5999"
-    assert refused(client.get("/v1/health/ready")) == (421, "not-primary")
+    ready = client.get("/v1/health/ready")
+    assert refused(ready) == (421, "not-primary")
+    assert "primary" not in problem(ready), "who has no token is not told where it is"
     for path in ("/v1/health/live", "/v1/status", "/v1/timestamps/5"):
         assert client.get(path).status_code == 200
 
@@ -94,7 +96,7 @@ def test_the_second_address_of_the_lease_is_that_of_rest(stored: LeaseRecord | N
 
 
 def test_a_change_of_the_lease_is_noticed() -> None:
-    tree, paths = MemoryTree(), ZnodePaths()
+    tree, paths = MemoryTree(), ZnodePaths("/pythia")
     operator = MemoryCoordinator(tree)
     create_root(operator, paths, 1)
     operator.commit([Create(paths.lease, record("own:1").encode())], timeout_ms=1)

@@ -216,7 +216,7 @@ def test_what_the_oracle_does_not_grant_to_rest_itself_is_no_fault_of_the_caller
 def test_https_goes_on_with_the_certificate_that_was_put_there_last(
     serve_rest: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("access.tls.LOOK_MS", 0)
+    monkeypatch.setattr("access.changes.LOOK_MS", 0)
     first, second = Authority(tmp_path / "first"), Authority(tmp_path / "second")
     files, following = first.issue("rest"), second.issue("rest")
     rest = serve_rest(tls=ServerTls(files, time.monotonic()))

@@ -218,6 +218,36 @@ def test_what_is_held_is_bounded(serve_rest: Serve, shared_installation: object)
     assert begin(client)
 
 
+def test_what_was_refused_keeps_no_room(serve_rest: Serve) -> None:
+    client = serve_rest(transactions_bytes_max=2_000, transaction_bytes_max=2_000).client
+    id = begin(client)
+    writes = f"/v1/transactions/{id}/writes"
+    both = [
+        {"op": "put", "table": table, "row": "r", "values": {"d:a": "x" * 500}} for table in ("accounts", "nowhere")
+    ]
+    for _ in range(2):
+        assert refused(put(client, id, "refused", "x" * 1_500, "nowhere")) == (422, "invalid-request")
+        assert refused(client.post(writes, json={"writes": both})) == (422, "invalid-request")
+    assert client.get(f"/v1/transactions/{id}").json()["written_bytes"] == 0
+    assert put(client, id, "taken", "x" * 1_500).status_code == 200
+    assert client.get("/v1/status").json()["written_bytes"] > 1_500
+    client.delete(f"/v1/transactions/{id}")
+    assert client.get("/v1/status").json()["written_bytes"] == 0
+
+
+def test_what_was_undone_keeps_no_room(serve_rest: Serve) -> None:
+    client = serve_rest(transactions_bytes_max=2_000, transaction_bytes_max=2_000).client
+    id = begin(client)
+    savepoints = f"/v1/transactions/{id}/savepoints"
+    before = put(client, id, "kept", "x").json()["written_bytes"]
+    client.post(savepoints, json={"name": "one"})
+    for _ in range(3):
+        assert put(client, id, "undone", "x" * 1_000).status_code == 200
+        assert client.post(f"{savepoints}/one/rollback").json()["written_bytes"] == before
+    client.delete(f"/v1/transactions/{id}")
+    assert client.get("/v1/status").json()["written_bytes"] == 0
+
+
 def test_a_transaction_that_nobody_uses_expires(serve_rest: Serve, served: Served) -> None:
     rest = serve_rest(transaction_idle_ms_max=1)
     id = begin(rest.client)

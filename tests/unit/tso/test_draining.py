@@ -7,16 +7,34 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from commit_table import CommitTable, Committed, table_name
+from fleet import CannotHandOver, Observed, Report, Seen
+from lease import Member
 from lease.memory import MemoryCoordinator
 from tests.unit.tso.test_process import begin, commit_request
 from tso import drain_command
 from tso.commands import tso
+from tso.draining import chosen, require_warmth
 from tso.warmth import warm_kernels
-from wire import BadRequest, BeginRequest, CommitReply, DrainReply, DrainRequest, NotPrimary, Reason
+from wire import (
+    BadRequest,
+    BeginRequest,
+    CommitReply,
+    DetailsReply,
+    DrainReply,
+    DrainRequest,
+    HandoverReply,
+    HandoverRequest,
+    NotPrimary,
+    Reason,
+    Role,
+    StatusReply,
+    encode,
+)
 
 if TYPE_CHECKING:
     from click.testing import Result
@@ -108,6 +126,25 @@ def test_a_process_with_work_under_way_does_not_end_and_serves_on(run_house: Run
     run_house(scenario)
 
 
+@pytest.mark.parametrize("first", [DrainRequest(20_000), HandoverRequest()], ids=["drain", "hand-over"])
+@pytest.mark.parametrize("second", [DrainRequest(20_000), HandoverRequest()], ids=["drain", "hand-over"])
+def test_of_two_who_ask_in_one_turn_the_second_is_told_so(
+    run_house: RunHouse, first: DrainRequest | HandoverRequest, second: DrainRequest | HandoverRequest
+) -> None:
+    async def scenario(house: House) -> None:
+        process = await house.start_primary("a", lease_ms=60_000)
+        epoch = await house.until_primary("a")
+        operator = await house.call("a")
+        operator.writer.write(encode(first, 1) + encode(second, 2))
+        received = [await operator.receive(), await operator.receive()]
+        answers = dict(answer for answer in received if answer is not None)
+        assert isinstance(answers[2], BadRequest), answers
+        assert answers[1] == (DrainReply(epoch) if isinstance(first, DrainRequest) else HandoverReply(epoch))
+        assert process.metering.handovers == 1
+
+    run_house(scenario)
+
+
 def test_a_standby_leaves_and_the_primary_does_not_notice(run_house: RunHouse) -> None:
     async def scenario(house: House) -> None:
         await house.start_primary("a")
@@ -131,13 +168,18 @@ def leave_when_ended(house: House, name: str) -> None:
     house.running[name].add_done_callback(lambda _: house.coordinators[name].close())
 
 
+async def start_warm(house: House, name: str) -> None:
+    """A standby that could take over, and knows who is primary."""
+    server = (await house.start(name)).server
+    await house.until(lambda: server.own.warm and server.not_primary.primary_address != "")
+
+
 def test_the_command_drains_the_primary_and_says_who_took_over(
     run_house: RunHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(house: House) -> None:
         await house.start_primary("a")
-        await house.start("b")
-        await house.until(lambda: house.processes["b"].server.not_primary.primary_address != "")
+        await start_warm(house, "b")
         leave_when_ended(house, "a")
         done = await invoke(house, monkeypatch, "--json")
         assert done.exit_code == 0, done.output
@@ -147,6 +189,38 @@ def test_the_command_drains_the_primary_and_says_who_took_over(
         assert await house.running["a"] == 0
 
     run_house(scenario)
+
+
+def test_a_primary_stays_until_its_standby_is_warm(run_house: RunHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        await start_warm(house, "b")
+        house.processes["b"].server.own.warm = False
+        refused = await invoke(house, monkeypatch)
+        assert refused.exit_code == 1
+        assert "no standby is ready to take over from a yet (b): wait until one is" in refused.stderr
+        assert not house.running["a"].done()
+        await begin(await house.call("a"))
+        leave_when_ended(house, "b")
+        assert (await invoke(house, monkeypatch, "b")).exit_code == 0, "a standby may leave that nobody waits for"
+
+    run_house(scenario)
+
+
+def observed(name: str, **warm: bool) -> Observed:
+    """A standby that tells no more of itself than whether it is warm; without that, one that knows no such question."""
+    none = np.zeros(0, np.int64)
+    details = DetailsReply(none, none, none, "", **warm) if warm else None
+    return Observed(Member(name, "standby", f"{name}:1"), Report(None, None, details), 0)  # type: ignore[arg-type]
+
+
+def test_one_warm_standby_is_enough_and_one_that_does_not_tell_counts_as_warm() -> None:
+    primary = Seen(Member("a", "primary", "a:1"), None)
+    cold, silent = observed("b", warm=False), Observed(Member("c", "standby", "c:1"), None, 0, "it does not answer")
+    require_warmth([cold, silent, observed("d", warm=True)], primary)
+    require_warmth([cold, observed("d")], primary)
+    with pytest.raises(CannotHandOver, match=r"from a yet \(b, c\)"):
+        require_warmth([cold, silent], primary)
 
 
 def test_the_last_one_is_drained_only_where_that_is_said(run_house: RunHouse, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,6 +256,17 @@ def test_the_command_says_what_was_still_under_way(
         slow.go_on.set()
 
     run_house(scenario)
+
+
+@pytest.mark.parametrize("newer", [Role.PRIMARY, Role.DRAINING])
+def test_of_two_who_say_that_they_serve_the_newer_epoch_is_drained(newer: Role) -> None:
+    deposed, primary, standby = (
+        Seen(Member(holder, "standby", f"{holder}:1"), StatusReply(role, holder, f"{holder}:1", "", epoch))
+        for holder, role, epoch in (("a", Role.PRIMARY, 5), ("b", newer, 6), ("c", Role.STANDBY, 0))
+    )
+    assert chosen([deposed, primary, standby], "") is primary
+    assert chosen([standby, primary, deposed], "") is primary
+    assert chosen([deposed, primary, standby], "a") is deposed
 
 
 def test_a_process_that_is_not_there_is_told(run_house: RunHouse, monkeypatch: pytest.MonkeyPatch) -> None:

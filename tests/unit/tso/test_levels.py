@@ -13,7 +13,7 @@ from commit_table.table import CommitTable, table_name
 from lease import CoordinatorUnavailable, LevelRecord, LevelRefused, SetData, ZnodePaths
 from lease.gate import read_level
 from lease.memory import MemoryCoordinator, MemoryTree
-from lease.raising import attendance, require
+from lease.raising import attendance, require_level
 from store import Cell, MemoryCellStore, StoreUnavailable
 from store.faults import FaultyCellStore
 from tests.unit.lease.test_level_races import NEW, OLD, candidate
@@ -23,7 +23,7 @@ from tso.levels import LevelAgreement
 from tso.upgrading import SEEN_SECONDS, CannotRaise, finish, outlook
 from versions import LevelRange, levels
 
-PATHS = ZnodePaths()
+PATHS = ZnodePaths("/pythia")
 ROOT = PATHS.root
 THIRD = LevelRange(2, 3)
 
@@ -175,7 +175,7 @@ def test_who_is_in_the_way_is_named_and_nothing_changes(site: Site) -> None:
 
 def test_a_raise_that_broke_off_is_told_and_brought_to_its_end(site: Site) -> None:
     client = site.member("a", NEW)
-    assert require(client, ROOT, attendance(client, ROOT), 2)
+    assert require_level(client, ROOT, attendance(client, ROOT), 2)
     found = outlook(client, site.store, ROOT, NEW)
     assert found.is_unfinished
     assert not found.obstacles

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from logs import Repetition
 from tso.logs import FORMATS, Standing, configure_logs
 
 log = logging.getLogger("tests.logged")
@@ -59,3 +60,12 @@ def test_a_record_is_one_line_whatever_is_in_it(capsys: pytest.CaptureFixture[st
     [line] = lines(capsys)
     assert "forged" in line
     assert "Traceback" in line
+
+
+def test_what_repeats_is_held_back(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logs("info", "text", Standing())
+    for number in range(Repetition.ALIKE_MAX + 5):
+        log.warning("from host %d", number)
+    shown = lines(capsys)
+    assert len(shown) == Repetition.ALIKE_MAX
+    assert shown[-1].endswith("(more like it are not shown for 10 s)")

@@ -195,3 +195,56 @@ def test_a_defect_in_the_oracle_stops_it_instead_of_leaving_it_half_decided(
         assert rig.requester.dropped
 
     run(scenario)
+
+
+class Defect:
+    """A function that breaks when it is called, and lets a test wait until it was."""
+
+    def __init__(self) -> None:
+        self.met = False
+
+    def __call__(self, *_: object) -> None:
+        self.met = True
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("place", ["persisted", "release", "told"])
+def test_a_defect_after_a_write_deposes_and_leaves_nobody_waiting(
+    run: RunPipeline, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    async def scenario(rig: Rig) -> None:
+        other, defect = rig.new_requester(), Defect()
+        begun = await rig.begin(2)
+        gate = rig.table.hold(begun.first_start_timestamp)
+        first = rig.commit(begun, 7)
+        await rig.until(lambda: len(rig.table.writes) == 1)
+        second = rig.submit(rig.commit_request([begun.first_start_timestamp + 1], begun.snapshot, [8]), other)
+        await rig.until(lambda: begun.first_start_timestamp + 1 in rig.table.commits)
+        await rig.settle()
+        monkeypatch.setattr(rig.pipeline.oracle, place, defect)
+        gate.set()
+        await rig.until(lambda: defect.met)
+        await rig.settle()
+        assert rig.deposed == ["a defect in the oracle"]
+        assert (rig.requester.dropped, other.dropped) == (True, True), "somebody waits for what nobody will tell"
+        assert not {first, second} & {*rig.requester.answers, *other.answers}
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("place", ["fenced", "still_committed"])
+def test_a_defect_after_a_look_up_deposes_and_leaves_nobody_waiting(
+    run: RunPipeline, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    async def scenario(rig: Rig) -> None:
+        defect = Defect()
+        begun = await rig.begin()
+        monkeypatch.setattr(rig.pipeline.oracle, place, defect)
+        abort = rig.submit(AbortRequest(ids(begun.first_start_timestamp)))
+        await rig.until(lambda: defect.met)
+        await rig.settle()
+        assert rig.deposed == ["a defect in the oracle"]
+        assert rig.requester.dropped
+        assert abort not in rig.requester.answers
+
+    run(scenario)

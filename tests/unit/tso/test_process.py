@@ -67,7 +67,7 @@ def test_a_process_that_is_stopped_hands_over_to_the_standby(run_house: RunHouse
 
 def test_nothing_remembered_crosses_an_epoch(run_house: RunHouse) -> None:
     async def scenario(house: House) -> None:
-        first = await house.start_primary("a")
+        first = await house.start_primary("a", lease_ms=200)
         caller = await house.call("a")
         old = await begin(caller)
         first_pipeline = first.server.pipeline
@@ -130,7 +130,7 @@ def test_a_record_with_our_own_address_is_not_passed_on(run_house: RunHouse, add
     """A process that was killed and started again finds its own address in the lease."""
 
     async def scenario(house: House) -> None:
-        operator, paths = MemoryCoordinator(house.tree), ZnodePaths()
+        operator, paths = MemoryCoordinator(house.tree), ZnodePaths("/pythia")
         create_root(operator, paths, 1)
         record = LeaseRecord("other", "nonce", (address,), 5, False, 600_000)
         nodes = [Create(paths.lease, record.encode()), Create(paths.epoch, EpochRecord(5, 6, 5).encode())]
@@ -159,7 +159,7 @@ def test_a_record_with_our_own_address_is_not_passed_on(run_house: RunHouse, add
 
 def test_a_primary_that_cannot_write_gives_the_lease_up_unanswered(run_house: RunHouse) -> None:
     async def scenario(house: House) -> None:
-        await house.start_primary("a", persist_retry_ms_max=1)
+        await house.start_primary("a", lease_ms=200, persist_retry_ms_max=1)
         caller = await house.call("a")
         begun = await begin(caller)
         house.store.plan("put", *[Fault.LOST] * 50)
@@ -168,6 +168,9 @@ def test_a_primary_that_cannot_write_gives_the_lease_up_unanswered(run_house: Ru
         assert CommitTable(house.store, table_name("/pythia")).outcome(begun.first_start_timestamp) == Undecided()
         await house.until(lambda: house.lines["a"].count("standby") == 1)
         assert await house.until_primary("a") > begun.epoch, "the store works again, so may it serve again"
+        outage_s = house.processes["a"].metering.last_outage_s
+        assert outage_s is not None
+        assert outage_s > 0.1, "the pause between its two tenures is not counted"
 
     run_house(scenario)
 
@@ -220,7 +223,7 @@ def test_a_lease_record_that_cannot_be_read_is_never_taken_over(run_house: RunHo
         await house.start_primary("a")
         await house.stop("a")
         operator = MemoryCoordinator(house.tree)
-        operator.commit([SetData(ZnodePaths().lease, b"rubbish", None)], timeout_ms=1)
+        operator.commit([SetData(ZnodePaths("/pythia").lease, b"rubbish", None)], timeout_ms=1)
         await house.start("b", lease_ms=100)
         caller = await house.call("b")
         for _ in range(3):

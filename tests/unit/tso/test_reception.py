@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from access.changes import LOOK_MS
 from access.roles import AccessRole, with_implied
-from access.watching import LOOK_MS
 from client import AsyncOracleClient, ClientSettings
 from client.errors import AccessDenied
 from client.primary import SoloDirectory

@@ -7,7 +7,16 @@ from collections.abc import Callable
 
 import pytest
 
-from lease import Holding, LeaseRecord, LeaseSettings, RecordInvalid, StandBy, Tenure
+from lease import (
+    CoordinatorRefused,
+    Holding,
+    LeaseRecord,
+    LeaseSettings,
+    LevelRefused,
+    RecordInvalid,
+    StandBy,
+    Tenure,
+)
 from tso.roles import Progress, RoleKeeper
 
 SETTINGS = LeaseSettings(lease_ms=100)
@@ -69,7 +78,7 @@ class FakeFront:
         self.breaks = breaks
         self.when_serving: Callable[[], None] = lambda: None
 
-    def stand_by(self, primary: LeaseRecord | None) -> None:
+    def stand_by(self, primary: LeaseRecord | None, seen_ms: float | None) -> None:
         self.story.append(f"stand by, primary {None if primary is None else primary.holder}")
 
     def serve(self, tenure: Holding, ended: Callable[[], None]) -> None:
@@ -85,6 +94,18 @@ class FakeFront:
 
     def progress(self) -> Progress:
         return Progress(reached=1500, durable=1400)
+
+
+class Stopping(threading.Event):
+    """Nobody waits for it, but how long they would is kept."""
+
+    def __init__(self, story: list[str]) -> None:
+        super().__init__()
+        self.story = story
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.story.append(f"pause {1000 * (timeout or 0):.0f}")
+        return self.is_set()
 
 
 def tell(story: list[str], front: FakeFront, *answers: Tenure | StandBy | Exception) -> list[str]:
@@ -161,8 +182,51 @@ def test_a_pipeline_that_stops_by_itself_gives_the_lease_back_and_the_store_is_l
     story: list[str] = []
     told = tell(story, FakeFront(story, ends_at_once=True), FakeTenure(story, renewals=10**6))
     assert told[4:9] == ["join primary", "stop serving", "release", "join standby", "stand by, primary None"]
-    assert told[9] == "warm up"
+    assert told[9:11] == ["stand by, primary None", "warm up"]
     assert "renew, reached 1500, durable 1400" not in told
+
+
+def test_tenures_that_end_by_themselves_are_followed_by_pauses_that_grow_and_are_bounded() -> None:
+    story: list[str] = []
+    front = FakeFront(story)
+    lasting = FakeTenure(story, renewals=SETTINGS.renewals_per_lease)
+    candidate = FakeCandidate(story, *[FakeTenure(story, renewals=10**6) for _ in range(4)], lasting)
+    keeper = RoleKeeper(candidate, SETTINGS, front, warm_up=lambda: None, find_primary=lambda: None)
+    keeper._stopping = Stopping(story)
+    candidate.when_done = keeper.stop
+    front.when_serving = lambda: setattr(front, "ends_at_once", story.count("serve 1000") < 5)
+    keeper.run()
+    tenures = "|".join(story).split("serve 1000")[1:]
+    assert [tenure.count("pause 100") for tenure in tenures] == [1, 2, 4, 4, 1]
+    assert [tenure.count("stand by") for tenure in tenures[:4]] == [2, 3, 5, 5], "clients are not told who is primary"
+    assert all(tenure.index("release") < tenure.index("pause") for tenure in tenures), "it pauses while it holds"
+
+
+@pytest.mark.parametrize("refusal", [CoordinatorRefused("no permission"), RecordInvalid("rubbish")])
+def test_a_coordinator_that_refuses_while_a_standby_warms_up_does_not_end_it(refusal: Exception) -> None:
+    story: list[str] = []
+    refusals = [refusal]
+
+    def warm_up() -> None:
+        story.append("warm up")
+        if refusals:
+            raise refusals.pop()
+
+    candidate = FakeCandidate(story)
+    keeper = RoleKeeper(candidate, SETTINGS, FakeFront(story), warm_up=warm_up, find_primary=lambda: None)
+    candidate.when_done = keeper.stop
+    keeper.run()
+    assert story.count("warm up") == 2
+    assert story.index("wait 250") < len(story) - 1 - story[::-1].index("warm up")
+
+
+def test_a_level_that_is_refused_ends_the_standby() -> None:
+    def warm_up() -> None:
+        raise LevelRefused("upgrade this program")
+
+    keeper = RoleKeeper(FakeCandidate([]), SETTINGS, FakeFront([]), warm_up=warm_up, find_primary=lambda: None)
+    with pytest.raises(LevelRefused):
+        keeper.run()
 
 
 def test_a_front_that_cannot_serve_gives_the_lease_back_and_ends_the_thread() -> None:

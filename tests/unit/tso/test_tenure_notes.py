@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from lease import CoordinatorRefused, History, Operation, PastTenure, SetData, ZnodePaths, read_history
+from lease import CoordinatorRefused, History, Operation, PastTenure, SetData, ZnodePaths, monotonic_ms, read_history
 from lease.coordinator import CompareAndSet
 from lease.memory import MemoryCoordinator
 from tso import commands, history_command
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.unit.tso.calling import Caller
     from tests.unit.tso.conftest import House, RunHouse
 
-PATHS = ZnodePaths()
+PATHS = ZnodePaths("/pythia")
 WAIT_S = 20.0
 
 
@@ -71,6 +71,35 @@ def test_each_tenure_is_noted_with_its_cause_and_the_outage_before_it(run_house:
         assert third.outage_ms is not None
         assert third.outage_ms >= 1_000
         assert third.address == house.processes["c"].server.address
+
+    run_house(scenario)
+
+
+def test_the_outage_counts_from_the_last_renewal_however_often_a_standby_looks(run_house: RunHouse) -> None:
+    """A watch may fire for no reason, and what is looked at once more is not renewed by that."""
+
+    async def scenario(house: House) -> None:
+        await house.start_primary("a", lease_ms=400)
+        standby = await house.start("b", lease_ms=400)
+        await house.until(lambda: standby.server.own.seen_lease_ms == 400)
+        house.coordinators["a"].unreachable = True
+        looks = 0
+
+        def serves() -> bool:
+            nonlocal looks
+            looks += 1
+            for watch in list(house.tree._entries[PATHS.lease].watches):
+                watch.set()
+            return standby.server.pipeline is not None
+
+        await house.until(serves)
+        took_over_ms = monotonic_ms()
+        house.coordinators["a"].unreachable = False
+        assert looks > 10
+        assert took_over_ms - standby.server.own.lease_seen_ms >= 400
+        await house.until(lambda: standby.metering.takeovers == 1)
+        assert standby.metering.last_outage_s is not None
+        assert standby.metering.last_outage_s >= 0.4
 
     run_house(scenario)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import shutil
+import ssl
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,8 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from access import Credentials
+from access.changes import LOOK_MS
 from access.server_files import ServerFiles
-from access.tls import LOOK_MS, BadTls, ServerTls, server_context
+from access.tls import BadTls, ServerTls, client_context, server_context
 from client import AsyncOracleClient, ClientSettings
 from client.errors import AccessDenied, NoPrimary
 from client.primary import SoloDirectory
@@ -159,6 +162,65 @@ def test_connections_that_never_shake_hands_are_let_go_and_hold_up_nobody(
         assert await half.receive() is None
 
     run_house(scenario)
+
+
+def test_of_too_many_that_never_shake_hands_the_oldest_goes(
+    run_house: RunHouse, authority: Authority, server_files: ServerFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tso.tls_door.HANDSHAKES_MAX", 2)
+
+    async def scenario(house: House) -> None:
+        process = await house.start_primary("a", tls=server_files, hello_ms_max=60_000)
+        silent = [await house.knock("a") for _ in range(2)]
+        assert await begun(process.server.address, tls_authority_file=authority.certificate) == 1
+        assert await silent[0].receive() is None, "it keeps others out"
+
+    run_house(scenario)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_client_gets_no_ticket_by_which_it_would_show_no_certificate(
+    authority: Authority, version: ssl.TLSVersion
+) -> None:
+    issued, shown = authority.issue("server"), authority.issue("client")
+    client = client_context(authority.certificate, shown.certificate, shown.key)
+    client.maximum_version = version
+    plain = shaken_hands(server_context(issued), client)
+    mutual = shaken_hands(server_context(replace(issued, client_authority=authority.certificate)), client)
+    assert plain.session is not None
+    assert plain.session.has_ticket
+    assert mutual.session is not None
+    assert not mutual.session.has_ticket
+
+
+def shaken_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> ssl.SSLObject:
+    """The client's end of a connection of the two, once it has read what comes after the handshake."""
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [client.wrap_bio(back, there, server_hostname="127.0.0.1"), server.wrap_bio(there, back, server_side=True)]
+    for step in range(8):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            ends[step % 2].do_handshake()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        ends[0].read(1)
+    return ends[0]
+
+
+def test_a_certificate_that_could_not_be_read_for_a_while_is_read_again_as_it_is(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = authority.issue("server")
+    tls = ServerTls(files, 0.0)
+    first = tls.context(0.0)
+    os.utime(files.certificate, (1, 1))
+
+    def without_rights(files: ServerFiles, *, tells_why: bool) -> None:
+        raise BadTls(f"certificate {files.certificate}: Permission denied")
+
+    with monkeypatch.context() as patch, caplog.at_level(logging.ERROR):
+        patch.setattr("access.tls.server_context", without_rights)
+        assert {tls.context(look * LOOK_MS / 1000) for look in range(1, 4)} == {first}
+    assert sum("Permission denied" in record.message for record in caplog.records) == 1, "it is told of once"
+    assert tls.context(4 * LOOK_MS / 1000) is not first, "rights may come back without a change of the file"
 
 
 def test_certificates_are_read_again_and_broken_ones_change_nothing(

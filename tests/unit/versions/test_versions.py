@@ -19,6 +19,7 @@ from histories.errors import HistoryError
 from histories.history import History
 from histories.json_lines import from_lines, to_lines
 from lease import EpochRecord, LeaseRecord, LevelRecord, Member, RecordInvalid
+from lease import History as Tenures
 from lease.solo import SoloRecord
 from store import MemoryCellStore
 from tests.imports import ROOT
@@ -34,6 +35,7 @@ RECORDS: dict[str, tuple[str | bytes, Callable[[Any], object]]] = {
     "epoch": (EpochRecord(5, 9, 6).encode(), EpochRecord.parse),
     "level": (LevelRecord(1, 2).encode(), LevelRecord.parse),
     "member": (Member("a", "standby", "h:1").encode(), Member.parse),
+    "tenures": (Tenures().encode(), Tenures.parse),
     "solo": (SoloRecord(EpochRecord(5, 9, 6), "n", "h:1").encode(), SoloRecord.parse),
     "catalog": (CatalogEntry("cell", ("f",)).encode("made"), lambda data: CatalogEntry.parse("t", data)),
     "mapping": (MAPPING.to_json(), TableMapping.from_json),

@@ -1,0 +1,33 @@
+"""Rows in lists that are worth a request, and that no memory is full of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+BATCH_BYTES_MAX: Final = 16 * 2**20
+"""Rows are gone through in lists that end at this size of keys and values, however few they are."""
+
+ScannedRow = tuple[bytes, Mapping[bytes, bytes]]
+"""A row key, and values by column: what of a row is visible, or what is to be written into it."""
+
+
+def batches(rows: Iterable[ScannedRow], rows_max: int, bytes_max: int) -> Iterator[list[ScannedRow]]:
+    """Rows in lists that end at ``rows_max`` rows or once they hold ``bytes_max`` bytes, whichever comes first."""
+    remaining = iter(rows)
+    while True:
+        batch = _take(remaining, rows_max, bytes_max)
+        if not batch:
+            return
+        yield batch
+
+
+def _take(rows: Iterator[ScannedRow], rows_max: int, bytes_max: int) -> list[ScannedRow]:
+    batch: list[ScannedRow] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += len(row[0]) + sum(map(len, row[1].values()))
+        if len(batch) == rows_max or size >= bytes_max:
+            break
+    return batch

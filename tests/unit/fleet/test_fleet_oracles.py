@@ -1,0 +1,95 @@
+"""Who of several is asked to hand over, and of when that is what they told."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from access import Credentials
+from fleet import (
+    CannotHandOver,
+    HandoverUncertain,
+    NoAnswer,
+    NobodyServes,
+    Report,
+    Seen,
+    hand_over,
+    observe,
+    oracles,
+)
+from lease import Member
+from lease.memory import MemoryCoordinator, MemoryTree
+from wire import MetricsReply, Role, StatusReply
+
+WAIT_S = 20.0
+STANDBY = ("c", Role.STANDBY, 0)
+
+
+def member(holder: str) -> Member:
+    return Member(holder, "standby", f"{holder}:1")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Who was asked to hand over; the answer never comes."""
+    addresses: list[str] = []
+
+    def ask(address: str, timeout_ms: float, credentials: Credentials) -> int:
+        addresses.append(address)
+        raise NoAnswer("it hung up")
+
+    monkeypatch.setattr(oracles, "ask_to_hand_over", ask)
+    return addresses
+
+
+def hand_over_among(monkeypatch: pytest.MonkeyPatch, *told: tuple[str, Role, int]) -> None:
+    seen = [Seen(member(holder), StatusReply(role, holder, f"{holder}:1", "", epoch)) for holder, role, epoch in told]
+    monkeypatch.setattr(oracles, "look", lambda *_, **__: seen)
+    hand_over(MemoryCoordinator(MemoryTree()), "/pythia", timeout_ms=1_000)
+
+
+def test_of_two_who_say_that_they_serve_the_newer_epoch_is_asked(
+    monkeypatch: pytest.MonkeyPatch, asked: list[str]
+) -> None:
+    both = [("a", Role.PRIMARY, 5), ("b", Role.PRIMARY, 6), STANDBY]
+    for told in (both, both[::-1]):
+        with pytest.raises(HandoverUncertain, match="it hung up"):
+            hand_over_among(monkeypatch, *told)
+    assert asked == ["b:1", "b:1"]
+
+
+def test_who_finishes_already_is_not_asked_and_nor_is_who_is_deposed(
+    monkeypatch: pytest.MonkeyPatch, asked: list[str]
+) -> None:
+    with pytest.raises(CannotHandOver, match="b finishes what is under way already"):
+        hand_over_among(monkeypatch, ("a", Role.PRIMARY, 5), ("b", Role.DRAINING, 6), STANDBY)
+    with pytest.raises(NobodyServes):
+        hand_over_among(monkeypatch, STANDBY)
+    assert asked == []
+
+
+def test_a_report_is_of_when_it_came_and_not_of_when_the_slowest_was_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock_ms, stamped = [100], threading.Event()
+
+    def ask(address: str, timeout_ms: float, credentials: Credentials) -> Report:
+        if address == "slow:1":
+            assert stamped.wait(WAIT_S)
+            clock_ms[0] = 900
+            raise NoAnswer("no answer in time")
+        status = StatusReply(Role.PRIMARY, "fast", address, "", 5)
+        return Report(status, MetricsReply(Role.PRIMARY, "fast", address, ("up",), np.ones(1)), None)
+
+    def read_clock() -> int:
+        now_ms = clock_ms[0]
+        stamped.set()
+        return now_ms
+
+    monkeypatch.setattr(oracles, "ask_everything", ask)
+    monkeypatch.setattr(oracles, "_monotonic_ms", read_clock)
+    fast, slow = observe([member("fast"), member("slow")], timeout_ms=1_000)
+    assert (fast.at_ms, slow.at_ms) == (100, 900)
+    assert (slow.status, slow.problem) == (None, "no answer in time")

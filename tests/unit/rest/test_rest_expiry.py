@@ -1,0 +1,91 @@
+"""What is not used any more goes, and whatever of it has to be waited for is waited for last."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import cast
+
+import pytest
+
+from client import Aborted, Committed, NoPrimary, TransactionManager
+from rest.gateway import SETTLED_AT_ONCE_MAX, Gateway
+from rest.limits import RestLimits
+from tests.unit.rest.conftest import WAIT_S
+
+IDLE_MS = 1_000
+
+
+class Transactions:
+    """Takes the place of a manager, and of all its transactions' ends."""
+
+    def __init__(self) -> None:
+        self._begun = 0
+        self.ended: list[int] = []
+        self.settled_together = threading.Barrier(SETTLED_AT_ONCE_MAX)
+        self.failing = False
+
+    def transaction(self, *, read_only: bool) -> Begun:
+        self._begun += 1
+        return Begun(self, self._begun)
+
+
+class Begun:
+    def __init__(self, all_of_them: Transactions, start_timestamp: int) -> None:
+        self._all = all_of_them
+        self.start_timestamp = start_timestamp
+        self.settling = False
+
+    def rollback(self) -> Committed | Aborted:
+        self._all.ended.append(self.start_timestamp)
+        if self.settling:
+            self._all.settled_together.wait(WAIT_S)
+            if self._all.failing:
+                raise NoPrimary(0, "nobody serves")
+        return Aborted()
+
+
+class House:
+    """A gateway whose clock is the test's."""
+
+    def __init__(self) -> None:
+        self.transactions = Transactions()
+        self.now_s = 0.0
+        limits = RestLimits(transaction_idle_ms_max=IDLE_MS)
+        manager = cast(TransactionManager, self.transactions)
+        self.gateway = Gateway(manager, limits, now_s=lambda: self.now_s)
+
+    async def begin(self, count: int, *, settling: bool = False) -> list[int]:
+        begun = []
+        for _ in range(count):
+            held = await self.gateway.begin(read_only=False)
+            held.settling = held.transaction.settling = settling  # type: ignore[attr-defined]
+            begun.append(held.transaction.start_timestamp)
+        return begun
+
+    async def expire(self) -> list[int]:
+        """Which ended."""
+        self.now_s += 2 * IDLE_MS / 1000
+        self.transactions.ended.clear()
+        assert await self.gateway.expire() == len(self.transactions.ended)
+        return self.transactions.ended.copy()
+
+
+@pytest.mark.parametrize("failing", [False, True], ids=["settled", "nobody serves"])
+def test_what_has_to_be_settled_keeps_no_place_of_what_is_idle(failing: bool) -> None:
+    async def scenario() -> None:
+        house = House()
+        house.transactions.failing = failing
+        settling = await house.begin(2 * SETTLED_AT_ONCE_MAX, settling=True)
+        idle = await house.begin(3)
+        ended = await house.expire()
+        assert ended[:3] == idle
+        assert sorted(ended[3:]) == settling[:SETTLED_AT_ONCE_MAX]
+        late = await house.begin(2)
+        ended = await house.expire()
+        assert ended[:2] == late, "they wait for no more than was settled at once"
+        assert sorted(ended[2:]) == settling[SETTLED_AT_ONCE_MAX:]
+        assert house.gateway.transactions == 0
+        house.gateway.close()
+
+    asyncio.run(scenario())

@@ -1,0 +1,51 @@
+"""Kernels: compiled when they are called, for their own types; whoever only imports them imports no numba."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from kernels import Kernel, compile_all, kernel
+
+Numbers = npt.NDArray[np.int64]
+
+
+@kernel()
+def doubled(number: int) -> int:
+    return 2 * number
+
+
+@kernel("int64(int64[::1])", nogil=True)
+def sum_of_doubles(numbers: Numbers) -> int:
+    """Twice the sum."""
+    total = 0
+    for place in range(numbers.shape[0]):
+        total += doubled(numbers[place])
+    return total
+
+
+def test_a_kernel_is_compiled_at_its_first_call_with_those_that_it_calls() -> None:
+    assert sum_of_doubles.__doc__ == "Twice the sum."
+    assert sum_of_doubles(np.arange(5)) == 20
+    assert sum_of_doubles.compile() is sum_of_doubles.compile()
+    assert not isinstance(doubled, Kernel), "what other kernels call is numba's own from then on"
+
+
+def test_other_types_are_refused() -> None:
+    with pytest.raises(TypeError, match="No matching definition"):
+        sum_of_doubles(np.arange(5.0))  # type: ignore[arg-type]
+
+
+def test_what_must_not_wait_has_all_compiled() -> None:
+    compile_all()
+    assert sum_of_doubles(np.arange(2)) == 2
+
+
+def test_whoever_plans_a_spark_job_imports_no_numba() -> None:
+    program = "import sys, client.spark.source, tso.settings; print('numba' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert answer.stdout.strip() == "False"
