@@ -30,6 +30,8 @@ SiteT = TypeVar("SiteT", bound=Site[Place])
 class AnyFault(ABC, Generic[SiteT]):
     """One fault, inflicted once, on whoever is primary when it is made. ``random`` chooses what is left open.
 
+    Making it waits for a primary: a slow machine may have cost one its lease. Raises ``DrillStalled``.
+
     ``inflict`` does the harm and ``heal`` undoes it; both return soon, and the drill waits between them for what
     ``recovery`` promises.
     """
@@ -43,9 +45,7 @@ class AnyFault(ABC, Generic[SiteT]):
     def __init__(self, installation: SiteT, random: Random) -> None:
         self._installation = installation
         self._random = random
-        victim = installation.primary()
-        assert victim is not None, "a fault is made when somebody is primary"
-        self.victim: Place = victim
+        self.victim: Place = installation.await_primary(0, FAILOVER_SECONDS_MAX)
 
     @classmethod
     def missing(cls, installation: SiteT) -> str | None:

@@ -115,15 +115,15 @@ class Site(Generic[PlaceT]):
 
     def await_primary(self, above_epoch: int, seconds_max: float) -> PlaceT:
         """Wait for a primary of a later epoch. Raises ``DrillStalled``, which shows what each process says."""
-        wait_until(
-            lambda: self.primary(above_epoch) is not None,
-            f"a primary of an epoch above {above_epoch}",
-            seconds_max,
-            explain=self.describe,
-        )
-        primary = self.primary(above_epoch)
-        assert primary is not None
-        return primary
+        found: list[PlaceT] = []  # at one look: by the next one it may have lost its lease
+
+        def is_there() -> bool:
+            primary = self.primary(above_epoch)
+            found.extend([] if primary is None else [primary])
+            return bool(found)
+
+        wait_until(is_there, f"a primary of an epoch above {above_epoch}", seconds_max, explain=self.describe)
+        return found[0]
 
     def tenures(self) -> list[Tenure]:
         """Every tenure so far, oldest first."""

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -94,17 +95,18 @@ def _disturbed(ground: Ground, kind: str) -> Ending:
     delay = ground.choice.random() * ground.usual.get(phase, 1.0)
     phases, job = Phases(), alone if phase == ALONE else together
     moments: list[str] = []
-    strike = threading.Thread(target=_strike, args=(ground, kind, phases, phase, delay, moments), daemon=True)
+    striker = ThreadPoolExecutor(1, thread_name_prefix="strike")
 
     def run() -> Ended:
-        strike.start()
-        try:
-            return _run(ground, job, phases)
-        finally:
-            strike.join(STRIKE_SECONDS_MAX)
-            assert not strike.is_alive(), f"{kind}: what was killed was not back within {STRIKE_SECONDS_MAX:.0f} s"
+        strike = striker.submit(_strike, ground, kind, phases, phase, delay, moments)
+        ended = _run(ground, job, phases)
+        strike.result(STRIKE_SECONDS_MAX)  # raises what went wrong there, or that it was not back in time
+        return ended
 
-    ending = _judged(ground, kind, phase, run, both=phase != ALONE)
+    try:
+        ending = _judged(ground, kind, phase, run, both=phase != ALONE)
+    finally:
+        striker.shutdown(wait=False)
     return replace(ending, moment=moments[0] if moments else f"never came to: {phase}")
 
 
@@ -126,8 +128,7 @@ def _strike(ground: Ground, kind: str, phases: Phases, phase: str, delay: float,
 
 def _depose(installation: Installation) -> None:
     """Kill the primary, have a standby take over, and a new one take the place of that."""
-    primary = installation.primary()
-    assert primary is not None, installation.describe()
+    primary = installation.await_primary(0, PRIMARY_SECONDS_MAX)  # on a slow machine it may have lost its lease
     epoch = primary.epoch or 0
     primary.kill()
     installation.await_primary(epoch, PRIMARY_SECONDS_MAX)

@@ -30,9 +30,6 @@ class MadeUpInstallation:
         self.seats = (cast(Seat, MadeUpSeat()),)
         self.begun = [Tenure("tso-1", 7, 0)]
 
-    def primary(self) -> Seat:
-        return self.seats[0]
-
     def tenures(self) -> list[Tenure]:
         return self.begun
 
