@@ -18,6 +18,7 @@ import numpy as np
 
 from client.catalog_entry import CatalogEntry
 from client.cells import (
+    SHADOW_QUALIFIER,
     TOMBSTONE,
     decode_value,
     family_of,
@@ -43,6 +44,8 @@ from store import CellStore, InvalidCell, KeyRange, Row, StoreUnavailable, Table
 from store.columns import ABSENT, CellColumns, ScannedColumns
 
 SCAN_BATCH_ROWS = 500
+WRITERS_ASKED_FOR_MAX = 64
+"""Of one batch: each may cost a request of its own, where vacuum has dropped what the commit table knew of it."""
 INVISIBLE_VERSIONS_MAX = 10_000
 """A column with more invisible versions on end than this needs a vacuum before it can be read."""
 
@@ -85,6 +88,8 @@ class SnapshotReader:
         self._tables = tables
         self._assumed = assumed
         self._vacuumed_below = vacuumed_below
+        self._crowded: set[str] = set()
+        """Tables in which a scan met many writers."""
 
     def row(self, table: str, row: bytes, columns: Sequence[bytes] | None) -> dict[bytes, bytes] | None:
         """Column → value, reserved columns included; ``None`` where the snapshot sees nothing of the row."""
@@ -121,22 +126,55 @@ class SnapshotReader:
         """
         families = list(dict.fromkeys(map(family_of, known)))
         looked_at = (*known, *map(row_marker_column, families))
-        asked = (*looked_at, *map(shadow_column, families))
+        for batch in self._scanned(table, key_range, columns, looked_at, batch_rows):
+            settled = self._visible_columns(table, batch, len(known), len(looked_at))
+            self._require_not_vacuumed(table)
+            if settled.rows:
+                yield settled
+        self._require_not_vacuumed(table)
+
+    def _scanned(
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes] | None,
+        looked_at: Sequence[bytes],
+        batch_rows: int,
+    ) -> Iterator[ScannedColumns]:
+        """What is stored, ``looked_at`` first: without shadow cells until a batch shows many writers.
+
+        What few large transactions wrote is read at half the cost without them: that each of them committed is asked
+        for once. Where many writers would have to be asked for, a shadow cell in each row is cheaper.
+        """
+        shadows = [shadow_column(family) for family in dict.fromkeys(map(family_of, looked_at))]
+        rest, crowded = key_range, self._crowded
 
         def begin(chosen: list[bytes]) -> tuple[ScannedColumns | None, Iterator[ScannedColumns]]:
             batches = self._store.scan_columns(
-                table, key_range, chosen, asked, before=self._view.before, batch_rows=batch_rows
+                table,
+                rest,
+                chosen,
+                (*looked_at, *shadows) if table in crowded else looked_at,
+                before=self._view.before,
+                batch_rows=batch_rows,
+                without_qualifier=None if table in crowded else SHADOW_QUALIFIER,
             )
             return next(batches, None), batches
 
         batch, batches = self._ask(table, columns, begin)
         while batch is not None:
-            settled = self._visible_columns(table, batch, len(known), len(looked_at))
-            self._require_not_vacuumed(table)
-            if settled.rows:
-                yield settled
+            if table not in crowded and self._shows_many_writers(batch, len(looked_at)):
+                crowded.add(table)
+                rest = KeyRange(batch.cells.slice(0, 1).row_keys()[0], key_range.stop)
+                batch, batches = self._ask(table, columns, begin)
+                continue
+            yield batch
             batch = next(batches, None)
-        self._require_not_vacuumed(table)
+
+    def _shows_many_writers(self, batch: ScannedColumns, looked_at: int) -> bool:
+        """Whether more of them would have to be asked for than are worth it."""
+        unknown = (self._outcome_at_hand(writer) == OPEN for writer in writers_of(batch, looked_at))
+        return sum(unknown) > WRITERS_ASKED_FOR_MAX
 
     def newest_commit(self, table: str, rows: Sequence[bytes], columns: Sequence[bytes] | None) -> int:
         """The largest commit timestamp of a version that is visible in these rows; 0 for none.
@@ -173,9 +211,12 @@ class SnapshotReader:
         except (TableMissing, InvalidCell) as error:
             raise InvalidRequest(str(error)) from error
 
-    def _visible(self, table: str, rows: Rows) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+    def _visible(
+        self, table: str, rows: Rows, known: Mapping[int, int] = MappingProxyType({}), *, heal: bool = True
+    ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+        """``known``: outcomes that hold for this view. ``heal``: shadow cells came along, where there are any."""
         stored: dict[bytes, dict[bytes, bytes]] = {row: {} for row, _ in rows}
-        for batch in self._settled(table, rows):
+        for batch in self._settled(table, rows, known, heal=heal):
             for row, _, columns in batch:
                 stored[row].update(columns.visible)
         self._require_not_vacuumed(table)
@@ -195,7 +236,8 @@ class SnapshotReader:
 
     def _visible_columns(self, table: str, batch: ScannedColumns, shown: int, looked_at: int) -> CellColumns:
         """What the view sees of a batch; its first ``shown`` columns are asked for, ``looked_at`` tell of rows."""
-        visible = self._who_is_visible(table, batch, looked_at)
+        outcomes = self._outcomes_of_writers(table, batch, looked_at)
+        visible = {writer: is_visible(writer, outcome, self._view) for writer, outcome in outcomes.items()}
         settled = settle_columns(batch, looked_at, shown, visible)
         unclear = [int(row) for row in np.flatnonzero(settled.states == HIDDEN)]
         unclear += [row for row in batch.others if settled.states[row] == EMPTY]
@@ -203,12 +245,12 @@ class SnapshotReader:
         if not unclear:
             return settled.values.only(keep)
         rows = [batch.row(row) for row in unclear]
-        found = dict(self._visible(table, rows))
+        found = dict(self._visible(table, rows, outcomes, heal=False))
         keep[unclear] = [key in found for key, _ in rows]
         return settled.values.with_rows(unclear, [found.get(key, {}) for key, _ in rows]).only(keep)
 
-    def _who_is_visible(self, table: str, batch: ScannedColumns, looked_at: int) -> dict[int, bool]:
-        """Of each writer in a batch whether the view sees what it wrote."""
+    def _outcomes_of_writers(self, table: str, batch: ScannedColumns, looked_at: int) -> dict[int, int]:
+        """What became of each writer in a batch, as far as it matters to the view."""
         writers = writers_of(batch, looked_at)
         outcomes = {writer: self._outcome_at_hand(writer) for writer in writers}
         still_open = [writer for writer, outcome in outcomes.items() if outcome == OPEN]
@@ -221,7 +263,7 @@ class SnapshotReader:
             }
             if sites:
                 outcomes.update(self._resolver.resolve(self._view, sites))
-        return {writer: is_visible(writer, outcome, self._view) for writer, outcome in outcomes.items()}
+        return outcomes
 
     def _outcome_at_hand(self, writer: int) -> int:
         """A writer's outcome as far as it is known without asking, or needs not be."""
@@ -236,10 +278,14 @@ class SnapshotReader:
         column, row = (int(place[0]) for place in np.nonzero(wrote))
         return Site(table, cells.slice(row, row + 1).row_keys()[0], family_of(cells.columns[column]))
 
-    def _settled(self, table: str, rows: Rows) -> Iterator[list[tuple[bytes, Row, Settled]]]:
+    def _settled(
+        self, table: str, rows: Rows, known: Mapping[int, int] = MappingProxyType({}), *, heal: bool = True
+    ) -> Iterator[list[tuple[bytes, Row, Settled]]]:
         """Look at the newest candidates, then below each that is hidden, until every column is settled."""
         for _ in range(INVISIBLE_VERSIONS_MAX):
-            settled = self._settle(table, rows)
+            settled = self._settle(table, rows, known)
+            if heal:
+                self._heal(table, settled)
             yield settled
             following = self._next_candidates(table, settled)
             if not following:
@@ -250,9 +296,9 @@ class SnapshotReader:
             f"{INVISIBLE_VERSIONS_MAX:,} versions that no snapshot sees: they need a vacuum"
         )
 
-    def _settle(self, table: str, rows: Rows) -> list[tuple[bytes, Row, Settled]]:
-        """Settle rows, asking for the outcomes that are open; heals what is seen to lack its shadow cell."""
-        known = dict(self._assumed)  # for this batch: the shared cache may drop an entry between the two looks
+    def _settle(self, table: str, rows: Rows, outcomes: Mapping[int, int]) -> list[tuple[bytes, Row, Settled]]:
+        """Settle rows, asking for the outcomes that are open."""
+        known = {**self._assumed, **outcomes}  # for this batch: the cache may drop an entry between the two looks
 
         def outcome_of(writer: int) -> int:
             if writer not in known:
@@ -267,12 +313,10 @@ class SnapshotReader:
         }
         if sites:
             known.update(self._resolver.resolve(self._view, sites))
-        final = [
+        return [
             (row, cells, settle(cells, self._view, outcome_of) if settled.open else settled)
             for row, cells, settled in first
         ]
-        self._heal(table, final)
-        return final
 
     def _next_candidates(self, table: str, rows: Sequence[tuple[bytes, Row, Settled]]) -> list[tuple[bytes, Row]]:
         """The versions right below those that turned out hidden: one request for each writer that hides some."""

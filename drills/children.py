@@ -69,6 +69,10 @@ class Child:
         """Whether it has not ended; a stopped process (SIGSTOP) has not."""
         return self._process.poll() is None
 
+    def has_said_all(self) -> bool:
+        """Whether it has ended, and every line of its output has been taken: that may be a moment later."""
+        return not self.is_running() and (self._listener is None or not self._listener.is_alive())
+
     def send_signal(self, number: signal.Signals) -> None:
         """Send it a signal; harmless where it has ended."""
         self._process.send_signal(number)

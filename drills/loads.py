@@ -59,7 +59,7 @@ class LoadProcess:
     def _is_well(self) -> bool:
         if self._failures:
             raise self._child.failure(f"says: {self._failures[0]}")
-        if not self._child.is_running() and not self._done["stopped"]:
+        if self._child.has_said_all() and not self._done["stopped"]:
             raise self._child.failure("was not told to stop")
         return True
 

@@ -298,15 +298,25 @@ class ColumnsByRows:
         *,
         before: int | None = None,
         batch_rows: int = 500,
+        without_qualifier: bytes | None = None,
     ) -> Iterator[ScannedColumns]:
         """See ``CellStore``."""
         rows = self.scan(table, key_range, columns, before=before, batch_rows=batch_rows)
+        if without_qualifier is not None:
+            rows = _without(rows, without_qualifier)
         return batches_of_columns(rows, tuple(known), batch_rows)
 
     def put_columns(self: _StoreOfRows, table: str, cells: CellColumns, timestamp: int) -> None:
         """See ``CellStore``."""
         check_columns(table, cells, timestamp)
         self.put(table, list(cells.puts()), timestamp)
+
+
+def _without(rows: Iterable[tuple[bytes, Row]], qualifier: bytes) -> Iterator[tuple[bytes, Row]]:
+    for key, row in rows:
+        kept = {column: cell for column, cell in row.items() if column.partition(b":")[2] != qualifier}
+        if kept:
+            yield key, kept
 
 
 def batches_of_columns(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, cast, get_args
 
 from access import EVERYBODY, Bearer
 from access.tls import HANDSHAKE_BEGIN
@@ -74,6 +74,8 @@ Request = (
     | LivesRequest
 )
 """A commit request stays a frame: the pipeline reads those of all connections together."""
+
+_REQUESTS = frozenset({Kind.COMMIT_REQUEST, *(each.KIND for each in get_args(Request) if each is not Frame)})
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -213,8 +215,8 @@ class Connection(asyncio.BufferedProtocol):
             self._not_allowed(frame)
             return
         request = frame if frame.kind is Kind.COMMIT_REQUEST else decode(frame)
-        if not isinstance(request, Request):
-            raise ProtocolError(f"{request.KIND.name} is not a request", frame.request_id)
+        if frame.kind not in _REQUESTS:
+            raise ProtocolError(f"{frame.kind.name} is not a request", frame.request_id)
         self._unanswered += 1
         self._bearer.requests += 1
         self._questions += frame.kind in _QUESTIONS
@@ -223,7 +225,7 @@ class Connection(asyncio.BufferedProtocol):
             self._server.metering.refused("overloaded")
             self.send(Overloaded(self._limits.retry_after_ms), frame.request_id)
         else:
-            self._server.handle(self, frame.request_id, request)
+            self._server.handle(self, frame.request_id, cast(Request, request))
 
     def _not_allowed(self, frame: Frame) -> None:
         """A frame that is not granted: most often the hello."""

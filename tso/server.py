@@ -26,6 +26,7 @@ from tso.pipeline import Pipeline
 from tso.reception import Reception
 from tso.settings import Limits
 from tso.tls_door import TlsDoor
+from tso.wakefulness import Wakefulness
 from wire import (
     DetailsRequest,
     DrainRequest,
@@ -48,6 +49,10 @@ _SWEEP_MS = 1_000
 
 _RECEIVE_BYTES = 256 * 2**10
 """Read of one connection in one turn of the event loop: the next one's turn comes before the rest."""
+
+
+_FOR_EVERYBODY = frozenset({StatusRequest, MetricsRequest, DetailsRequest, DrainRequest})
+"""Requests that a standby answers, too."""
 
 
 class Server:
@@ -80,6 +85,7 @@ class Server:
         self._flushing = False
         self._holder = holder
         self._loop: asyncio.AbstractEventLoop
+        self._wakefulness: Wakefulness
         self._listener: asyncio.Server | None = None
         self._doors: list[TlsDoor] = []
         self._sweep: asyncio.TimerHandle | None = None
@@ -87,6 +93,7 @@ class Server:
     async def listen(self, host: str, port: int, tls: ServerTls | None = None) -> str:
         """Open the door; port 0 lets the system choose. Returns the address as ``host:port``. Raises ``OSError``."""
         loop = self._loop = asyncio.get_running_loop()
+        self._wakefulness = Wakefulness(loop, self.limits.awake_us_max)
         self._listener = await loop.create_server(lambda: Connection(self), host, port, start_serving=tls is None)
         for listening in self._listener.sockets:  # each connection inherits it: a client's host may just vanish
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -125,24 +132,30 @@ class Server:
 
     def handle(self, connection: Connection, request_id: int, request: Request) -> None:
         """One request. Its answer goes to the connection, now or later."""
-        if isinstance(request, StatusRequest):
-            connection.send(self.status(), request_id)
-        elif isinstance(request, MetricsRequest):
-            connection.send(metrics(self), request_id)
-        elif isinstance(request, DrainRequest):
-            self.drain(connection, request_id, request.limit_ms)
-        elif isinstance(request, DetailsRequest):
-            connection.send(details(self), request_id)
+        if type(request) in _FOR_EVERYBODY:
+            self._handle_as_anybody(connection, request_id, request)
         elif self.pipeline is None or not self.pipeline.serving:
             self.metering.refused("not_primary")
             connection.send(self.not_primary, request_id)
-        elif isinstance(request, HandoverRequest):
+        elif type(request) is HandoverRequest:
             self.hand_over(connection, request_id)
-        elif isinstance(request, LivesRequest):
+        elif type(request) is LivesRequest:
             connection.send(lives(self.pipeline, request, self.metering), request_id)
         else:
             self.pipeline.submit(Arrival(connection, request_id, request))
             self.flush_soon()  # after the pipeline's pass, in the same turn of the event loop
+            self._wakefulness.stay(self.pipeline.transactions_in_flight)
+
+    def _handle_as_anybody(self, connection: Connection, request_id: int, request: Request) -> None:
+        match request:
+            case StatusRequest():
+                connection.send(self.status(), request_id)
+            case MetricsRequest():
+                connection.send(metrics(self), request_id)
+            case DetailsRequest():
+                connection.send(details(self), request_id)
+            case DrainRequest():
+                self.drain(connection, request_id, request.limit_ms)
 
     def unflushed(self, connection: Connection) -> None:
         """A connection has answers to send."""
@@ -160,6 +173,8 @@ class Server:
         connections, self._unflushed = self._unflushed, []
         for connection in connections:
             connection.flush()
+        if connections and self.pipeline is not None:
+            self._wakefulness.stay(self.pipeline.transactions_in_flight)
 
     def let_say_hello(self, connection: Connection) -> bool:
         """Whether a new connection may. Of those that have not yet, the oldest goes where they are too many."""

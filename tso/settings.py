@@ -151,6 +151,16 @@ class Limits:
         most=64,
         because=_THREADS,
     )
+    awake_us_max: int = setting(
+        1_000,
+        "µs",
+        "How long the primary looks for more work before it sleeps, after each work: as long as a write to HBase "
+        "takes, since waking a halted core delays a single caller as much as the write does. It costs up to as much "
+        "of an idle core for each request, and gives way to whoever needs that core; 0: it sleeps at once.",
+        least=0,
+        most=1_000_000,
+        because="a core would be busy with waiting for that long",
+    )
     persist_retry_ms_max: int = setting(
         3_000,
         "ms",

@@ -58,7 +58,7 @@ class Container:
         if self._follower is not None:
             # Of an oracle that has ended every line counts; the engine ends the command when it has passed them all.
             ended = self._follower
-            wait_until(lambda: not ended.is_running(), f"the end of the log of {self.name}", LOG_SECONDS_MAX)
+            wait_until(ended.has_said_all, f"the end of the log of {self.name}", LOG_SECONDS_MAX)
         self.let_go()
         self._follower = Child(self.name, command, log, self._guard, take=self._announced.begin())
 

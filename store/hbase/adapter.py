@@ -8,6 +8,7 @@ always carry their timestamp, so that repeating them is harmless.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 
@@ -140,14 +141,16 @@ class HBaseCellStore:
         *,
         before: int | None = None,
         batch_rows: int = 500,
+        without_qualifier: bytes | None = None,
     ) -> Iterator[ScannedColumns]:
         """See ``CellStore``. Past Thrift's library, where the gateway speaks the binary protocol."""
-        if self._settings.protocol != "binary":
-            rows = self.scan(table, key_range, columns, before=before, batch_rows=batch_rows)
-            return batches_of_columns(rows, tuple(known), batch_rows)
         request = _scan_request(table, key_range, columns, before, batch_rows)
+        request = replace(request, without_qualifier=without_qualifier)
         if key_range.stop and key_range.start >= key_range.stop:
             return iter(())
+        if self._settings.protocol != "binary":
+            rows = chain.from_iterable(Scanner(self._gateway, request, RowForm()).batches())
+            return batches_of_columns(rows, tuple(known), batch_rows)
         framed, wanted = self._settings.transport == "framed", self._limits.answer_bytes_wanted
         form = ColumnForm(known, framed=framed, answer_bytes_wanted=wanted)
         return gathered(Scanner(self._gateway, request, form).batches(), batch_rows, BATCH_BYTES_WANTED)

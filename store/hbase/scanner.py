@@ -34,14 +34,15 @@ Batch = TypeVar("Batch")
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
-    """What is scanned; ``before`` is an exclusive bound on timestamps."""
+    """What is scanned; ``before`` is an exclusive bound on timestamps. ``without_qualifier``: see ``CellStore``."""
 
     table: bytes
     key_range: KeyRange
     columns: list[bytes]
     before: int
     batch_rows: int
-    reverse: bool
+    reverse: bool = False
+    without_qualifier: bytes | None = None
 
 
 class Form(Protocol[Batch]):
@@ -189,6 +190,7 @@ class Scanner(Generic[Batch]):
             columns=request.columns,
             caching=request.batch_rows,
             reversed=request.reverse,
+            filterString=None if request.without_qualifier is None else _without(request.without_qualifier),
         )
         number: int = connection.client.scannerOpenWithScan(request.table, scan, {})
         return number
@@ -207,6 +209,11 @@ class Scanner(Generic[Batch]):
         if self._open is not None:
             scanner, self._open = self._open, None
             self._gateway.if_idle(scanner.connection, lambda connection: connection.client.scannerClose(scanner.number))
+
+
+def _without(qualifier: bytes) -> bytes:
+    """What keeps cells from leaving the region server, in the language of HBase's filters: a quote is doubled there."""
+    return b"QualifierFilter(!=, 'binary:" + qualifier.replace(b"'", b"''") + b"')"
 
 
 def _below(key: bytes) -> bytes:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
@@ -14,6 +17,7 @@ from playwright.sync_api import Browser, sync_playwright
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 INSTALL_SECONDS_MAX = 200
 PACKAGE = "chromium"
+_LOCK = Path(tempfile.gettempdir()) / "pythia-tests-browser.lock"
 
 
 class NoBrowser(Exception):
@@ -24,7 +28,10 @@ def browser_path() -> str:
     """Where a Chromium is; as root on Debian it is installed where there is none. Raises ``NoBrowser``."""
     found = _found()
     if found is None:
-        _install()
+        with _LOCK.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes, and apt-get in one at a time
+            if _found() is None:
+                _install()
         found = _found()
     if found is None:
         raise NoBrowser(f"none of {', '.join(NAMES)} is on the PATH")

@@ -80,8 +80,19 @@ def scanned(
     columns: Sequence[bytes] = (b"f", b"g"),
     before: int | None = None,
     batch_rows: int = 500,
+    without_qualifier: bytes | None = None,
 ) -> list[tuple[bytes, Row]]:
-    found = list(store.scan_columns(table, key_range, columns, known, before=before, batch_rows=batch_rows))
+    found = list(
+        store.scan_columns(
+            table,
+            key_range,
+            columns,
+            known,
+            before=before,
+            batch_rows=batch_rows,
+            without_qualifier=without_qualifier,
+        )
+    )
     assert all(0 < batch.cells.rows <= batch_rows and batch.cells.columns == tuple(known) for batch in found)
     return [batch.row(index) for batch in found for index in range(batch.cells.rows)]
 
@@ -191,6 +202,21 @@ class TestScan:
         assert 0 < len(expected) <= 20
         assert scanned(store, table, KeyRange(b"b", b"a")) == []
         assert scanned(store, table, KeyRange(b"z", b"")) == []
+
+    @pytest.mark.parametrize("qualifier", [b"a", b"", b"\x00", b"it's", b"')", b"nobody"])
+    def test_without_a_qualifier(self, store: CellStore, table: str, area: KeyRange, qualifier: bytes) -> None:
+        """Rows that have nothing else go with it, and nothing else goes."""
+        store.put(table, some_rows(area, 6, 40), 5)
+        named = {family + b":" + qualifier: b"v" for family in (b"f", b"g")}
+        puts = [RowPut(area.start + b"%05d" % (100 + number), named) for number in range(20)]
+        store.put(table, [*puts, RowPut(puts[3].row, {b"f:other": b"v"})], 5)
+        rows = list(store.scan(table, area, [b"f", b"g"]))
+        left = [
+            (row, {column: cell for column, cell in cells.items() if column[2:] != qualifier}) for row, cells in rows
+        ]
+        kept = [(row, cells) for row, cells in left if cells]
+        assert scanned(store, table, area, without_qualifier=qualifier, batch_rows=7) == kept
+        assert len(kept) < len(rows) or qualifier == b"nobody"
 
     def test_batches_outlive_those_after_them(self, store: CellStore, table: str, area: KeyRange) -> None:
         store.put(table, some_rows(area, 4, 40), 5)

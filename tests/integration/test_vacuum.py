@@ -13,6 +13,7 @@ from client import ClientSettings, InvalidRequest, TransactionManager
 from client.vacuum import HorizonUnknown, run_vacuum
 from commit_table import table_name
 from commit_table.level_record import ROW as LEVEL_ROW
+from commit_table.timestamps import milliseconds_of
 from store import KeyRange, RowPut
 from tests.conftest import Services
 from tests.integration.conftest import LEASE_MS, _await_primary
@@ -60,13 +61,13 @@ def forgetful(
 
 
 def vacuumed_through(manager: TransactionManager, moment: int, *, dry_run: bool = False) -> int:
-    """Vacuum once the horizon has passed a moment; the horizon."""
+    """Vacuum once the horizon has passed the millisecond of a moment, a row of the commit table; the horizon."""
     while True:
         try:
             counted = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=True)
         except HorizonUnknown:
             continue
-        if counted.outcomes_horizon > moment:
+        if milliseconds_of(counted.outcomes_horizon) > milliseconds_of(moment):
             break
     report = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=dry_run)
     assert report.problems == {}

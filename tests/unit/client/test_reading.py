@@ -6,20 +6,22 @@ the commit table; it must come to what the model says, whatever is missing and w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client import CatalogEntry, InvalidRequest
+from client import CatalogEntry, InvalidRequest, reading
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, decode_shadow, row_marker_column
 from client.reading import SnapshotReader
 from client.resolver import OutcomeCache, Resolver, Site
 from client.visibility import NOT_COMMITTED, OPEN, View
 from commit_table import CommitTable, Committed, Outcome, Undecided
 from store import Family, KeyRange, RowPut
+from store.columns import ScannedColumns
 from store.faults import Fault, FaultyCellStore
 from tests.recording import record
 
@@ -80,8 +82,8 @@ def world() -> World:
     return make_world()
 
 
-def make_world() -> World:
-    store = FaultyCellStore()
+def make_world(store: FaultyCellStore | None = None) -> World:
+    store = store or FaultyCellStore()
     store.create_table(TABLE, [Family("f"), Family("g")])
     commits = CommitTable(store, COMMITS)
     commits.create()
@@ -142,14 +144,17 @@ def history(writers: list[Writer]) -> list[Writer]:
     return [Writer(w.start // 10 * 10, w.cells, w.deletes, w.commit_after, w.recorded, w.marked) for w in writers]
 
 
-@given(writers_of_a_history, st.integers(EPOCH, 3_000))
-def test_a_reader_sees_what_the_model_says(writers: list[Writer], snapshot: int) -> None:
+@given(writers_of_a_history, st.integers(EPOCH, 3_000), st.sampled_from([0, 1, 64]))
+def test_a_reader_sees_what_the_model_says(writers: list[Writer], snapshot: int, asked_for_max: int) -> None:
     world, past = make_world(), history(writers)
     for writer in past:
         write(world, writer)
     reader = world.reader(View(snapshot, EPOCH))
     want = expected(past, snapshot)
-    assert by_columns(reader) == want
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "WRITERS_ASKED_FOR_MAX", asked_for_max)
+        assert by_columns(reader) == want
+        assert by_columns(world.reader(View(snapshot, EPOCH))) == want
     for _ in range(2):  # once to ask and heal, once from what was healed
         assert dict(reader.scan(TABLE, KeyRange(b"", b""), None)) == want
     assert {row: values for row in ROWS if (values := reader.row(TABLE, row, None))} == want
@@ -191,6 +196,58 @@ def test_more_writers_than_are_expected_of_a_batch(world: World) -> None:
     reader = world.reader(View(2_300, EPOCH))
     found = [put.row for batch in reader.scan_columns(TABLE, WHOLE, None, COLUMNS) for put in batch.puts()]
     assert found == [b"%d" % start for start in starts if start % 4 and start < 2_300]
+
+
+class Scans(FaultyCellStore):
+    """Notes of each scan as columns where it begins, and whether with shadow cells."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun: list[tuple[bytes, bool]] = []
+
+    def scan_columns(
+        self, table: str, key_range: KeyRange, *rest: Any, without_qualifier: bytes | None = None, **further: Any
+    ) -> Iterator[ScannedColumns]:
+        self.begun.append((key_range.start, without_qualifier is None))
+        return super().scan_columns(table, key_range, *rest, without_qualifier=without_qualifier, **further)
+
+
+def written_by_many(world: World, rows: Mapping[int, int]) -> None:
+    """``rows``: the row's number and its writer, each of which committed right after, with a shadow cell."""
+    for number, start in rows.items():
+        row = b"r%04d" % number
+        world.store.put(TABLE, [RowPut(row, {b"f:a": b"%d" % start})], start)
+        record(world.store, COMMITS, {start: start + 1}, EPOCH)
+        world.resolver.write_shadows([Site(TABLE, row, b"f")], start, start + 1)
+
+
+def test_what_few_wrote_is_scanned_without_shadow_cells() -> None:
+    store = Scans()
+    world = make_world(store)
+    written_by_many(world, {number: 2_100 + 10 * (number % 3) for number in range(100)})
+    reader = world.reader(View(2_500, EPOCH))
+    assert len([put for batch in reader.scan_columns(TABLE, WHOLE, None, COLUMNS, 7) for put in batch.puts()]) == 100
+    assert store.begun == [(b"", False)]
+
+
+def test_from_where_many_wrote_on_the_shadow_cells_come_along() -> None:
+    store = Scans()
+    world = make_world(store)
+    written_by_many(world, {number: 2_100 + (10 * max(0, number - 59)) for number in range(300)})
+    reader = world.reader(View(9_000, EPOCH))
+    found = [put.row for batch in reader.scan_columns(TABLE, WHOLE, None, COLUMNS, 100) for put in batch.puts()]
+    assert found == [b"r%04d" % number for number in range(300)]
+    assert store.begun == [(b"", False), (b"r0100", True)]
+    list(reader.scan_columns(TABLE, WHOLE, None, COLUMNS, 100))
+    assert store.begun[2:] == [(b"", True)]
+
+
+def test_columns_heal_nothing(world: World) -> None:
+    """A shadow cell that a batch was read without is not missing."""
+    write(world, Writer(2_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=True, marked="all"))
+    write(world, Writer(2_200, frozenset({(b"r1", b"f:b")}), False, 500, recorded=True, marked="none"))
+    assert by_columns(world.reader(View(2_500, EPOCH))) == {b"r1": {b"f:a": b"2100"}}
+    assert [shadow.timestamp for shadow in world.store.versions(TABLE, b"r1", b"f:\x00", limit=9)] == [2_100]
 
 
 @pytest.mark.parametrize("marked", ["all", "none"])

@@ -15,6 +15,7 @@ from client.vacuum import HorizonUnknown, VacuumReport, run_vacuum
 from client.vacuum.command import vacuum
 from commit_table import system_table
 from commit_table.level_record import ROW as LEVEL_ROW
+from commit_table.timestamps import milliseconds_of
 from store import Cell, KeyRange, RowPut
 from store.faults import Fault
 from tests.small_limits import small_limits
@@ -48,13 +49,15 @@ def at_once(seconds: float) -> None:
 def vacuum_through(
     manager: TransactionManager, moment: int, wait: Callable[[float], None] = at_once, *, dry_run: bool = False
 ) -> VacuumReport:
-    """Vacuum, once the oracle says that nobody lives who reads or writes at or below a moment."""
+    """Vacuum, once the oracle says that nobody lives who reads or writes in the millisecond of a moment, or before it:
+    the commit table has a row for each.
+    """
     while True:
         try:
             counted = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=True)
         except HorizonUnknown:
             continue
-        if counted.outcomes_horizon > moment:
+        if milliseconds_of(counted.outcomes_horizon) > milliseconds_of(moment):
             return run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, wait=wait, dry_run=dry_run)
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,6 +58,23 @@ def test_a_child_listens_and_is_heard(tmp_path: Path, guard: Guard) -> None:
     child.kill()
     with pytest.raises(ChildFailed, match="exit code -9 but does not listen"):
         child.send("hello")
+
+
+def test_the_last_line_of_a_child_may_come_after_its_end(tmp_path: Path, guard: Guard) -> None:
+    heard: list[str] = []
+    let_go = threading.Event()
+
+    def take(line: str, at_ns: int) -> None:
+        let_go.wait(LIMIT_SECONDS)
+        heard.append(line)
+
+    child = Child("the child", [sys.executable, "-c", "print('done')"], tmp_path / "log", guard, take=take)
+    wait_until(lambda: not child.is_running(), "it to end", LIMIT_SECONDS)
+    assert not child.has_said_all()
+    let_go.set()
+    wait_until(child.has_said_all, "its last line", LIMIT_SECONDS)
+    assert heard == ["done"]
+    child.kill()
 
 
 def test_a_stopped_child_is_asked_to_end(tmp_path: Path, guard: Guard) -> None:
