@@ -287,8 +287,8 @@ class Limits:
     def __post_init__(self) -> None:
         for each in settings_of(type(self)):
             value = getattr(self, each.name)
-            if not value > 0:
-                raise InvalidSettings(f"{each.name} must be larger than 0, not {value}")
+            if not (value > 0 or value == each.least):
+                raise InvalidSettings(f"{each.name} must be {'0 or ' * (each.least == 0)}larger than 0, not {value}")
             if each.most is not None and not value <= each.most:
                 raise InvalidSettings(f"{each.name} must be {each.most} at most, not {value}: {each.because}")
         for _, reason in contradictions_of_limits({each.name: getattr(self, each.name) for each in fields(self)}):

@@ -3,7 +3,8 @@
 Spark hands a source the options of ``.option(...)`` and of ``WITH (...)``, with names in lower case, but not those of a
 catalog table; and to ``CREATE TABLE`` without columns it hands names of its own, so give the columns there. Hence the
 connection has three places, of which the first one that names it wins: the option, the Spark configuration
-(``spark.pythia.zookeeper``, read when the source is registered), the environment (``PYTHIA_ZOOKEEPER``).
+(``spark.pythia.zookeeper``, read when the source is registered), the environment (``PYTHIA_ZOOKEEPER``). ``oracle``, of
+one that is alone, is another name for the same.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from client.moments import Moment, parse_moment
 from client.settings import ClientSettings
 from client.spark.errors import InvalidOption
 
-CONNECTION_OPTIONS: Final = ("zookeeper", "thrift", "root")
+_WHERE: Final = ("zookeeper", "oracle")
+"""Each says where the oracle is: the installation's, or one that is alone."""
+CONNECTION_OPTIONS: Final = (*_WHERE, "thrift", "root")
 _JOB_OPTIONS: Final = (
     "table", "transaction", "snapshot", "as_of", "columns", "min_partitions", "batch_rows", "push_filters",
     "operation", "overwrite_prefix", "shadow_cells",
@@ -101,25 +104,39 @@ def parse(options: Mapping[str, str], connection: Mapping[str, str]) -> SourceOp
 
 def connection_from(configuration: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
     """The connection's settings that a Spark configuration and an environment give, by the names of the options."""
-    found = {}
-    for name in CONNECTION_OPTIONS:
-        value = configuration.get(f"spark.pythia.{name}") or environment.get(f"PYTHIA_{name.upper()}")
-        if value:
-            found[name] = value
+    configured = {name: configuration.get(f"spark.pythia.{name}", "") for name in CONNECTION_OPTIONS}
+    return _first(configured, {name: environment.get(f"PYTHIA_{name.upper()}", "") for name in CONNECTION_OPTIONS})
+
+
+def _first(*places: Mapping[str, str]) -> dict[str, str]:
+    """The connection's settings, each from the first place that names it; of those that say where the oracle is, the
+    one that is named first, so that it can be said in a job, whatever the environment says.
+    """
+    found: dict[str, str] = {}
+    for place in places:
+        named = {name: place[name] for name in CONNECTION_OPTIONS if place.get(name)}
+        if any(name in found for name in _WHERE):
+            named = {name: value for name, value in named.items() if name not in _WHERE}
+        found = {**named, **found}
     return found
 
 
 def _settings(given: Mapping[str, str], connection: Mapping[str, str]) -> ClientSettings:
-    values = {name: given.get(name) or connection.get(name) or "" for name in CONNECTION_OPTIONS}
-    for name in ("zookeeper", "thrift"):
-        if not values[name]:
+    values = _first(given, connection)
+    where = [name for name in _WHERE if name in values]
+    if len(where) == len(_WHERE):
+        raise InvalidOption("both 'zookeeper' and 'oracle' say where the oracle is: give one of them")
+    for name in (where[0] if where else "zookeeper", "thrift"):
+        if name not in values:
             raise InvalidOption(
                 f"the address of {name} is missing: give the option {name!r} as 'host:port', set "
                 f"spark.pythia.{name} before client.spark.register(spark), or set PYTHIA_{name.upper()}"
             )
     deferred = _one_of(given, "shadow_cells", SHADOW_CELLS) == "deferred"
-    settings = ClientSettings(values["zookeeper"], values["thrift"], defer_shadow_cells=deferred)
-    return replace(settings, root=values["root"]) if values["root"] else settings
+    settings = ClientSettings(
+        values.get("zookeeper", ""), values["thrift"], oracle=values.get("oracle", ""), defer_shadow_cells=deferred
+    )
+    return replace(settings, root=values["root"]) if "root" in values else settings
 
 
 def _settings_of(handle: TransactionHandle | SnapshotHandle, given: Mapping[str, str]) -> ClientSettings:

@@ -39,6 +39,27 @@ COLUMN_RULES = [
         _READING + "test_a_scan_as_columns_below_the_mark_is_refused_before_it_shows_anything",
     ),
     Mutation(
+        "a scan that takes shadow cells along begins once more",
+        "client/reading.py",
+        "rest = KeyRange(batch.cells.slice(0, 1).row_keys()[0], key_range.stop)",
+        "rest = key_range",
+        _READING + "test_from_where_many_wrote_on_the_shadow_cells_come_along",
+    ),
+    Mutation(
+        "as many writers as there are get asked for",
+        "client/reading.py",
+        "return sum(unknown) > WRITERS_ASKED_FOR_MAX",
+        "return False",
+        _READING + "test_from_where_many_wrote_on_the_shadow_cells_come_along",
+    ),
+    Mutation(
+        "a shadow cell that a scan left where it is counts as missing",
+        "client/reading.py",
+        "found = dict(self._visible(table, rows, outcomes, heal=False))",
+        "found = dict(self._visible(table, rows, outcomes))",
+        _READING + "test_columns_heal_nothing",
+    ),
+    Mutation(
         "the record of a bulk write goes although shadow cells are missing",
         "client/shadow_pass.py",
         "            while under_way:\n                under_way.popleft().result()\n",

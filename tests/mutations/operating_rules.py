@@ -1,4 +1,4 @@
-"""Broken rules of operating: who may be drained and when a process ends, what is put back, what is told."""
+"""Broken rules of operating: who may be drained, when a process ends or sleeps, what is put back, what is told."""
 
 from __future__ import annotations
 
@@ -15,6 +15,20 @@ OPERATING_RULES = [
         "            if not await pipeline.finish(limit_ms):",
         "            await pipeline.finish(limit_ms)\n            if False:",
         _DRAINING,
+    ),
+    Mutation(
+        "an event loop keeps the core from others that want it",
+        "tso/wakefulness.py",
+        "if (self._clock_s() - before_s) * 1e6 > GAVE_WAY_US_MIN:",
+        "if (self._clock_s() - before_s) > GAVE_WAY_US_MIN:",
+        "unit/tso/test_wakefulness.py",
+    ),
+    Mutation(
+        "an event loop looks for work although those who do it need the cores",
+        "tso/wakefulness.py",
+        "if owed > OWED_MAX or not self._awake_s_max:",
+        "if not self._awake_s_max:",
+        "unit/tso/test_wakefulness.py",
     ),
     Mutation(
         "a hand-over begins in the middle of a drain",

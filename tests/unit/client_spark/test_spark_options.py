@@ -102,6 +102,28 @@ def test_a_handle_that_cannot_be_read_is_refused(option: str, text: str) -> None
         parse({"table": "t", option: text}, CONNECTION)
 
 
+def test_an_oracle_that_is_alone_is_named_in_place_of_zookeeper() -> None:
+    options = {"table": "t", "oracle": "127.0.0.1:7"}
+    assert parse(options, {"thrift": "127.0.0.1:2"}).settings == ClientSettings("", "127.0.0.1:2", oracle="127.0.0.1:7")
+    # What a job says goes before what its surroundings say of the other name.
+    assert (parse(options, CONNECTION).settings.oracle, parse(options, CONNECTION).settings.zookeeper) == (
+        "127.0.0.1:7",
+        "",
+    )
+    alone = {"oracle": "127.0.0.1:7", "thrift": "127.0.0.1:2"}
+    assert parse({"table": "t", "zookeeper": "127.0.0.1:1"}, alone).settings.zookeeper == "127.0.0.1:1"
+    assert connection_from({"spark.pythia.oracle": "127.0.0.1:7"}, {"PYTHIA_ZOOKEEPER": "127.0.0.1:1"}) == {
+        "oracle": "127.0.0.1:7"
+    }
+
+
+@pytest.mark.parametrize("place", ["options", "connection"])
+def test_zookeeper_and_an_oracle_in_one_place_are_refused(place: str) -> None:
+    both = {"zookeeper": "127.0.0.1:1", "oracle": "127.0.0.1:7", "thrift": "127.0.0.1:2"}
+    with pytest.raises(InvalidOption, match="give one of them"):
+        parse({"table": "t", **(both if place == "options" else {})}, both if place == "connection" else {})
+
+
 def test_the_configuration_wins_over_the_environment() -> None:
     configuration = {"spark.pythia.zookeeper": "127.0.0.1:1", "spark.other": "x"}
     environment = {"PYTHIA_ZOOKEEPER": "127.0.0.1:9", "PYTHIA_THRIFT": "127.0.0.1:2", "PYTHIA_ROOT": ""}
