@@ -44,8 +44,12 @@ from store import CellStore, InvalidCell, KeyRange, Row, StoreUnavailable, Table
 from store.columns import ABSENT, CellColumns, ScannedColumns
 
 SCAN_BATCH_ROWS = 500
+PROBE_ROWS = 500
+"""Looked at before a scan goes on without shadow cells: most scans end before that."""
+FEW_WRITERS_MAX = 64
+"""In those rows."""
 WRITERS_ASKED_FOR_MAX = 64
-"""Of one batch: each may cost a request of its own, where vacuum has dropped what the commit table knew of it."""
+"""Of one scan: each may cost a request of its own, where vacuum has dropped what the commit table knew of it."""
 INVISIBLE_VERSIONS_MAX = 10_000
 """A column with more invisible versions on end than this needs a vacuum before it can be read."""
 
@@ -88,8 +92,6 @@ class SnapshotReader:
         self._tables = tables
         self._assumed = assumed
         self._vacuumed_below = vacuumed_below
-        self._crowded: set[str] = set()
-        """Tables in which a scan met many writers."""
 
     def row(self, table: str, row: bytes, columns: Sequence[bytes] | None) -> dict[bytes, bytes] | None:
         """Column → value, reserved columns included; ``None`` where the snapshot sees nothing of the row."""
@@ -126,8 +128,8 @@ class SnapshotReader:
         """
         families = list(dict.fromkeys(map(family_of, known)))
         looked_at = (*known, *map(row_marker_column, families))
-        for batch in self._scanned(table, key_range, columns, looked_at, batch_rows):
-            settled = self._visible_columns(table, batch, len(known), len(looked_at))
+        for batch, outcomes in self._scanned(table, key_range, columns, looked_at, batch_rows):
+            settled = self._visible_columns(table, batch, len(known), len(looked_at), outcomes)
             self._require_not_vacuumed(table)
             if settled.rows:
                 yield settled
@@ -140,41 +142,76 @@ class SnapshotReader:
         columns: Sequence[bytes] | None,
         looked_at: Sequence[bytes],
         batch_rows: int,
-    ) -> Iterator[ScannedColumns]:
-        """What is stored, ``looked_at`` first: without shadow cells until a batch shows many writers.
+    ) -> Iterator[tuple[ScannedColumns, Mapping[int, int]]]:
+        """What is stored, ``looked_at`` first, and the outcomes of all writers, or of none.
 
-        What few large transactions wrote is read at half the cost without them: that each of them committed is asked
-        for once. Where many writers would have to be asked for, a shadow cell in each row is cheaper.
+        With shadow cells at first; without them once the first rows say that few wrote there, as long as that holds.
+
+        What few large transactions wrote is read at half the cost without shadow cells: what became of each is asked
+        for once. It has to be on record: that nothing is, says nothing while a vacuum runs, unless a row is read
+        together with its shadow cell.
         """
-        shadows = [shadow_column(family) for family in dict.fromkeys(map(family_of, looked_at))]
-        rest, crowded = key_range, self._crowded
+        probe_rows = min(batch_rows, PROBE_ROWS)
+        for batch in self._stored(table, key_range, columns, looked_at, probe_rows, lean=False):
+            yield batch, {}
+            if batch.cells.rows >= probe_rows:
+                break
+        else:
+            return
+        rest = KeyRange(_last_key(batch) + b"\x00", key_range.stop)
+        if self._wrote_few(batch, len(looked_at)):
+            asked_for = 0
+            for batch in self._stored(table, rest, columns, looked_at, batch_rows, lean=True):
+                outcomes = {writer: self._outcome_at_hand(writer) for writer in _all_writers(batch, len(looked_at))}
+                unknown = [writer for writer, outcome in outcomes.items() if outcome == OPEN]
+                asked_for += len(unknown)
+                if unknown and asked_for <= WRITERS_ASKED_FOR_MAX:
+                    sites = {writer: _site(table, batch, len(looked_at), writer) for writer in unknown}
+                    outcomes.update(self._resolver.on_record(sites))
+                if OPEN in outcomes.values():
+                    rest = KeyRange(_first_key(batch), key_range.stop)
+                    break
+                yield batch, outcomes
+            else:
+                return
+        for batch in self._stored(table, rest, columns, looked_at, batch_rows, lean=False):
+            yield batch, {}
+
+    def _stored(
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes] | None,
+        looked_at: Sequence[bytes],
+        batch_rows: int,
+        *,
+        lean: bool,
+    ) -> Iterator[ScannedColumns]:
+        """The store's batches; ``lean``: without shadow cells."""
+        shadows = () if lean else map(shadow_column, dict.fromkeys(map(family_of, looked_at)))
+        asked = (*looked_at, *shadows)
 
         def begin(chosen: list[bytes]) -> tuple[ScannedColumns | None, Iterator[ScannedColumns]]:
             batches = self._store.scan_columns(
                 table,
-                rest,
+                key_range,
                 chosen,
-                (*looked_at, *shadows) if table in crowded else looked_at,
+                asked,
                 before=self._view.before,
                 batch_rows=batch_rows,
-                without_qualifier=None if table in crowded else SHADOW_QUALIFIER,
+                without_qualifier=SHADOW_QUALIFIER if lean else None,
             )
             return next(batches, None), batches
 
         batch, batches = self._ask(table, columns, begin)
         while batch is not None:
-            if table not in crowded and self._shows_many_writers(batch, len(looked_at)):
-                crowded.add(table)
-                rest = KeyRange(batch.cells.slice(0, 1).row_keys()[0], key_range.stop)
-                batch, batches = self._ask(table, columns, begin)
-                continue
             yield batch
             batch = next(batches, None)
 
-    def _shows_many_writers(self, batch: ScannedColumns, looked_at: int) -> bool:
-        """Whether more of them would have to be asked for than are worth it."""
-        unknown = (self._outcome_at_hand(writer) == OPEN for writer in writers_of(batch, looked_at))
-        return sum(unknown) > WRITERS_ASKED_FOR_MAX
+    def _wrote_few(self, batch: ScannedColumns, looked_at: int) -> bool:
+        """Whether what became of everybody who wrote in a batch is known by now, and they are few."""
+        writers = _all_writers(batch, looked_at)
+        return len(writers) <= FEW_WRITERS_MAX and all(self._outcome_at_hand(writer) != OPEN for writer in writers)
 
     def newest_commit(self, table: str, rows: Sequence[bytes], columns: Sequence[bytes] | None) -> int:
         """The largest commit timestamp of a version that is visible in these rows; 0 for none.
@@ -234,9 +271,14 @@ class SnapshotReader:
                 f"be read as of {self._view.snapshot} any more: take a later one, and vacuum with a longer --retain"
             )
 
-    def _visible_columns(self, table: str, batch: ScannedColumns, shown: int, looked_at: int) -> CellColumns:
-        """What the view sees of a batch; its first ``shown`` columns are asked for, ``looked_at`` tell of rows."""
-        outcomes = self._outcomes_of_writers(table, batch, looked_at)
+    def _visible_columns(
+        self, table: str, batch: ScannedColumns, shown: int, looked_at: int, known: Mapping[int, int]
+    ) -> CellColumns:
+        """What the view sees of a batch; its first ``shown`` columns are asked for, ``looked_at`` tell of rows.
+
+        ``known``: outcomes of all its writers, or of none.
+        """
+        outcomes = known or self._outcomes_of_writers(table, batch, looked_at)
         visible = {writer: is_visible(writer, outcome, self._view) for writer, outcome in outcomes.items()}
         settled = settle_columns(batch, looked_at, shown, visible)
         unclear = [int(row) for row in np.flatnonzero(settled.states == HIDDEN)]
@@ -259,7 +301,7 @@ class SnapshotReader:
                 outcomes[writer] = outcome
                 self._resolver.remember(writer, outcome)
             sites = {
-                writer: self._site(table, batch, looked_at, writer) for writer in still_open if outcomes[writer] == OPEN
+                writer: _site(table, batch, looked_at, writer) for writer in still_open if outcomes[writer] == OPEN
             }
             if sites:
                 outcomes.update(self._resolver.resolve(self._view, sites))
@@ -270,13 +312,6 @@ class SnapshotReader:
         if not 0 < writer <= self._view.snapshot or writer == self._view.own:
             return NOT_COMMITTED  # a cell at 0 is no transaction's
         return self._assumed[writer] if writer in self._assumed else self._resolver.remembered(writer)
-
-    def _site(self, table: str, batch: ScannedColumns, looked_at: int, writer: int) -> Site:
-        """One place that a writer wrote to."""
-        cells = batch.cells
-        wrote = (batch.timestamps[:looked_at] == writer) & (cells.value_lengths[:looked_at] != ABSENT)
-        column, row = (int(place[0]) for place in np.nonzero(wrote))
-        return Site(table, cells.slice(row, row + 1).row_keys()[0], family_of(cells.columns[column]))
 
     def _settled(
         self, table: str, rows: Rows, known: Mapping[int, int] = MappingProxyType({}), *, heal: bool = True
@@ -338,6 +373,36 @@ class SnapshotReader:
                 missing[writer_and_commit].append((row, family))
         if missing:
             self._resolver.heal(table, missing)
+
+
+def _first_key(batch: ScannedColumns) -> bytes:
+    return batch.cells.slice(0, 1).row_keys()[0]
+
+
+def _last_key(batch: ScannedColumns) -> bytes:
+    return batch.cells.slice(batch.cells.rows - 1, batch.cells.rows).row_keys()[0]
+
+
+def _all_writers(batch: ScannedColumns, looked_at: int) -> set[int]:
+    """Who wrote in a batch, be it in columns that nobody asked for."""
+    others = {
+        cell.timestamp for cells in batch.others.values() for column, cell in cells.items() if not is_shadow(column)
+    }
+    return {*writers_of(batch, looked_at), *others}
+
+
+def _site(table: str, batch: ScannedColumns, looked_at: int, writer: int) -> Site:
+    """One place that a writer wrote to."""
+    cells = batch.cells
+    wrote = (batch.timestamps[:looked_at] == writer) & (cells.value_lengths[:looked_at] != ABSENT)
+    for column, row in np.argwhere(wrote)[:1].tolist():
+        return Site(table, cells.slice(row, row + 1).row_keys()[0], family_of(cells.columns[column]))
+    return next(
+        Site(table, cells.slice(row, row + 1).row_keys()[0], family_of(column))
+        for row, others in batch.others.items()
+        for column, cell in others.items()
+        if cell.timestamp == writer
+    )
 
 
 def in_columns(

@@ -82,6 +82,18 @@ class Resolver:
 
         ``sites`` names for each writer one place that it wrote to. Raises ``StoreUnavailable``.
         """
+        outcomes = self.on_record(sites)
+        for writer, outcome in outcomes.items():
+            if outcome == OPEN:
+                outcomes[writer] = self._resolve_undecided(view, writer, sites[writer])
+        return outcomes
+
+    def on_record(self, sites: Mapping[int, Site]) -> dict[int, int]:
+        """Writer → final outcome, by the commit table, or by the shadow cell at a place that it wrote to; or ``OPEN``.
+
+        Fences nobody. ``OPEN`` says nothing of who wrote long ago: a vacuum may have dropped what there was, in the
+        commit table and at that place. Raises ``StoreUnavailable``.
+        """
         outcomes: dict[int, int] = {}
         for writer, recorded in self._commit_table.outcomes(list(sites)).items():
             if isinstance(recorded, Committed):
@@ -91,7 +103,7 @@ class Resolver:
                 outcomes[writer] = NOT_COMMITTED
                 self._cache.remember(writer, NOT_COMMITTED)
             else:
-                outcomes[writer] = self._resolve_undecided(view, writer, sites[writer])
+                outcomes[writer] = self._read_shadow(writer, sites[writer])
         return outcomes
 
     def write_shadows(self, sites: Iterable[Site], writer: int, outcome: int) -> None:
@@ -114,9 +126,7 @@ class Resolver:
             _log.info("shadow cells in %s were left for the next reader to heal: %s", table, error)
 
     def _resolve_undecided(self, view: View, writer: int, site: Site) -> int:
-        shadow = self._read_shadow(writer, site)
-        if shadow != OPEN:
-            return shadow
+        """Of a writer of whom nothing was on record a moment ago."""
         if not view.must_fence(writer):
             return NOT_COMMITTED  # not remembered: it may yet commit, above this snapshot
         fenced = self._commit_table.resolve(writer, view.epoch)

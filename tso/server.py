@@ -14,6 +14,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
+from typing import Any
 
 from access import Gate
 from access.tls import ServerTls
@@ -51,10 +52,6 @@ _RECEIVE_BYTES = 256 * 2**10
 """Read of one connection in one turn of the event loop: the next one's turn comes before the rest."""
 
 
-_FOR_EVERYBODY = frozenset({StatusRequest, MetricsRequest, DetailsRequest, DrainRequest})
-"""Requests that a standby answers, too."""
-
-
 class Server:
     """Accepts connections and hands their requests to the pipeline of the moment. One event loop's thread only."""
 
@@ -79,6 +76,13 @@ class Server:
         """What came last, of any connection: it is taken out before anything else is received."""
         self.closing = False
         """The door is shut: who was let in a moment ago is sent away, and not waited for."""
+        self._for_everybody: dict[type[Request], Callable[[Connection, int, Any], None]] = {
+            StatusRequest: lambda connection, request_id, _: connection.send(self.status(), request_id),
+            MetricsRequest: lambda connection, request_id, _: connection.send(metrics(self), request_id),
+            DetailsRequest: lambda connection, request_id, _: connection.send(details(self), request_id),
+            DrainRequest: lambda connection, request_id, drain: self.drain(connection, request_id, drain.limit_ms),
+        }
+        """What a standby answers, too."""
         self._outside: dict[Connection, None] = {}
         """Who has not said hello yet, the oldest first."""
         self._unflushed: list[Connection] = []
@@ -132,8 +136,9 @@ class Server:
 
     def handle(self, connection: Connection, request_id: int, request: Request) -> None:
         """One request. Its answer goes to the connection, now or later."""
-        if type(request) in _FOR_EVERYBODY:
-            self._handle_as_anybody(connection, request_id, request)
+        for_everybody = self._for_everybody.get(type(request))
+        if for_everybody is not None:
+            for_everybody(connection, request_id, request)
         elif self.pipeline is None or not self.pipeline.serving:
             self.metering.refused("not_primary")
             connection.send(self.not_primary, request_id)
@@ -144,18 +149,6 @@ class Server:
         else:
             self.pipeline.submit(Arrival(connection, request_id, request))
             self.flush_soon()  # after the pipeline's pass, in the same turn of the event loop
-            self._wakefulness.stay(self.pipeline.transactions_in_flight)
-
-    def _handle_as_anybody(self, connection: Connection, request_id: int, request: Request) -> None:
-        match request:
-            case StatusRequest():
-                connection.send(self.status(), request_id)
-            case MetricsRequest():
-                connection.send(metrics(self), request_id)
-            case DetailsRequest():
-                connection.send(details(self), request_id)
-            case DrainRequest():
-                self.drain(connection, request_id, request.limit_ms)
 
     def unflushed(self, connection: Connection) -> None:
         """A connection has answers to send."""
@@ -173,7 +166,7 @@ class Server:
         connections, self._unflushed = self._unflushed, []
         for connection in connections:
             connection.flush()
-        if connections and self.pipeline is not None:
+        if self.pipeline is not None:
             self._wakefulness.stay(self.pipeline.transactions_in_flight)
 
     def let_say_hello(self, connection: Connection) -> bool:

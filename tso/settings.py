@@ -156,7 +156,8 @@ class Limits:
         "µs",
         "How long the primary looks for more work before it sleeps, after each work: as long as a write to HBase "
         "takes, since waking a halted core delays a single caller as much as the write does. It costs up to as much "
-        "of an idle core for each request, and gives way to whoever needs that core; 0: it sleeps at once.",
+        "of an idle core for each request, and gives way to whoever needs that core; 0: it sleeps at once, as "
+        "it should under a quota of CPU time.",
         least=0,
         most=1_000_000,
         because="a core would be busy with waiting for that long",

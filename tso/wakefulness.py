@@ -5,8 +5,8 @@ does. Whoever has one transaction under way at a time waits for several such awa
 long as a write to HBase usually takes leaves out those of the oracle. The idea is that of ScyllaDB's Seastar, which
 polls for a while before it sleeps.
 
-Invariants: nobody who has something to do is kept from the core, since each look gives way to them and the loop sleeps
-as soon as one took it; and without work it sleeps after the given time.
+Invariants: without work it sleeps after the given time, and each look gives way: where somebody else takes the core, it
+sleeps at once. A quota of CPU time is used up by it; the setting says so.
 """
 
 from __future__ import annotations
@@ -51,10 +51,8 @@ class Wakefulness:
 
     def stay(self, owed: int) -> None:
         """There was work, and for ``owed`` transactions there is more to come."""
-        if owed > OWED_MAX or not self._awake_s_max:
-            return
-        self._until_s = self._clock_s() + self._awake_s_max
-        if not self._looking:
+        self._until_s = 0.0 if owed > OWED_MAX else self._clock_s() + self._awake_s_max
+        if not self._looking and owed <= OWED_MAX and self._awake_s_max:
             self._looking = True
             self._loop.call_soon(self._look_again)
 

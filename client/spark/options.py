@@ -3,8 +3,8 @@
 Spark hands a source the options of ``.option(...)`` and of ``WITH (...)``, with names in lower case, but not those of a
 catalog table; and to ``CREATE TABLE`` without columns it hands names of its own, so give the columns there. Hence the
 connection has three places, of which the first one that names it wins: the option, the Spark configuration
-(``spark.pythia.zookeeper``, read when the source is registered), the environment (``PYTHIA_ZOOKEEPER``). ``oracle``, of
-one that is alone, is another name for the same.
+(``spark.pythia.zookeeper``, read when the source is registered), the environment (``PYTHIA_ZOOKEEPER``). An oracle that
+is alone is named by ``oracle`` in place of ``zookeeper``: whichever is named first wins over the other, too.
 """
 
 from __future__ import annotations
@@ -67,8 +67,9 @@ class SourceOptions:
     overwrite_prefix: str | None = None
 
 
-def parse(options: Mapping[str, str], connection: Mapping[str, str]) -> SourceOptions:
-    """Read a job's options. ``connection``: the connection's settings by name, for those that the job does not give.
+def parse(options: Mapping[str, str], *connections: Mapping[str, str]) -> SourceOptions:
+    """Read a job's options. ``connections``: places with the connection's settings by name, for those that the job does
+    not give; the first that names one wins.
 
     Raises ``InvalidOption``, or ``InvalidRequest`` for a handle that cannot be read.
     """
@@ -88,7 +89,7 @@ def parse(options: Mapping[str, str], connection: Mapping[str, str]) -> SourceOp
     snapshot = SnapshotHandle.from_json(given["snapshot"]) if "snapshot" in given else None
     handle = transaction or snapshot
     return SourceOptions(
-        settings=_settings(given, connection) if handle is None else _settings_of(handle, given),
+        settings=_settings(given, connections) if handle is None else _settings_of(handle, given),
         table=given["table"],
         transaction=transaction,
         snapshot=snapshot,
@@ -121,8 +122,8 @@ def _first(*places: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _settings(given: Mapping[str, str], connection: Mapping[str, str]) -> ClientSettings:
-    values = _first(given, connection)
+def _settings(given: Mapping[str, str], connections: Sequence[Mapping[str, str]]) -> ClientSettings:
+    values = _first(given, *connections)
     where = [name for name in _WHERE if name in values]
     if len(where) == len(_WHERE):
         raise InvalidOption("both 'zookeeper' and 'oracle' say where the oracle is: give one of them")
@@ -131,6 +132,7 @@ def _settings(given: Mapping[str, str], connection: Mapping[str, str]) -> Client
             raise InvalidOption(
                 f"the address of {name} is missing: give the option {name!r} as 'host:port', set "
                 f"spark.pythia.{name} before client.spark.register(spark), or set PYTHIA_{name.upper()}"
+                + (" (or 'oracle' so, for one that is alone)" if name == "zookeeper" else "")
             )
     deferred = _one_of(given, "shadow_cells", SHADOW_CELLS) == "deferred"
     settings = ClientSettings(

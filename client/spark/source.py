@@ -43,7 +43,7 @@ class PythiaDataSource(DataSource):
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        self._job = parse(options, {**connection_from({}, os.environ), **self.connection})
+        self._job = parse(options, self.connection, connection_from({}, os.environ))
 
     @classmethod
     def name(cls) -> str:
@@ -94,8 +94,8 @@ class PythiaDataSource(DataSource):
 def register(spark: SparkSession) -> None:
     """Make the format ``pythia`` known to a Spark session, for the calling thread: call it in each thread that writes.
 
-    The settings ``spark.pythia.zookeeper``, ``.thrift`` and ``.root`` of the session, or else the environment variables
-    ``PYTHIA_ZOOKEEPER``, ``PYTHIA_THRIFT`` and ``PYTHIA_ROOT``, become the defaults of the options of those names.
+    The settings ``spark.pythia.zookeeper`` (or ``.oracle``), ``.thrift`` and ``.root`` of the session, or else the
+    environment variables ``PYTHIA_ZOOKEEPER`` …, become the defaults of the options of those names.
 
     Spark hands filters to Python sources only where ``spark.sql.python.filterPushdown.enabled`` is true; it is set so
     for the session, unless it was given a value. The option ``push_filters`` needs it.

@@ -26,8 +26,8 @@ OPERATING_RULES = [
     Mutation(
         "an event loop looks for work although those who do it need the cores",
         "tso/wakefulness.py",
-        "if owed > OWED_MAX or not self._awake_s_max:",
-        "if not self._awake_s_max:",
+        "self._until_s = 0.0 if owed > OWED_MAX else self._clock_s() + self._awake_s_max",
+        "self._until_s = self._clock_s() + self._awake_s_max",
         "unit/tso/test_wakefulness.py",
     ),
     Mutation(

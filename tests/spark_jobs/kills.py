@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -99,9 +99,12 @@ def _disturbed(ground: Ground, kind: str) -> Ending:
 
     def run() -> Ended:
         strike = striker.submit(_strike, ground, kind, phases, phase, delay, moments)
-        ended = _run(ground, job, phases)
-        strike.result(STRIKE_SECONDS_MAX)  # raises what went wrong there, or that it was not back in time
-        return ended
+        try:
+            return _run(ground, job, phases)
+        finally:  # the next one is not to begin before this one is over
+            done, _ = wait([strike], STRIKE_SECONDS_MAX)
+            assert done, f"{kind}: what was killed was not back within {STRIKE_SECONDS_MAX:.0f} s"
+            strike.result()
 
     try:
         ending = _judged(ground, kind, phase, run, both=phase != ALONE)

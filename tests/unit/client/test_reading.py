@@ -6,7 +6,7 @@ the commit table; it must come to what the model says, whatever is missing and w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,12 +82,12 @@ def world() -> World:
     return make_world()
 
 
-def make_world(store: FaultyCellStore | None = None) -> World:
+def make_world(store: FaultyCellStore | None = None, outcomes_remembered: int = 2) -> World:
     store = store or FaultyCellStore()
     store.create_table(TABLE, [Family("f"), Family("g")])
     commits = CommitTable(store, COMMITS)
     commits.create()
-    return World(store, commits, Resolver(store, commits, OutcomeCache(2), heal=True))
+    return World(store, commits, Resolver(store, commits, OutcomeCache(outcomes_remembered), heal=True))
 
 
 def write(world: World, writer: Writer) -> None:
@@ -144,8 +144,10 @@ def history(writers: list[Writer]) -> list[Writer]:
     return [Writer(w.start // 10 * 10, w.cells, w.deletes, w.commit_after, w.recorded, w.marked) for w in writers]
 
 
-@given(writers_of_a_history, st.integers(EPOCH, 3_000), st.sampled_from([0, 1, 64]))
-def test_a_reader_sees_what_the_model_says(writers: list[Writer], snapshot: int, asked_for_max: int) -> None:
+@given(writers_of_a_history, st.integers(EPOCH, 3_000), st.sampled_from([0, 1, 64]), st.sampled_from([1, 500]))
+def test_a_reader_sees_what_the_model_says(
+    writers: list[Writer], snapshot: int, asked_for_max: int, probe_rows: int
+) -> None:
     world, past = make_world(), history(writers)
     for writer in past:
         write(world, writer)
@@ -153,6 +155,7 @@ def test_a_reader_sees_what_the_model_says(writers: list[Writer], snapshot: int,
     want = expected(past, snapshot)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "WRITERS_ASKED_FOR_MAX", asked_for_max)
+        patch.setattr(reading, "PROBE_ROWS", probe_rows)
         assert by_columns(reader) == want
         assert by_columns(world.reader(View(snapshot, EPOCH))) == want
     for _ in range(2):  # once to ask and heal, once from what was healed
@@ -199,17 +202,24 @@ def test_more_writers_than_are_expected_of_a_batch(world: World) -> None:
 
 
 class Scans(FaultyCellStore):
-    """Notes of each scan as columns where it begins, and whether with shadow cells."""
+    """Notes of each scan as columns where it begins, and whether with shadow cells. ``meanwhile`` happens once, while
+    somebody looks at a batch without them.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.begun: list[tuple[bytes, bool]] = []
+        self.meanwhile: Callable[[], None] = lambda: None
 
     def scan_columns(
         self, table: str, key_range: KeyRange, *rest: Any, without_qualifier: bytes | None = None, **further: Any
     ) -> Iterator[ScannedColumns]:
         self.begun.append((key_range.start, without_qualifier is None))
-        return super().scan_columns(table, key_range, *rest, without_qualifier=without_qualifier, **further)
+        for batch in super().scan_columns(table, key_range, *rest, without_qualifier=without_qualifier, **further):
+            if without_qualifier is not None:
+                self.meanwhile()
+                self.meanwhile = lambda: None
+            yield batch
 
 
 def written_by_many(world: World, rows: Mapping[int, int]) -> None:
@@ -223,23 +233,65 @@ def written_by_many(world: World, rows: Mapping[int, int]) -> None:
 
 def test_what_few_wrote_is_scanned_without_shadow_cells() -> None:
     store = Scans()
-    world = make_world(store)
+    world = make_world(store, outcomes_remembered=100)
     written_by_many(world, {number: 2_100 + 10 * (number % 3) for number in range(100)})
     reader = world.reader(View(2_500, EPOCH))
     assert len([put for batch in reader.scan_columns(TABLE, WHOLE, None, COLUMNS, 7) for put in batch.puts()]) == 100
-    assert store.begun == [(b"", False)]
+    assert store.begun == [(b"", True), (b"r0006\x00", False)]
+
+
+@pytest.mark.parametrize("rows", [3, 7])
+def test_what_ends_with_its_first_rows_is_asked_for_once(rows: int) -> None:
+    store = Scans()
+    world = make_world(store, outcomes_remembered=100)
+    written_by_many(world, dict.fromkeys(range(rows), 2_100))
+    reader = world.reader(View(2_500, EPOCH))
+    assert len([put for batch in reader.scan_columns(TABLE, WHOLE, None, COLUMNS, 8) for put in batch.puts()]) == rows
+    assert store.begun == [(b"", True)]
+
+
+def test_a_writer_of_whom_a_vacuum_took_the_record_meanwhile_is_not_taken_for_aborted() -> None:
+    """Its commit-table row has gone before; the first place that it wrote to goes between the read and the question."""
+    store = Scans()
+    world = make_world(store, outcomes_remembered=100)
+    old, young = 2_100, 2_200
+    for row in (b"a1", b"a2", b"b1", b"b5"):
+        world.store.put(TABLE, [RowPut(row, {b"f:a": b"old"})], old)
+    for row in (b"b1", b"b5"):
+        world.store.put(TABLE, [RowPut(row, {b"f:a": TOMBSTONE})], young)
+    world.store.put(TABLE, [RowPut(b"b9", {b"f:a": b"young"})], young)
+    world.resolver.write_shadows([Site(TABLE, row, b"f") for row in (b"a1", b"a2", b"b1", b"b5")], old, old + 1)
+    world.resolver.write_shadows([Site(TABLE, row, b"f") for row in (b"b1", b"b5", b"b9")], young, young + 1)
+    store.meanwhile = lambda: world.store.delete(TABLE, [b"b1"], young)
+    assert by_columns(world.reader(View(2_500, EPOCH))) == {
+        b"a1": {b"f:a": b"old"},
+        b"a2": {b"f:a": b"old"},
+        b"b9": {b"f:a": b"young"},
+    }
+    assert store.begun[1:] == [(b"a2\x00", False), (b"b1", True)]
+
+
+def test_columns_that_nobody_asked_for_have_writers_too() -> None:
+    store = Scans()
+    world = make_world(store, outcomes_remembered=1_000)
+    written_by_many(world, dict.fromkeys(range(200), 2_100))
+    for number in range(20, 200):
+        world.store.put(TABLE, [RowPut(b"r%04d" % number, {b"f:b": b"1"})], 3_000 + number)
+        record(world.store, COMMITS, {3_000 + number: 4_000 + number}, EPOCH)
+    reader = world.reader(View(9_000, EPOCH))
+    found = [put.row for batch in reader.scan_columns(TABLE, WHOLE, None, [b"f:a"], 20) for put in batch.puts()]
+    assert found == [b"r%04d" % number for number in range(200)]
+    assert store.begun == [(b"", True), (b"r0019\x00", False), (b"r0080", True)]
 
 
 def test_from_where_many_wrote_on_the_shadow_cells_come_along() -> None:
     store = Scans()
-    world = make_world(store)
+    world = make_world(store, outcomes_remembered=1_000)
     written_by_many(world, {number: 2_100 + (10 * max(0, number - 59)) for number in range(300)})
     reader = world.reader(View(9_000, EPOCH))
     found = [put.row for batch in reader.scan_columns(TABLE, WHOLE, None, COLUMNS, 100) for put in batch.puts()]
     assert found == [b"r%04d" % number for number in range(300)]
-    assert store.begun == [(b"", False), (b"r0100", True)]
-    list(reader.scan_columns(TABLE, WHOLE, None, COLUMNS, 100))
-    assert store.begun[2:] == [(b"", True)]
+    assert store.begun == [(b"", True), (b"r0099\x00", False), (b"r0100", True)]
 
 
 def test_columns_heal_nothing(world: World) -> None:

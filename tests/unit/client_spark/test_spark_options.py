@@ -115,6 +115,8 @@ def test_an_oracle_that_is_alone_is_named_in_place_of_zookeeper() -> None:
     assert connection_from({"spark.pythia.oracle": "127.0.0.1:7"}, {"PYTHIA_ZOOKEEPER": "127.0.0.1:1"}) == {
         "oracle": "127.0.0.1:7"
     }
+    assert parse({"table": "t"}, alone, CONNECTION).settings.oracle == "127.0.0.1:7"
+    assert parse({"table": "t"}, CONNECTION, alone).settings.zookeeper == CONNECTION["zookeeper"]
 
 
 @pytest.mark.parametrize("place", ["options", "connection"])

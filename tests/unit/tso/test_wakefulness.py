@@ -78,8 +78,12 @@ def test_it_sleeps_once_somebody_else_had_the_core(turns: Turns) -> None:
 
 
 def test_whoever_owes_much_is_woken_anyway(turns: Turns) -> None:
-    awake(turns, 300).stay(OWED_MAX + 1)
+    wakefulness = awake(turns, 300)
+    wakefulness.stay(OWED_MAX + 1)
     assert not turns.waiting
+    wakefulness.stay(OWED_MAX)
+    wakefulness.stay(OWED_MAX + 1)
+    assert turns.until_asleep() == LOOK_US
 
 
 def test_it_can_be_told_to_sleep_at_once(turns: Turns) -> None:
