@@ -6,6 +6,7 @@ import click
 
 from benchmarks.attacked_command import attacked
 from benchmarks.availability_command import availability
+from benchmarks.awake_command import awake
 from benchmarks.begins_command import begins
 from benchmarks.bulk_commit_command import bulk_commit
 from benchmarks.growth_command import growth
@@ -20,5 +21,5 @@ def bench() -> None:
     """Claims of speed, each as a ratio beside something else in the same run."""
 
 
-for command in (attacked, availability, begins, bulk_commit, growth, large, latency, peer, spark):
+for command in (attacked, availability, awake, begins, bulk_commit, growth, large, latency, peer, spark):
     bench.add_command(command)

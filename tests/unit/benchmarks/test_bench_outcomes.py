@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import availability_command
+from benchmarks import availability_command, awake_command
 from benchmarks.begins_command import ahead_fields
 from benchmarks.commands import bench
 from benchmarks.contest import Series
@@ -80,4 +80,22 @@ def test_a_lease_is_beside_none_on_the_same_services(monkeypatch: pytest.MonkeyP
     given = Services("z:1", "t:2")
     assert asked == [(given, 10_000), (given, None)]
     assert [name for name, what, _ in calls if what == "window 8 2 1"][-2:] == ["10000 ms, with a standby", "none"]
+    assert "1.00 (1.00–1.00)" in result.stdout
+
+
+def test_an_oracle_that_is_awake_is_beside_one_that_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Call] = []
+
+    def side(front: str, oracle: OurOracle, guard: Guard) -> Side:
+        del guard
+        return Scripted(f"{front}, {oracle.configuration['limits']}", calls, *[10] * 100)
+
+    monkeypatch.setattr(awake_command, "OurSide", side)
+    short = ["--rounds", "1", "--seconds", "1", "--warm-up-seconds", "1"]
+    result = CliRunner().invoke(bench, ["awake", *short])
+    assert result.exit_code == 0, result.output
+    windows = {(name, what) for name, what, _ in calls if what.startswith("window")}
+    fronts = (("asyncio", "1 2 1"), ("threads", "16 2 1"), ("asyncio", "64 2 1"), ("asyncio", "64 2 64"))
+    limits = ("defaults", "awake_us_max=0")
+    assert windows == {(f"{front}, {limit}", f"window {what}") for front, what in fronts for limit in limits}
     assert "1.00 (1.00–1.00)" in result.stdout
