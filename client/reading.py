@@ -151,10 +151,11 @@ class SnapshotReader:
         for once. It has to be on record: that nothing is, says nothing while a vacuum runs, unless a row is read
         together with its shadow cell.
         """
-        probe_rows = min(batch_rows, PROBE_ROWS)
+        probed, probe_rows = 0, min(batch_rows, PROBE_ROWS)
         for batch in self._stored(table, key_range, columns, looked_at, probe_rows, lean=False):
             yield batch, {}
-            if batch.cells.rows >= probe_rows:
+            probed += batch.cells.rows
+            if probed >= probe_rows:
                 break
         else:
             return
