@@ -202,6 +202,7 @@ class OracleHost(Host):
         assert process is not None
         scenario = room.scenario
         limits = Limits(
+            awake_us_max=0,  # the time that it is about is the machine's, and here there is none
             conflict_map_entries_max=scenario.conflict_map_entries_max,
             remembered_decisions_max=DECISIONS_MAX,
             transactions_in_flight_max=DECISIONS_MAX,
