@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from types import MappingProxyType
 from typing import Protocol, TypeVar
@@ -151,18 +152,19 @@ class SnapshotReader:
         for once. It has to be on record: that nothing is, says nothing while a vacuum runs, unless a row is read
         together with its shadow cell.
         """
+        stored = partial(self._stored, table, columns, looked_at)
         probed, probe_rows = 0, min(batch_rows, PROBE_ROWS)
-        for batch in self._stored(table, key_range, columns, looked_at, probe_rows, lean=False):
+        for batch in stored(key_range, probe_rows, lean=False):
             yield batch, {}
             probed += batch.cells.rows
             if probed >= probe_rows:
                 break
         else:
             return
-        rest = KeyRange(_last_key(batch) + b"\x00", key_range.stop)
+        rest = KeyRange(batch.cells.row_key(-1) + b"\x00", key_range.stop)
         if self._wrote_few(batch, len(looked_at)):
             asked_for = 0
-            for batch in self._stored(table, rest, columns, looked_at, batch_rows, lean=True):
+            for batch in stored(rest, batch_rows, lean=True):
                 outcomes = {writer: self._outcome_at_hand(writer) for writer in _all_writers(batch, len(looked_at))}
                 unknown = [writer for writer, outcome in outcomes.items() if outcome == OPEN]
                 asked_for += len(unknown)
@@ -170,20 +172,20 @@ class SnapshotReader:
                     sites = {writer: _site(table, batch, len(looked_at), writer) for writer in unknown}
                     outcomes.update(self._resolver.on_record(sites))
                 if OPEN in outcomes.values():
-                    rest = KeyRange(_first_key(batch), key_range.stop)
+                    rest = KeyRange(batch.cells.row_key(0), key_range.stop)
                     break
                 yield batch, outcomes
             else:
                 return
-        for batch in self._stored(table, rest, columns, looked_at, batch_rows, lean=False):
+        for batch in stored(rest, batch_rows, lean=False):
             yield batch, {}
 
     def _stored(
         self,
         table: str,
-        key_range: KeyRange,
         columns: Sequence[bytes] | None,
         looked_at: Sequence[bytes],
+        key_range: KeyRange,
         batch_rows: int,
         *,
         lean: bool,
@@ -376,14 +378,6 @@ class SnapshotReader:
             self._resolver.heal(table, missing)
 
 
-def _first_key(batch: ScannedColumns) -> bytes:
-    return batch.cells.slice(0, 1).row_keys()[0]
-
-
-def _last_key(batch: ScannedColumns) -> bytes:
-    return batch.cells.slice(batch.cells.rows - 1, batch.cells.rows).row_keys()[0]
-
-
 def _all_writers(batch: ScannedColumns, looked_at: int) -> set[int]:
     """Who wrote in a batch, be it in columns that nobody asked for."""
     others = {
@@ -397,9 +391,9 @@ def _site(table: str, batch: ScannedColumns, looked_at: int, writer: int) -> Sit
     cells = batch.cells
     wrote = (batch.timestamps[:looked_at] == writer) & (cells.value_lengths[:looked_at] != ABSENT)
     for column, row in np.argwhere(wrote)[:1].tolist():
-        return Site(table, cells.slice(row, row + 1).row_keys()[0], family_of(cells.columns[column]))
+        return Site(table, cells.row_key(row), family_of(cells.columns[column]))
     return next(
-        Site(table, cells.slice(row, row + 1).row_keys()[0], family_of(column))
+        Site(table, cells.row_key(row), family_of(column))
         for row, others in batch.others.items()
         for column, cell in others.items()
         if cell.timestamp == writer

@@ -28,7 +28,7 @@ from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from commit_table import system_table
 from lease.solo import SoloRegistry
 from lease.zookeeper import ZooKeeperCoordinator
-from logs import Repetition
+from log_bounds import Repetition
 from rest.app import create_app
 from rest.callers import Callers
 from rest.limits import InvalidLimit, RestLimits

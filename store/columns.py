@@ -79,6 +79,11 @@ class CellColumns:
         """The row keys."""
         return taken(self.data, self.key_starts, self.key_lengths)
 
+    def row_key(self, index: int) -> bytes:
+        """The key of one row, counted from the end where the index is negative."""
+        start = int(self.key_starts[index])
+        return self.data[start : start + int(self.key_lengths[index])].tobytes()
+
     def joined_keys(self) -> bytes:
         """The row keys one after the other."""
         ends = self.key_starts + self.key_lengths
@@ -260,7 +265,7 @@ def check_columns(table: str, cells: CellColumns, timestamp: int) -> None:
         return
     wrong = np.flatnonzero((cells.key_lengths < 1) | (cells.key_lengths > ROW_KEY_BYTES_MAX))
     if len(wrong):
-        validation.check_row(cells.slice(int(wrong[0]), int(wrong[0]) + 1).row_keys()[0])
+        validation.check_row(cells.row_key(int(wrong[0])))
     if not len(cells.columns) or (cells.value_lengths.max(axis=0) == ABSENT).any():
         raise InvalidCell("a row has no cell in any column: leave it out, or name what to write")
     largest = int(cells.value_lengths.max())

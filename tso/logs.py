@@ -13,7 +13,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from logs import Repetition
+from log_bounds import Repetition
 
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("text", "json")

@@ -120,11 +120,11 @@ class ColumnForm:
 
     def last_key(self, batch: ScannedColumns) -> bytes:
         """See ``Form``."""
-        return batch.cells.slice(batch.cells.rows - 1, batch.cells.rows).row_keys()[0]
+        return batch.cells.row_key(-1)
 
     def only(self, batch: ScannedColumns, is_wanted: Callable[[bytes], bool]) -> ScannedColumns:
         """See ``Form``. Of a forward scan only the first row can be one that was given before."""
-        return batch if is_wanted(batch.cells.slice(0, 1).row_keys()[0]) else batch.without_first()
+        return batch if is_wanted(batch.cells.row_key(0)) else batch.without_first()
 
 
 @dataclass(frozen=True, slots=True)

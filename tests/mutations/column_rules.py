@@ -41,7 +41,7 @@ COLUMN_RULES = [
     Mutation(
         "a scan that takes shadow cells along begins once more",
         "client/reading.py",
-        "rest = KeyRange(_first_key(batch), key_range.stop)",
+        "rest = KeyRange(batch.cells.row_key(0), key_range.stop)",
         "pass",
         _READING + "test_from_where_many_wrote_on_the_shadow_cells_come_along",
     ),

@@ -81,7 +81,7 @@ OBSERVING_RULES = [
     ),
     Mutation(
         "a line that is logged again and again fills the disk",
-        "logs/repetition.py",
+        "log_bounds/repetition.py",
         "        return number <= self.ALIKE_MAX\n",
         "        return True\n",
         "unit/test_repetition.py",

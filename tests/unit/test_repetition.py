@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from logs import Repetition
+from log_bounds import Repetition
 
 
 def test_what_is_logged_again_and_again_is_held_back_and_counted() -> None:

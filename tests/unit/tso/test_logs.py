@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from logs import Repetition
+from log_bounds import Repetition
 from tso.logs import FORMATS, Standing, configure_logs
 
 log = logging.getLogger("tests.logged")
