@@ -36,6 +36,14 @@ def received(connected: socket.socket) -> bytes:
     return b"".join(parts)
 
 
+def await_connections(rest: RunningRest, count: int) -> None:
+    """Until the server has exactly so many; AssertionError after ``WAIT_S`` seconds."""
+    ends_s = time.monotonic() + WAIT_S
+    while (now := len(rest.server.server_state.connections)) != count:
+        assert time.monotonic() < ends_s, f"the server has {now} connections, not {count}"
+        threading.Event().wait(0.001)
+
+
 @pytest.mark.parametrize("first", [b"", b"GET /v1/health/li", BEGIN])
 def test_a_head_that_does_not_come_in_time_ends_the_connection(serve_rest: Serve, first: bytes) -> None:
     with connection(serve_rest(header_ms_max=50), first) as slow:
@@ -69,16 +77,14 @@ def test_who_does_not_read_its_answers_holds_no_place_of_others(serve_rest: Serv
     asked = b"GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 150  # more than the system keeps of the answers
     host, _, port = rest.address.rpartition(":")
     with contextlib.ExitStack() as deaf:
-        for _ in range(3):
-            connected = deaf.enter_context(socket.socket())
+        deaf_ones = [deaf.enter_context(socket.socket()) for _ in range(3)]
+        for connected in deaf_ones:
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             connected.connect((host, int(port)))
+        await_connections(rest, 3)  # before they ask: on a slow machine the first is gone before the last has come
+        for connected in deaf_ones:
             connected.sendall(asked)
-        ends_s, came = time.monotonic() + WAIT_S, 0
-        while came < 3 or rest.server.server_state.connections:
-            assert time.monotonic() < ends_s, "who does not read is not sent away"
-            came = max(came, len(rest.server.server_state.connections))
-            threading.Event().wait(0.001)
+        await_connections(rest, 0)
         assert rest.client.post("/v1/oracle/begin").status_code == 200
 
 
