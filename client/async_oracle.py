@@ -45,9 +45,11 @@ CELLS_MAX = 2**32 - 1
 PARTS_UNDER_WAY_MAX = 4
 """Parts of a write set that are sent before the first of them is answered."""
 
+_BEGINS = BeginTicket.lane
+_COMMITS = CommitTicket.lane
+
 Asked = TypeVar("Asked", bound=Message)
 Answer = TypeVar("Answer", bound=Message)
-Joined = TypeVar("Joined", BeginTicket, CommitTicket)
 
 
 class AsyncOracleClient:
@@ -65,6 +67,7 @@ class AsyncOracleClient:
         self._deadline_seconds = settings.deadline_ms / 1000
         self._dispatcher = Dispatcher(directory, settings, self._loop)
         self._submit = self._dispatcher.submit
+        self._waiting = self._dispatcher.queue.waiting
         self._close = close
 
     @classmethod
@@ -79,13 +82,14 @@ class AsyncOracleClient:
         """Begin one transaction."""
         caller = self._loop.create_future()
         ticket = self._dispatcher.open_begin
-        if ticket is None or deadline_ms is not None or len(ticket.callers) >= ticket.callers_max:
+        if ticket is None or deadline_ms is not None or not self._may_join(ticket):
             ticket = BeginTicket([caller], *self._times(deadline_ms), 1)
-            self._submit(ticket)
+            waits = self._submit(ticket)
             if deadline_ms is None:
-                self._dispatcher.open_begin = self._if_more_may_join(ticket)
+                self._dispatcher.open_begin = ticket if waits else None
         else:
             ticket.callers.append(caller)
+            self._waiting[_BEGINS] += 1
         return caller
 
     def begin_many(self, count: int, deadline_ms: int | None = None) -> asyncio.Future[Begun]:
@@ -119,15 +123,16 @@ class AsyncOracleClient:
         if (
             ticket is None
             or deadline_ms is not None
-            or len(ticket.callers) >= ticket.callers_max
+            or not self._may_join(ticket)
             or ticket.cells + size > FRAME_CELLS_MAX
         ):
             ticket = CommitTicket([caller], *self._times(deadline_ms), [arguments], size)
-            self._submit(ticket)
+            waits = self._submit(ticket)
             if deadline_ms is None:
-                self._dispatcher.open_commit = self._if_more_may_join(ticket)
+                self._dispatcher.open_commit = ticket if waits else None
         else:
             ticket.callers.append(caller)
+            self._waiting[_COMMITS] += 1
             ticket.arguments.append(arguments)
             ticket.cells += size
         return caller
@@ -242,10 +247,12 @@ class AsyncOracleClient:
         self._submit(ticket)
         return caller, ticket
 
-    def _if_more_may_join(self, ticket: Joined) -> Joined | None:
-        """A ticket that was just submitted, if it waits to be sent and there is room for others with it."""
-        ticket.callers_max = min(self._dispatcher.share(), 1 + self._dispatcher.room(ticket.lane))
-        return ticket if ticket.is_awaited else None
+    def _may_join(self, ticket: BeginTicket | CommitTicket) -> bool:
+        """Whether there is room for one more. How much there is at all is asked when the second caller comes."""
+        callers = len(ticket.callers)
+        if callers == 1:
+            ticket.callers_max = min(self._dispatcher.share(), 1 + self._dispatcher.room(ticket.lane))
+        return callers < ticket.callers_max
 
     def _times(self, deadline_ms: int | None) -> tuple[float, float]:
         now_s = self._time()

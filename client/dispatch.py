@@ -28,7 +28,7 @@ from client.exchange import FRAME_CALLERS_MIN, Queue
 from client.line import Line
 from client.primary import Directory
 from client.settings import ClientSettings
-from client.tickets import BeginTicket, CommitTicket, Ticket, callers_of
+from client.tickets import BeginTicket, CommitTicket, Ticket
 from lease.errors import LeaseError, LevelRefused
 from wire import Greeting, HelloReply, NotAllowed, NotAllowedCode, NotPrimary, Overloaded, ProtocolError
 
@@ -76,11 +76,14 @@ class Dispatcher:
         self._threads = ThreadPoolExecutor(DIRECTORY_THREADS, thread_name_prefix="pythia-directory")
         self._closed = False
 
-    def submit(self, ticket: Ticket) -> None:
-        """Have a request answered: its callers are told sooner or later, by its ``until_s`` and a moment at most."""
+    def submit(self, ticket: Ticket) -> bool:
+        """Have a request answered: its callers are told sooner or later, by its ``until_s`` and a moment at most.
+
+        Returns whether it waits to be sent, and more callers may join it in this turn of the event loop.
+        """
         if self._closed:
             ticket.fail(InvalidRequest("the client is closed"))
-        elif self.room(ticket.lane) <= 0:
+        elif self.queue.waiting[ticket.lane] >= self._requests_max:
             ticket.fail(
                 InvalidRequest(
                     f"{self._requests_max} requests of this kind wait to be sent to the oracle, as many as "
@@ -90,10 +93,12 @@ class Dispatcher:
         else:
             self.queue.add(ticket)
             self._flush_soon()
+            return True
+        return False
 
     def room(self, lane: int) -> int:
         """How many more requests may wait in a lane."""
-        return self._requests_max - callers_of(self.queue.lanes[lane])
+        return self._requests_max - self.queue.waiting[lane]
 
     def share(self) -> int:
         """How many callers who ask in the same turn of the event loop may share a ticket."""
@@ -135,7 +140,8 @@ class Dispatcher:
         if self._closed or not self.queue:
             return
         now_s = time.monotonic()
-        self._watch()
+        if self._watching is None:
+            self._watch()
         if now_s < self._paused_until_s:
             return  # the watch will be back
         if self._line is None:
@@ -224,6 +230,7 @@ class Dispatcher:
         """Waiting does not help: all who wait are told at once."""
         self._why = str(error)
         self._address = None
+        self._let_nobody_join()
         for ticket in self.queue.take_overdue(math.inf):
             ticket.fail(ticket.doubt() or error)
 
@@ -258,7 +265,7 @@ class Dispatcher:
 
     def answered(self, line: Line) -> None:
         """Answers came over a line. One that is still ours is a primary's: what was refused before is history."""
-        if line is self._line and time.monotonic() >= self._paused_until_s:
+        if self._refusals and line is self._line and time.monotonic() >= self._paused_until_s:
             self._refusals = 0
         self._flush_soon()  # after those who were answered have gone on, in the same turn of the event loop
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from client.errors import AccessDenied, InvalidRequest
 from client.tickets import (
@@ -26,7 +26,6 @@ from client.tickets import (
 )
 from wire import (
     BadRequest,
-    BeginReply,
     BeginRequest,
     CommitReply,
     Frame,
@@ -40,6 +39,7 @@ from wire import (
     encode_frame,
 )
 from wire.commits import pack_commits, unpack_answers
+from wire.messages import unpack_begin_reply
 
 BEGIN_FRAMES_MAX: Final = 2
 """Begin requests under way at once."""
@@ -58,8 +58,14 @@ SETTLED_AT_ONCE: Final = 32
 FRAME_CELLS_MAX: Final = 65_536
 """Cells of different callers in one frame, unless one of them alone has more."""
 
+_BEGINS: Final = BeginTicket.lane
+_COMMITS: Final = CommitTicket.lane
+_BEGIN_REPLY: Final = Kind.BEGIN_REPLY
+_COMMIT_REPLY: Final = Kind.COMMIT_REPLY
 _OF_THE_CONNECTION: Final = 0
 """The request id of a refusal that is meant for the connection as a whole: nothing that came over it is done."""
+
+Waiting = TypeVar("Waiting", bound=Ticket)
 
 Refused = Callable[[Sequence[Ticket], NotPrimary | Overloaded], None]
 """Gets tickets of which nothing was done, and the oracle's reason."""
@@ -74,6 +80,8 @@ class Queue:
         self.questions: deque[QuestionTicket] = deque()
         self.lanes: tuple[deque[Any], ...] = (self.begins, self.commits, self.questions)
         """The same by the tickets' ``lane``."""
+        self.waiting = [0, 0, 0]
+        """Callers in each lane. Whoever joins a ticket that waits is to be counted here."""
 
     def __bool__(self) -> bool:
         return bool(self.begins or self.commits or self.questions)
@@ -81,27 +89,36 @@ class Queue:
     @property
     def callers(self) -> int:
         """Of all tickets."""
-        return sum(map(callers_of, self.lanes))
+        return sum(self.waiting)
 
     def add(self, ticket: Ticket) -> None:
         """Let a ticket wait its turn."""
         self.lanes[ticket.lane].append(ticket)
+        self.waiting[ticket.lane] += len(ticket.callers)
 
     def add_first(self, tickets: Iterable[Ticket]) -> None:
         """Let tickets that have waited once wait before all others, in their own order."""
         for ticket in reversed(list(tickets)):
             self.lanes[ticket.lane].appendleft(ticket)
+            self.waiting[ticket.lane] += len(ticket.callers)
+
+    def take(self, waiting: deque[Waiting]) -> Waiting:
+        """The first ticket of a lane that is not empty, which is to be sent."""
+        ticket = waiting.popleft()
+        self.waiting[ticket.lane] -= len(ticket.callers)
+        return ticket
 
     def take_overdue(self, now_s: float) -> list[Ticket]:
         """Take out those whose callers have stopped waiting."""
         overdue: list[Ticket] = []
-        for waiting in self.lanes:
+        for lane, waiting in enumerate(self.lanes):
             late = [ticket for ticket in waiting if ticket.until_s <= now_s]
             if late:
                 overdue += late
                 kept = [ticket for ticket in waiting if ticket.until_s > now_s]
                 waiting.clear()
                 waiting.extend(kept)
+                self.waiting[lane] = callers_of(kept)
         return overdue
 
 
@@ -117,7 +134,8 @@ class Exchange:
         self._requests = 0
         self._begins = 0
         self._commits = 0
-        self._under_way: dict[int, tuple[float, Sequence[Ticket]]] = {}
+        self._under_way: dict[int, tuple[float, Sequence[Ticket], int]] = {}
+        """By request: when it was sent, its tickets, and their callers."""
         self._begin_answers: deque[Frame] = deque()
         self._other_answers: deque[Frame] = deque()
         self._begins_in_a_row = 0
@@ -129,24 +147,25 @@ class Exchange:
 
     def oldest_s(self) -> float | None:
         """When the oldest request that is not answered was sent; ``None``: none is under way."""
-        return next((sent_s for sent_s, _ in self._under_way.values()), None)
+        return next((sent_s for sent_s, _, _ in self._under_way.values()), None)
 
     def share(self) -> int:
         """Callers who may share a frame: half of those in sight, so that one half is served while the other goes on.
 
         It falls more slowly than it rises, in steps, so that what goes round in halves is not cut in other pieces.
         """
-        in_sight = self.callers + self._queue.callers
-        self._seen = max(in_sight, self._seen * SEEN_KEPT)
+        self._seen = max(self.callers + self._queue.callers, self._seen * SEEN_KEPT)
+        if self._seen <= 2 * FRAME_CALLERS_MIN:  # as it is for whoever has few, to whom the rest would be a cost
+            return FRAME_CALLERS_MIN
         halves = math.ceil(self._seen / (2 * FRAME_CALLERS_MIN)) * FRAME_CALLERS_MIN
-        return min(FRAME_TRANSACTIONS_MAX, max(FRAME_CALLERS_MIN, halves))
+        return min(FRAME_TRANSACTIONS_MAX, halves)
 
     def to_send(self, now_s: float) -> bytes:
         """The frames that may go out now; their tickets are under way with this."""
         frames: list[bytes] = []
         queue, share = self._queue, self.share()
         while queue.questions:
-            question = queue.questions.popleft()
+            question = queue.take(queue.questions)
             request = question.request
             frames.append(self._send(now_s, (question,), request.KIND, request.payload))
         while queue.begins and self._begins < BEGIN_FRAMES_MAX:
@@ -169,7 +188,7 @@ class Exchange:
             sent = self._under_way.get(frame.request_id)
             if sent is None:
                 raise ProtocolError(f"an answer to request {frame.request_id} came, which was never made")
-            answers = self._begin_answers if sent[1][0].lane == BeginTicket.lane else self._other_answers
+            answers = self._begin_answers if sent[1][0].lane == _BEGINS else self._other_answers
             answers.append(frame)
 
     def settle(self) -> bool:
@@ -195,7 +214,7 @@ class Exchange:
         except ProtocolError:  # of this frame, and those that came after it, nothing is known
             self._begin_answers.clear()
             self._other_answers.clear()
-        lost = [ticket for _, tickets in self._under_way.values() for ticket in tickets if ticket.is_awaited]
+        lost = [ticket for _, tickets, _ in self._under_way.values() for ticket in tickets if ticket.is_awaited]
         self._under_way.clear()
         self.callers = 0
         for ticket in lost:
@@ -204,7 +223,7 @@ class Exchange:
 
     def overdue(self, now_s: float) -> list[Ticket]:
         """Those under way whose callers have stopped waiting."""
-        return [ticket for _, tickets in self._under_way.values() for ticket in tickets if ticket.until_s <= now_s]
+        return [ticket for _, tickets, _ in self._under_way.values() for ticket in tickets if ticket.until_s <= now_s]
 
     def _send(self, now_s: float, tickets: Sequence[Ticket], kind: Kind, payload: Callable[[], bytes]) -> bytes:
         """The frame of a request, which is under way with this; nothing where no frame can hold what was asked.
@@ -218,12 +237,14 @@ class Exchange:
             self._impossible(tickets, error.reason)
             return b""
         self._requests = number
-        self._under_way[number] = (now_s, tickets)
-        self.callers += callers_of(tickets)
-        if tickets[0].lane == BeginTicket.lane:
+        callers = callers_of(tickets)
+        self._under_way[number] = (now_s, tickets, callers)
+        self.callers += callers
+        lane = tickets[0].lane
+        if lane == _BEGINS:
             self._begins += 1
             return frame
-        self._commits += tickets[0].lane == CommitTicket.lane
+        self._commits += lane == _COMMITS
         self._untold += [ticket.on_sent for ticket in tickets if ticket.on_sent is not None]
         return frame
 
@@ -234,7 +255,7 @@ class Exchange:
     def _next_begins(self, share: int) -> tuple[list[BeginTicket], int]:
         """What goes in one frame, and how many transactions that are."""
         waiting = self._queue.begins
-        tickets = [waiting.popleft()]
+        tickets = [self._queue.take(waiting)]
         transactions, callers = tickets[0].transactions, len(tickets[0].callers)
         while waiting and not tickets[0].alone:
             following = waiting[0]
@@ -243,12 +264,12 @@ class Exchange:
             if following.alone or more > FRAME_TRANSACTIONS_MAX or callers > share:
                 break
             transactions = more
-            tickets.append(waiting.popleft())
+            tickets.append(self._queue.take(waiting))
         return tickets, transactions
 
     def _send_commits(self, now_s: float, share: int) -> bytes:
         """The next frame of commits; nothing, where what was next turns out to be no commits."""
-        first = self._queue.commits.popleft()
+        first = self._queue.take(self._queue.commits)
         if isinstance(first, BatchTicket):
             payload = first.payload
             return self._send(now_s, (first,), Kind.COMMIT_REQUEST, lambda: payload)
@@ -269,32 +290,32 @@ class Exchange:
             callers += len(following.callers)
             if cells > FRAME_CELLS_MAX or callers > share:
                 break
-            waiting.popleft()
+            self._queue.take(waiting)
             tickets.append(following)
 
     def _settle(self, frame: Frame) -> int:
         """Returns how many callers that were. An answer that is nonsense leaves its tickets under way."""
         if frame.request_id not in self._under_way:
             raise ProtocolError(f"request {frame.request_id} was answered twice")
-        _, tickets = self._under_way[frame.request_id]
+        _, tickets, callers = self._under_way[frame.request_id]
         self._answered(frame, tickets)
         del self._under_way[frame.request_id]
-        callers = callers_of(tickets)
         self.callers -= callers
         return callers
 
     def _answered(self, frame: Frame, tickets: Sequence[Ticket]) -> None:
         first = tickets[0]
-        if first.lane == BeginTicket.lane:
+        if first.lane == _BEGINS:
             self._begins -= 1
-        elif first.lane == CommitTicket.lane:
+            if frame.kind is _BEGIN_REPLY:
+                _began(frame.payload, tickets)
+                return
+        elif first.lane == _COMMITS:
             self._commits -= 1
-        if frame.kind is Kind.COMMIT_REPLY and isinstance(first, CommitTicket):
-            self._decided(frame.payload, tickets)
-            return
+            if frame.kind is _COMMIT_REPLY and isinstance(first, CommitTicket):
+                self._decided(frame.payload, tickets)
+                return
         match decode(frame), first:
-            case BeginReply() as reply, BeginTicket():
-                _began(reply, tickets)
             case CommitReply() as reply, BatchTicket():
                 first.end(Decisions(reply, first.lost is not None))
             case (NotPrimary() | Overloaded()) as refusal, _:
@@ -331,12 +352,12 @@ class Exchange:
         self._queue.add_first([part for ticket in tickets for part in ticket.split() if part.is_awaited])
 
 
-def _began(reply: BeginReply, tickets: Sequence[Ticket]) -> None:
+def _began(payload: bytes, tickets: Sequence[Ticket]) -> None:
+    following, snapshot, epoch, count = unpack_begin_reply(payload)
     begins = [ticket for ticket in tickets if isinstance(ticket, BeginTicket)]
-    asked = sum(ticket.transactions for ticket in begins)
-    if reply.count != asked:
-        raise ProtocolError(f"the oracle began {reply.count} transactions where {asked} were asked for")
-    following = reply.first_start_timestamp
+    asked = begins[0].transactions if len(begins) == 1 else sum(ticket.transactions for ticket in begins)
+    if count != asked:
+        raise ProtocolError(f"the oracle began {count} transactions where {asked} were asked for")
     for ticket in begins:
-        ticket.begun(following, reply.snapshot, reply.epoch)
+        ticket.begun(following, snapshot, epoch)
         following += ticket.transactions

@@ -24,7 +24,7 @@ def refusals(
     """
     if not gathered.well_formed.all():
         malformed = np.flatnonzero(gathered.well_formed == 0).tolist()
-        return {place: _what_is_wrong(frames[place]) for place in malformed}
+        return {place: what_is_wrong(frames[place]) for place in malformed}
     limit = limits.transactions_in_flight_max
     found: dict[int, Refusal] = {**oracle.impossible(gathered)}
     if not found and in_flight + gathered.start_timestamps.size <= limit:
@@ -38,10 +38,10 @@ def refusals(
     return dict.fromkeys(late, Later(limits.retry_after_ms))
 
 
-def _what_is_wrong(frame: Frame) -> ProtocolError:
-    """The reason for which a commit request that was not gathered cannot be read."""
+def what_is_wrong(frame: Frame) -> ProtocolError:
+    """The reason for which a request that was not gathered cannot be read."""
     try:
         decode(frame)
     except ProtocolError as error:
         return error
-    raise AssertionError("a commit request that can be read was not gathered")
+    raise AssertionError("a request that can be read was not gathered")

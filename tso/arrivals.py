@@ -28,7 +28,7 @@ class Requester(Protocol):
 
 
 class Arrival(NamedTuple):
-    """A request and who waits for the answer. Of commits, only the frame: they are read all together."""
+    """A request and who waits for the answer. Of begins and commits, only the frame: they are read all together."""
 
     requester: Requester
     request_id: int

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, cast
 
 from access import EVERYBODY, Bearer
 from access.tls import HANDSHAKE_BEGIN
@@ -16,7 +16,6 @@ from wire import (
     HELLO_BYTES_MAX,
     AbortRequest,
     BadRequest,
-    BeginRequest,
     DetailsRequest,
     DrainRequest,
     Frame,
@@ -60,7 +59,6 @@ _REFUSALS = {Overloaded: "overloaded", BadRequest: "bad_request", NotAllowed: "n
 
 Request = (
     Frame
-    | BeginRequest
     | WriteSetPart
     | LargeCommitRequest
     | AbortRequest
@@ -73,9 +71,9 @@ Request = (
     | DrainRequest
     | LivesRequest
 )
-"""A commit request stays a frame: the pipeline reads those of all connections together."""
+"""Begins and commits stay frames: the pipeline reads those of all connections together."""
 
-_REQUESTS = frozenset({Kind.COMMIT_REQUEST, *(each.KIND for each in get_args(Request) if each is not Frame)})
+_READ_TOGETHER = frozenset({Kind.BEGIN_REQUEST, Kind.COMMIT_REQUEST})
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -87,6 +85,7 @@ class Connection(asyncio.BufferedProtocol):
         """What it is told whatever it says."""
         self._server = server
         self._limits = server.limits
+        self._received = server.receive_buffer
         self._loop = asyncio.get_running_loop()
         self._decoder = FrameDecoder(frame_bytes_max=min(HELLO_BYTES_MAX, server.limits.frame_bytes_max))
         self._allowed = NOTHING
@@ -134,7 +133,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where to receive into."""
-        return self._server.receive_buffer
+        return self._received
 
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes came: every whole frame is a request."""
@@ -146,11 +145,11 @@ class Connection(asyncio.BufferedProtocol):
         self.active_s = self._loop.time()
         completed = False
         try:
-            for frame in self._decoder.feed(self._server.receive_buffer[:nbytes]):
+            for frame in self._decoder.feed(self._received[:nbytes]):
                 completed = True
                 self._request(frame)
         except ProtocolError as error:
-            begins_tls = not self.is_in and bytes(self._server.receive_buffer[:2]) == HANDSHAKE_BEGIN
+            begins_tls = not self.is_in and bytes(self._received[:2]) == HANDSHAKE_BEGIN
             self.refuse(ProtocolError("this port does not speak TLS") if begins_tls else error)
             return
         if self._decoder.buffered_bytes or self.held_bytes:
@@ -211,16 +210,15 @@ class Connection(asyncio.BufferedProtocol):
         self.drop()
 
     def _request(self, frame: Frame) -> None:
-        if not self._allowed[frame.kind]:
+        kind, bearer = frame.kind, self._bearer
+        if not self._allowed[kind]:
             self._not_allowed(frame)
             return
-        request = frame if frame.kind is Kind.COMMIT_REQUEST else decode(frame)
-        if frame.kind not in _REQUESTS:
-            raise ProtocolError(f"{frame.kind.name} is not a request", frame.request_id)
+        request = frame if kind in _READ_TOGETHER else decode(frame)
         self._unanswered += 1
-        self._bearer.requests += 1
-        self._questions += frame.kind in _QUESTIONS
-        beyond = self._bearer.is_beyond or self._questions > QUESTIONS_PER_TURN_MAX
+        bearer.requests += 1
+        self._questions += kind in _QUESTIONS
+        beyond = bearer.is_beyond or self._questions > QUESTIONS_PER_TURN_MAX
         if self._unanswered > self._limits.connection_requests_max or beyond:
             self._server.metering.refused("overloaded")
             self.send(Overloaded(self._limits.retry_after_ms), frame.request_id)

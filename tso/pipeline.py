@@ -2,7 +2,8 @@
 
 One pass a wake-up over everything that arrived, with no timer: begins are answered at once from the durable watermark,
 all commits are decided together, and an idle writer takes all that is decided and not written; what comes meanwhile
-goes with the next write. So an idle oracle writes at once and a busy one in batches.
+goes with the next write, and while it is little it is not even decided before. So an idle oracle writes at once and a
+busy one in batches.
 
 Invariants, each of which has a test that breaks when the rule does:
 
@@ -20,11 +21,12 @@ import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from commit_table import Outcome
-from tso.admission import refusals
+from tso.admission import refusals, what_is_wrong
 from tso.arrivals import Arrival
 from tso.door import Door
 from tso.lookups import Lookups, outcome_reply, outcomes_of
@@ -35,11 +37,25 @@ from tso.persist import HeldLease, NotPersisted, Outcomes, Persister, Recorder
 from tso.refusing import refuse, refuse_as_standby
 from tso.settings import Limits
 from tso.writers import Writers
-from wire import AbortRequest, BeginReply, BeginRequest, Frame, HeartbeatReply, HeartbeatRequest, OutcomeRequest
-from wire.gathering import GatheredCommits, gather_commits, scatter_answers
+from wire import AbortRequest, BeginReply, Frame, HeartbeatReply, HeartbeatRequest, Kind, OutcomeRequest
+from wire.gathering import (
+    GatheredCommits,
+    commits_in,
+    gather_begins,
+    gather_commits,
+    scatter_answers,
+    scatter_begins,
+)
 from wire.large_commits import LargeCommitRequest, WriteSetPart, WriteSetTaken
 
 log = logging.getLogger(__name__)
+
+UNDECIDED_BYTES_MAX: Final = 4_096
+"""Of commit requests that wait for a writer before they are decided over: some sixty small transactions. To decide
+over a few costs as much as over one; over more, it is better done while the writers are busy."""
+
+_BEGIN = Kind.BEGIN_REQUEST
+_Asked: TypeAlias = Sequence[tuple[Arrival, Frame]]
 
 
 class Pipeline:
@@ -68,6 +84,9 @@ class Pipeline:
         self._door = Door()
         self._arrived: list[Arrival] = []
         self._arrived_s = 0.0
+        self._undecided: list[tuple[Arrival, Frame]] = []
+        self._undecided_bytes = self._undecided_commits = 0
+        self._undecided_s = 0.0
         self._owed: dict[int, OwedDecision | OwedRecollection] = {}
         self._in_flight = 0
         self._looking_up: dict[int, Arrival] = {}
@@ -104,13 +123,18 @@ class Pipeline:
         return self._in_flight
 
     @property
+    def owed(self) -> int:
+        """Answers to commits that are to come, or a few more: a request that is not decided yet counts for one."""
+        return self._in_flight + len(self._undecided)
+
+    @property
     def horizon(self) -> int:
         """No living transaction reads below it; 0: not known yet."""
         return self.oracle.lives.horizon(self._moment().monotonic_ms)
 
     def waiting(self) -> tuple[int, int, int]:
         """Requests for the event loop, decisions for a writer, transactions for a look-up."""
-        return len(self._arrived), len(self._writers), len(self._lookups)
+        return len(self._arrived) + len(self._undecided), len(self._writers), len(self._lookups)
 
     def submit(self, arrival: Arrival) -> None:
         """Take a request; the answer comes through its requester, or the requester is dropped."""
@@ -181,9 +205,15 @@ class Pipeline:
         return not self.ended
 
     def _refuse_arrived(self) -> None:
-        arrived, self._arrived = self._arrived, []
+        arrived = [*(arrival for arrival, _ in self._take_undecided()), *self._arrived]
+        self._arrived = []
         for arrival in arrived:
             refuse_as_standby(arrival, self._metering)
+
+    def _take_undecided(self) -> list[tuple[Arrival, Frame]]:
+        undecided, self._undecided = self._undecided, []
+        self._undecided_bytes = self._undecided_commits = 0
+        return undecided
 
     def _pass(self) -> None:
         """Everything that arrived since the last one. The lease is checked before any of it takes effect."""
@@ -201,26 +231,24 @@ class Pipeline:
         except Exception:
             # What was decided may not be recorded as decided, or not be told: only a fresh oracle is sure to be whole.
             log.exception("epoch %d: a defect in the oracle", self._tenure.epoch)
+            for arrival, _ in self._take_undecided():
+                arrival.requester.drop()
             self._depose("a defect in the oracle")
             return False
         return True
 
     def _serve(self, arrived: list[Arrival]) -> None:
-        self.oracle.range.raise_ceiling(self._tenure.ceiling)
-        now = self._moment()
-        self.oracle.observe(now)
-        begins_before = self.oracle.counts.begins
-        commits: list[tuple[Arrival, Frame]] = []
+        now = self._now()
+        begins: list[tuple[Arrival, Frame]] = []
         parts: list[Arrival] = []
         for arrival in arrived:
             match arrival.message:
-                case BeginRequest() as begin:
-                    self._begin(arrival, begin, now)
+                case Frame() as frame if frame.kind is _BEGIN:
+                    begins.append((arrival, frame))
                 case Frame() as frame:
-                    commits.append((arrival, frame))
+                    self._hold_back(arrival, frame)
                 case AbortRequest() | OutcomeRequest() as question:
-                    self._commit_all(commits, now)  # what came before it counts for it, and nothing that came after
-                    commits = []
+                    self._decide_all(now)  # what came before it counts for it, and nothing that came after
                     self._recall(arrival, question)
                 case WriteSetPart():
                     parts.append(arrival)
@@ -228,12 +256,21 @@ class Pipeline:
                     self._large(arrival, partial(self.oracle.commit_large, large, now))
                 case HeartbeatRequest() as heartbeat:
                     self._heartbeat(arrival, heartbeat, now)
-        if begins := self.oracle.counts.begins - begins_before:
-            self._metering.began(begins, self._arrived_s)
-        self._commit_all(commits, now)
+        if begins:
+            begins_before = self.oracle.counts.begins
+            self._begin_all(begins, now)
+            self._metering.began(self.oracle.counts.begins - begins_before, self._arrived_s)
+        self._decide_what_can_be_written(now)
         self._take_parts(parts, now)
         self._tell_released()
         self._writers.start()
+
+    def _now(self) -> Moment:
+        """The time, of which the oracle has taken note."""
+        self.oracle.range.raise_ceiling(self._tenure.ceiling)
+        now = self._moment()
+        self.oracle.observe(now)
+        return now
 
     def _take_parts(self, parts: list[Arrival], now: Moment) -> None:
         """One of a large write set's parts in a pass, which takes as long as hundreds of small commits: all others are
@@ -248,19 +285,52 @@ class Pipeline:
             self._arrived_s = self._metering.clock_s()
             self._loop.call_soon(self._pass)
 
-    def _begin(self, arrival: Arrival, request: BeginRequest, now: Moment) -> None:
-        match self.oracle.begin(request.count, now):
-            case Begun() as begun:
-                epoch = self._tenure.epoch
-                arrival.answer(BeginReply(begun.first_start_timestamp, begun.count, begun.snapshot, epoch))
-            case refusal:
-                self._refuse(arrival, refusal)
+    def _begin_all(self, begins: _Asked, now: Moment) -> None:
+        """All at one snapshot, and their timestamps in a row; where that cannot be, each for itself."""
+        counts = gather_begins([frame.payload for _, frame in begins])
+        if not all(counts):
+            for (arrival, frame), count in zip(begins, counts, strict=True):
+                if not count:
+                    self._refuse(arrival, what_is_wrong(frame))
+            begins = [begin for begin, count in zip(begins, counts, strict=True) if count]
+            counts = [count for count in counts if count]
+        if not begins:
+            return
+        match self.oracle.begin(sum(counts), now):
+            case Begun(first, count, snapshot):
+                ids = [arrival.request_id for arrival, _ in begins]
+                frames = scatter_begins(ids, counts, BeginReply(first, count, snapshot, self._tenure.epoch))
+                for (arrival, _), answer in zip(begins, frames, strict=True):
+                    arrival.requester.send_frame(answer)
+            case refusal if len(begins) == 1:
+                self._refuse(begins[0][0], refusal)
+            case _:
+                for begin in begins:
+                    self._begin_all([begin], now)
 
-    def _commit_all(self, commits: list[tuple[Arrival, Frame]], now: Moment) -> None:
+    def _hold_back(self, arrival: Arrival, frame: Frame) -> None:
+        """A commit request, until its decision is due."""
+        if not self._undecided:
+            self._undecided_s = self._arrived_s
+        self._undecided.append((arrival, frame))
+        self._undecided_commits += commits_in(frame.payload)
+        self._undecided_bytes += len(frame.payload)
+
+    def _decide_what_can_be_written(self, now: Moment) -> None:
+        """Where no writer would take it, a little is decided later: together with what comes meanwhile."""
+        if self._undecided_bytes > UNDECIDED_BYTES_MAX or self._writers.would_take(self._undecided_commits):
+            self._decide_all(now)
+
+    def _decide_all(self, now: Moment) -> None:
+        if self._undecided:
+            self._commit_all(self._undecided, now)
+            self._take_undecided()  # not before: whoever may be decided and was not told must be known
+
+    def _commit_all(self, commits: _Asked, now: Moment) -> None:
         while commits:
             gathered = gather_commits([frame.payload for _, frame in commits])
             refused = refusals(self.oracle, self._limits, self._in_flight, [frame for _, frame in commits], gathered)
-            fitting = int(np.searchsorted(gathered.first, self._limits.write_batch_commits_max, side="right")) - 1
+            fitting = self._fitting(gathered)
             if refused:
                 for place, refusal in refused.items():
                     self._refuse(commits[place][0], refusal)
@@ -272,19 +342,26 @@ class Pipeline:
                 self._decide([arrival for arrival, _ in commits], gathered, now)
                 return
 
+    def _fitting(self, gathered: GatheredCommits) -> int:
+        """How many of the requests fit one write."""
+        commits_max = self._limits.write_batch_commits_max
+        if gathered.start_timestamps.size <= commits_max:
+            return len(gathered.well_formed)
+        return int(np.searchsorted(gathered.first, commits_max, side="right")) - 1
+
     def _decide(self, arrivals: list[Arrival], gathered: GatheredCommits, now: Moment) -> None:
         since_s = self._metering.clock_s()
         match self.oracle.commit(gathered, now):
             case Decided() as decided:
                 self._metering.decided(decided.asked.size, since_s)
-                self._owe(arrivals, np.diff(gathered.first).tolist(), decided)
+                self._owe(arrivals, np.diff(gathered.first).tolist(), decided, self._undecided_s)
             case refusal:
                 for arrival in arrivals:
                     self._refuse(arrival, refusal)
 
-    def _owe(self, arrivals: Sequence[Arrival], counts: Sequence[int], decided: Decided) -> None:
+    def _owe(self, arrivals: Sequence[Arrival], counts: Sequence[int], decided: Decided, since_s: float) -> None:
         self._in_flight += decided.asked.size
-        self._owed[decided.number] = OwedDecision(arrivals, counts, decided, self._arrived_s)
+        self._owed[decided.number] = OwedDecision(arrivals, counts, decided, since_s)
         self._writers.add(decided)
 
     def _large(self, arrival: Arrival, ask: Callable[[], WriteSetTaken | Decided | Impossible | Later]) -> None:
@@ -296,7 +373,7 @@ class Pipeline:
             case WriteSetTaken() as taken:
                 arrival.answer(taken)
             case Decided() as decided:
-                self._owe((arrival,), (1,), decided)
+                self._owe((arrival,), (1,), decided, self._arrived_s)
             case refusal:
                 self._refuse(arrival, refusal)
 
@@ -339,6 +416,8 @@ class Pipeline:
         for decided in batch:
             self.oracle.persisted(decided.number)
         self._tell_released()
+        if self._undecided and not self.ended:
+            self._decide_what_can_be_written(self._now())
         self._writers.start()
 
     def _tell_released(self) -> None:

@@ -136,18 +136,19 @@ class Server:
 
     def handle(self, connection: Connection, request_id: int, request: Request) -> None:
         """One request. Its answer goes to the connection, now or later."""
+        pipeline = self.pipeline
         for_everybody = self._for_everybody.get(type(request))
         if for_everybody is not None:
             for_everybody(connection, request_id, request)
-        elif self.pipeline is None or not self.pipeline.serving:
+        elif pipeline is None or not pipeline.serving:
             self.metering.refused("not_primary")
             connection.send(self.not_primary, request_id)
         elif type(request) is HandoverRequest:
             self.hand_over(connection, request_id)
         elif type(request) is LivesRequest:
-            connection.send(lives(self.pipeline, request, self.metering), request_id)
+            connection.send(lives(pipeline, request, self.metering), request_id)
         else:
-            self.pipeline.submit(Arrival(connection, request_id, request))
+            pipeline.submit(Arrival(connection, request_id, request))
             self.flush_soon()  # after the pipeline's pass, in the same turn of the event loop
 
     def unflushed(self, connection: Connection) -> None:
@@ -167,7 +168,7 @@ class Server:
         for connection in connections:
             connection.flush()
         if self.pipeline is not None:
-            self._wakefulness.stay(self.pipeline.transactions_in_flight)
+            self._wakefulness.stay(self.pipeline.owed)
 
     def let_say_hello(self, connection: Connection) -> bool:
         """Whether a new connection may. Of those that have not yet, the oldest goes where they are too many."""

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
-OWED_MAX: Final = 16
+OWED_MAX: Final = 8
 """Beyond so many transactions under way the loop is woken soon anyway, and those who serve them need the cores."""
 
 GAVE_WAY_US_MIN: Final = 15.0

@@ -57,6 +57,7 @@ class DurableWatermark:
 
     def snapshot(self, last_issued: int) -> int:
         """The watermark: below every commit not released yet, or ``last_issued``, the largest timestamp handed out."""
-        undurable = (decision.first_commit_timestamp for decision in self._waiting)
-        oldest = next((timestamp for timestamp in undurable if timestamp is not None), None)
-        return last_issued if oldest is None else oldest - 1
+        for decision in self._waiting:
+            if decision.first_commit_timestamp is not None:
+                return decision.first_commit_timestamp - 1
+        return last_issued

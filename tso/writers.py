@@ -1,7 +1,8 @@
 """Writes to the commit table, a few at a time: an idle writer takes all that is decided and not written.
 
-No timer: what comes while the writers are busy goes with the next write. Invariant: the writes begin in the order of
-the decisions; they may end in any.
+No timer: what comes while the writers are busy goes with the next write. A writer that is idle while others write takes
+no less than these have under way: for a few commits a request of their own costs the store more than they gain by it.
+Invariant: the writes begin in the order of the decisions; they may end in any.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ class Writers:
     def __init__(self, persister: Persister, writers: int, commits_max: int, written: Written) -> None:
         self._persister = persister
         self._idle = writers
+        self._under_way = 0
+        """Commits that are being written."""
+        self._waiting = 0
+        """Commits that wait for a writer."""
         self._commits_max = commits_max
         self._written = written
         self._loop = asyncio.get_running_loop()
@@ -40,32 +45,39 @@ class Writers:
         """Let a decision's commits be written by the next ``start``."""
         if decided.start_timestamps.size:
             self._unwritten.append(decided)
+            self._waiting += decided.start_timestamps.size
+
+    def would_take(self, more: int) -> bool:
+        """Whether ``start`` would begin a write, if so many more commits were decided."""
+        return self._idle > 0 and self._waiting + more >= self._under_way
 
     def start(self) -> None:
         """Give what waits to the writers that are idle."""
-        while self._unwritten and self._idle:
+        while self._unwritten and self.would_take(0):
             self._idle -= 1
-            write = self._loop.create_task(self._write(self._next_batch()))
+            write = self._loop.create_task(self._write(*self._next_batch()))
             self._writes.add(write)
             write.add_done_callback(self._forget)
 
     def stop(self) -> None:
         """Begin nothing more, and wait for nothing."""
         self._unwritten.clear()
+        self._waiting = 0
         for write in self._writes:
             write.cancel()
 
-    def _next_batch(self) -> list[Decided]:
+    def _next_batch(self) -> tuple[list[Decided], int]:
+        """What goes in one write, and how many commits that are."""
         batch = [self._unwritten.popleft()]
         commits = batch[0].start_timestamps.size
-        while self._unwritten:
-            commits += self._unwritten[0].start_timestamps.size
-            if commits > self._commits_max:
-                break
+        while self._unwritten and commits + self._unwritten[0].start_timestamps.size <= self._commits_max:
             batch.append(self._unwritten.popleft())
-        return batch
+            commits += batch[-1].start_timestamps.size
+        self._waiting -= commits
+        self._under_way += commits
+        return batch, commits
 
-    async def _write(self, batch: Sequence[Decided]) -> None:
+    async def _write(self, batch: Sequence[Decided], commits: int) -> None:
         """Tells at once how it ended, and not a turn of the event loop later."""
         voided: frozenset[int] | Exception
         try:
@@ -73,6 +85,7 @@ class Writers:
         except Exception as error:
             voided = error
         self._idle += 1
+        self._under_way -= commits
         self._written(batch, voided)
 
     def _forget(self, write: asyncio.Task[None]) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from versions.formats import FRAMES
 from wire.errors import ProtocolError
@@ -87,17 +87,17 @@ def encode_frame(kind: Kind, request_id: int, payload: bytes, *, frame_bytes_max
     """The bytes of one frame. Raises ``ProtocolError`` when it would be larger than ``frame_bytes_max``."""
     if not 0 <= request_id <= _REQUEST_ID_MAX:
         raise ProtocolError(f"a request id is an unsigned 64-bit integer, not {request_id}")
-    _check_length(len(payload), frame_bytes_max, request_id)
+    if HEADER_BYTES + len(payload) > frame_bytes_max:
+        raise _too_long(len(payload), frame_bytes_max, request_id)
     return _HEADER.pack(len(payload), _VERSION_OF[kind], kind, 0, request_id) + payload
 
 
-def _check_length(payload_bytes: int, frame_bytes_max: int, request_id: int) -> None:
-    if HEADER_BYTES + payload_bytes > frame_bytes_max:
-        raise ProtocolError(
-            f"a frame of {HEADER_BYTES + payload_bytes} bytes is over the limit of {frame_bytes_max}: "
-            "send fewer transactions or cells in one frame",
-            request_id,
-        )
+def _too_long(payload_bytes: int, frame_bytes_max: int, request_id: int) -> ProtocolError:
+    return ProtocolError(
+        f"a frame of {HEADER_BYTES + payload_bytes} bytes is over the limit of {frame_bytes_max}: "
+        "send fewer transactions or cells in one frame",
+        request_id,
+    )
 
 
 class FrameDecoder:
@@ -155,7 +155,7 @@ class FrameDecoder:
             self._broken = error
             raise
 
-    def _refuse(self, payload_bytes: int, version: int, kind: int, flags: int, request_id: int) -> None:
+    def _refuse(self, payload_bytes: int, version: int, kind: int, flags: int, request_id: int) -> NoReturn:
         if version not in (VERSION, OPENING_VERSION):
             raise ProtocolError(f"version {version} of the protocol is not spoken here: this side speaks {VERSION}")
         if kind not in _KINDS:
@@ -164,4 +164,4 @@ class FrameDecoder:
             raise ProtocolError(f"a frame of kind {kind} has version {_VERSION_OF[kind]}, not {version}", request_id)
         if flags != 0:
             raise ProtocolError(f"flags {flags:#06x} are not known: version {VERSION} has none", request_id)
-        _check_length(payload_bytes, HEADER_BYTES + self._payload_bytes_max, request_id)
+        raise _too_long(payload_bytes, HEADER_BYTES + self._payload_bytes_max, request_id)

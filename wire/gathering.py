@@ -1,13 +1,14 @@
-"""Many frames at once: the commit requests of a whole wake-up as one set of columns, and the answers to them.
+"""Many frames at once: the requests of a whole wake-up as one set of columns, and the answers to them.
 
 What a frame costs in Python does not depend on how much is in it; so the frames of a wake-up are checked, taken apart
-and answered by one kernel call each. Invariant: a payload is taken exactly where ``CommitRequest.read`` would
-accept it, and its columns are the same; for one that is refused, that method knows the reason.
+and answered together. Invariant: a payload is taken exactly where ``CommitRequest.read`` or ``BeginRequest.read`` would
+accept it, and says the same; for one that is refused, that method knows the reason.
 """
 
 from __future__ import annotations
 
 import itertools
+import struct
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
@@ -16,8 +17,9 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from wire.columns import Cells, Codes, Timestamps
+from wire.columns import OFFSET, Cells, Codes, Timestamps
 from wire.frames import HEADER_BYTES, VERSION, Kind
+from wire.messages import BeginReply
 
 assert sys.byteorder == "little", "frames are little-endian, and columns are taken from them as they are"
 
@@ -66,6 +68,32 @@ def gather_commits(payloads: Sequence[bytes]) -> GatheredCommits:
     )
     _gather(words, bounds, first_cell, *gathered)
     return gathered
+
+
+def commits_in(payload: bytes) -> int:
+    """How many transactions a commit request says it has, which is true where it is well-formed."""
+    return int.from_bytes(payload[: OFFSET.itemsize], "little")
+
+
+def gather_begins(payloads: Sequence[bytes]) -> list[int]:
+    """How many transactions each of some begin requests asks for; 0 where a payload is not well-formed."""
+    return [int.from_bytes(payload, "little") if len(payload) == OFFSET.itemsize else 0 for payload in payloads]
+
+
+_BEGIN_REPLY_FRAME = struct.Struct("<IBBHQqqqI")
+_BEGIN_REPLY_BYTES = _BEGIN_REPLY_FRAME.size - HEADER_BYTES
+_BEGIN_REPLY = int(Kind.BEGIN_REPLY)
+
+
+def scatter_begins(request_ids: Sequence[int], counts: Sequence[int], reply: BeginReply) -> list[bytes]:
+    """The frames of a ``BeginReply`` to each request; ``counts[i]`` of the reply's transactions belong to each."""
+    first, snapshot, epoch, frames = reply.first_start_timestamp, reply.snapshot, reply.epoch, []
+    pack = _BEGIN_REPLY_FRAME.pack
+    for request_id, count in zip(request_ids, counts, strict=True):
+        header = (_BEGIN_REPLY_BYTES, VERSION, _BEGIN_REPLY, 0, request_id)
+        frames.append(pack(*header, first, snapshot, epoch, count))
+        first += count
+    return frames
 
 
 def one_commit(start_timestamp: int, snapshot: int, validated: int) -> GatheredCommits:

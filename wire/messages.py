@@ -94,12 +94,7 @@ class BeginReply(Message):
     epoch: int
 
     def __post_init__(self) -> None:
-        _check_count(self.count)
-        if not 0 <= self.epoch <= self.snapshot < self.first_start_timestamp:
-            raise ProtocolError(
-                "epoch ≤ snapshot < start timestamp must hold, not "
-                f"{self.epoch} ≤ {self.snapshot} < {self.first_start_timestamp}"
-            )
+        _check_begun(self.first_start_timestamp, self.count, self.snapshot, self.epoch)
 
     def payload(self) -> bytes:
         """The bytes after the header."""
@@ -113,6 +108,26 @@ class BeginReply(Message):
         """The message in ``reader``. Raises ``ProtocolError``."""
         first, snapshot, epoch, count = reader.numbers(_BEGIN_REPLY)
         return cls(first, count, snapshot, epoch)
+
+
+def _check_begun(first_start_timestamp: int, count: int, snapshot: int, epoch: int) -> None:
+    _check_count(count)
+    if not 0 <= epoch <= snapshot < first_start_timestamp:
+        raise ProtocolError(
+            f"epoch ≤ snapshot < start timestamp must hold, not {epoch} ≤ {snapshot} < {first_start_timestamp}"
+        )
+
+
+def unpack_begin_reply(payload: bytes) -> tuple[int, int, int, int]:
+    """First start timestamp, snapshot, epoch and count of a ``BeginReply``, for single callers.
+
+    Raises ``ProtocolError``.
+    """
+    if len(payload) != _BEGIN_REPLY.size:
+        raise ProtocolError(f"an answer of {len(payload)} bytes cannot be one to a begin")
+    first, snapshot, epoch, count = _BEGIN_REPLY.unpack(payload)
+    _check_begun(first, count, snapshot, epoch)
+    return first, snapshot, epoch, count
 
 
 class AbortRequest(TransactionsRequest):

@@ -82,7 +82,7 @@ ACCESS_RULES = [
     Mutation(
         "questions that are answered on the spot have no bound",
         "tso/connection.py",
-        "self._questions += frame.kind in _QUESTIONS",
+        "self._questions += kind in _QUESTIONS",
         "self._questions += 0",
         "unit/tso/test_questions.py",
     ),

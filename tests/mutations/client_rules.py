@@ -281,4 +281,25 @@ CLIENT_RULES = [
         "        except ZeroDivisionError as error:  # no thread",
         "unit/client/test_async_oracle.py",
     ),
+    Mutation(
+        "callers who join a begin are not counted",
+        "client/async_oracle.py",
+        "            self._waiting[_BEGINS] += 1\n",
+        "",
+        "unit/client/test_async_oracle.py::test_more_than_may_wait_is_refused_at_once_and_the_others_are_served",
+    ),
+    Mutation(
+        "callers who join a commit are not counted",
+        "client/async_oracle.py",
+        "            self._waiting[_COMMITS] += 1\n",
+        "",
+        "unit/client/test_async_oracle.py::test_more_than_may_wait_is_refused_at_once_and_the_others_are_served",
+    ),
+    Mutation(
+        "callers join who is being told that he is not let in, and wait for ever",
+        "client/dispatch.py",
+        "        self._address = None\n        self._let_nobody_join()\n",
+        "        self._address = None\n",
+        "unit/client/test_async_oracle.py::test_nobody_joins_those_who_were_told_that_they_are_not_let_in",
+    ),
 ]

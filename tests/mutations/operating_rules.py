@@ -40,8 +40,8 @@ OPERATING_RULES = [
     Mutation(
         "a pipeline is called finished while answers are owed",
         "tso/door.py",
-        "        if self._state is _State.SHUT and not owed:",
-        "        if self._state is _State.SHUT:",
+        "        if not self.is_open and not owed:",
+        "        if not self.is_open:",
         _DRAINING,
     ),
     Mutation(
@@ -54,15 +54,15 @@ OPERATING_RULES = [
     Mutation(
         "a process that is being drained takes new work",
         "tso/door.py",
-        "            self._state = _State.SHUT\n",
-        "            pass\n",
+        "        self.is_open = False\n        return",
+        "        return",
         _DRAINING,
     ),
     Mutation(
         "what has ended opens again",
         "tso/door.py",
-        "        if self._state is _State.SHUT:\n            self._state = _State.OPEN",
-        "        if True:\n            self._state = _State.OPEN",
+        "        if not self.is_open and not self.has_ended:",
+        "        if not self.is_open:",
         "unit/tso/test_door.py",
     ),
     Mutation(

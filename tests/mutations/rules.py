@@ -13,6 +13,7 @@ from tests.mutations.lease_rules import LEASE_RULES
 from tests.mutations.mutation import Mutation
 from tests.mutations.observing_rules import OBSERVING_RULES
 from tests.mutations.operating_rules import OPERATING_RULES
+from tests.mutations.pipeline_rules import PIPELINE_RULES
 from tests.mutations.rest_rules import REST_RULES
 from tests.mutations.snapshot_rules import SNAPSHOT_RULES
 from tests.mutations.spark_rules import SPARK_RULES
@@ -26,6 +27,7 @@ RULES: list[Mutation] = [
     *LEASE_RULES,
     *COMMIT_TABLE_RULES,
     *TSO_RULES,
+    *PIPELINE_RULES,
     *CLIENT_RULES,
     *TRANSACTION_RULES,
     *FAILOVER_RULES,

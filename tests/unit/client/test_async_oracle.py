@@ -12,7 +12,7 @@ import pytest
 
 from client import ClientSettings
 from client.async_oracle import COMMIT_CELLS_MAX, AsyncOracleClient
-from client.errors import InvalidRequest, NoPrimary
+from client.errors import AccessDenied, InvalidRequest, NoPrimary
 from client.primary import Settled
 from wire import (
     PART_CELLS_MAX,
@@ -286,13 +286,29 @@ def test_a_standby_names_the_primary_and_that_is_asked() -> None:
 
 def test_more_than_may_wait_is_refused_at_once_and_the_others_are_served() -> None:
     async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
-        answers = await asyncio.gather(*(client.begin() for _ in range(6)), return_exceptions=True)
-        refused = [each for each in answers if isinstance(each, InvalidRequest)]
-        assert len(refused) == 2
-        assert "oracle_requests_max" in str(refused[0])
-        assert primary.requests == [BeginRequest(4)]
+        for _ in range(3):  # nor more, or fewer, once some were sent
+            answers = await asyncio.gather(*(client.begin() for _ in range(6)), return_exceptions=True)
+            refused = [each for each in answers if isinstance(each, InvalidRequest)]
+            assert len(refused) == 2
+            assert "oracle_requests_max" in str(refused[0])
+        assert primary.requests == [BeginRequest(4)] * 3
+        for _ in range(3):
+            told = await asyncio.gather(*(client.commit(101, 100, [7]) for _ in range(6)), return_exceptions=True)
+            assert sum(isinstance(each, InvalidRequest) for each in told) == 2
 
     with_client(Granting(), use, replace(SETTINGS, oracle_requests_max=4))
+
+
+def test_nobody_joins_those_who_were_told_that_they_are_not_let_in() -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        denied = client.begin()
+        client._dispatcher._deny(AccessDenied("not you"))
+        later = client.begin()
+        with pytest.raises(AccessDenied):
+            await denied
+        assert (await later).transactions == 1
+
+    with_client(Granting(), use)
 
 
 @pytest.mark.parametrize("count", [0, -1, 2**32, 1.5], ids=["none", "negative", "too many", "a part"])

@@ -33,6 +33,7 @@ from wire import (
     BeginRequest,
     CommitReply,
     CommitRequest,
+    Frame,
     FrameDecoder,
     HelloReply,
     Message,
@@ -182,9 +183,12 @@ class Rig:
     def submit(self, message: Message, requester: FakeRequester | None = None) -> int:
         self.requests += 1
         (frame,) = FrameDecoder().feed(encode(message, self.requests))
-        request = frame if isinstance(message, CommitRequest) else message
+        request = frame if isinstance(message, BeginRequest | CommitRequest) else message
         self.pipeline.submit(Arrival(requester or self.requester, self.requests, request))
         return self.requests
+
+    def submit_frame(self, frame: Frame, requester: FakeRequester) -> None:
+        self.pipeline.submit(Arrival(requester, frame.request_id, frame))
 
     async def answer(self, request_id: int, requester: FakeRequester | None = None) -> Message:
         answers = (requester or self.requester).answers

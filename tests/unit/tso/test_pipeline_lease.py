@@ -14,6 +14,7 @@ from wire import (
     CommitRequest,
     Message,
     NotPrimary,
+    OutcomeRequest,
     Reason,
 )
 
@@ -65,6 +66,7 @@ def test_a_lease_lost_before_the_write_stops_the_write(run: RunPipeline) -> None
         rig.commit(first, 1)
         await rig.until(lambda: len(rig.table.writes) == 1)
         later = rig.commit(second, 2)
+        rig.submit(OutcomeRequest(ids(second.first_start_timestamp)))  # so that it is decided at once
         await rig.settle()
         rig.tenure.held = False
         gate.set()

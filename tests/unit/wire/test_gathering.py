@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wire import CommitReply, CommitRequest, Frame, FrameDecoder, Kind, ProtocolError, decode
-from wire.gathering import GatheredCommits, gather_commits, scatter_answers
+from wire import (
+    BeginReply,
+    BeginRequest,
+    CommitReply,
+    CommitRequest,
+    Frame,
+    FrameDecoder,
+    Kind,
+    Message,
+    ProtocolError,
+    decode,
+)
+from wire.gathering import (
+    GatheredCommits,
+    commits_in,
+    gather_begins,
+    gather_commits,
+    scatter_answers,
+    scatter_begins,
+)
+from wire.messages import unpack_begin_reply
 
 timestamps = st.integers(0, 2**63 - 1)
 write_sets = st.lists(st.integers(0, 2**64 - 1), max_size=4)
@@ -27,12 +48,16 @@ def requests(draw: st.DrawFn) -> CommitRequest:
     return CommitRequest(starts, snapshots, validated, offsets.astype("<u4"), cells, guards)
 
 
-def read_alone(payload: bytes) -> CommitRequest | None:
+def decoded(kind: Kind, payload: bytes) -> Message | None:
     try:
-        message = decode(Frame(Kind.COMMIT_REQUEST, 1, payload))
+        return decode(Frame(kind, 1, payload))
     except ProtocolError:
         return None
-    assert isinstance(message, CommitRequest)
+
+
+def read_alone(payload: bytes) -> CommitRequest | None:
+    message = decoded(Kind.COMMIT_REQUEST, payload)
+    assert message is None or isinstance(message, CommitRequest)
     return message
 
 
@@ -53,6 +78,7 @@ def part(gathered: GatheredCommits, place: int) -> CommitRequest:
 def test_the_columns_are_those_of_the_messages(messages: list[CommitRequest]) -> None:
     gathered = gather_commits([message.payload() for message in messages])
     assert gathered.well_formed.all()
+    assert sum(commits_in(message.payload()) for message in messages) == gathered.start_timestamps.size
     assert [part(gathered, place) for place in range(len(messages))] == messages
 
 
@@ -99,3 +125,36 @@ def test_the_answers_are_frames_of_commit_replies(asked: list[tuple[int, int]]) 
         assert frame.request_id == number
         assert decode(frame) == CommitReply(times[begin : begin + count], reasons[begin : begin + count])
         begin += count
+
+
+@given(st.lists(st.binary(max_size=6) | st.binary(min_size=4, max_size=4), min_size=1))
+def test_begins_are_counted_exactly_where_the_message_is_read(payloads: list[bytes]) -> None:
+    alone = [decoded(Kind.BEGIN_REQUEST, payload) for payload in payloads]
+    assert gather_begins(payloads) == [each.count if isinstance(each, BeginRequest) else 0 for each in alone]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(1, 5)), min_size=1, max_size=5))
+def test_a_reply_to_many_begins_is_divided_among_them(asked: list[tuple[int, int]]) -> None:
+    ids, counts = [number for number, _ in asked], [count for _, count in asked]
+    first = 2**60
+    for number, count, raw in zip(
+        ids, counts, scatter_begins(ids, counts, BeginReply(first, sum(counts), 70, 50)), strict=True
+    ):
+        (frame,) = FrameDecoder().feed(raw)
+        assert frame.request_id == number
+        assert decode(frame) == BeginReply(first, count, 70, 50)
+        first += count
+
+
+begin_replies = st.tuples(*[st.integers(-1, 3)] * 3, st.integers(0, 2)).map(lambda parts: struct.pack("<qqqI", *parts))
+
+
+@given(begin_replies | st.binary(max_size=40))
+def test_a_begins_answer_is_unpacked_exactly_where_the_message_is_read(payload: bytes) -> None:
+    alone = decoded(Kind.BEGIN_REPLY, payload)
+    try:
+        first, snapshot, epoch, count = unpack_begin_reply(payload)
+    except ProtocolError:
+        assert alone is None
+    else:
+        assert alone == BeginReply(first, count, snapshot, epoch)

@@ -1,0 +1,202 @@
+"""When commits are decided and written: at once while a writer is idle, else together with what comes meanwhile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tso.pipeline import UNDECIDED_BYTES_MAX
+from wire import BadRequest, BeginReply, BeginRequest, Frame, Kind, NotPrimary, OutcomeReply, OutcomeRequest, Reason
+
+if TYPE_CHECKING:
+    from tests.unit.tso.conftest import FakeRequester, Rig, RunPipeline
+
+EPOCH = 1000
+DRAIN_MS = 20_000
+KEPT_BUSY = 2
+"""Transactions of the write that is under way in these tests."""
+
+
+class Busy:
+    """A pipeline with one write under way until ``gate`` is set, and transactions that have begun and not committed."""
+
+    def __init__(self, rig: Rig, begun: BeginReply) -> None:
+        self.rig = rig
+        self.starts = [begun.first_start_timestamp + index for index in range(begun.count)]
+        self.gate = rig.table.hold(self.starts[0])
+        self.written = rig.submit(rig.commit_request(self.starts[:KEPT_BUSY], EPOCH, []))
+        self.waiting = self.starts[KEPT_BUSY:]
+
+    def commit(self, start: int, cells: int = 1, requester: FakeRequester | None = None) -> int:
+        return self.rig.submit(self.rig.commit_request([start], EPOCH, list(range(cells))), requester)
+
+    @property
+    def decided(self) -> int:
+        return self.rig.pipeline.oracle.counts.commits
+
+
+async def keep_busy(rig: Rig, transactions: int) -> Busy:
+    busy = Busy(rig, await rig.begin(KEPT_BUSY + transactions))
+    await rig.until(lambda: len(rig.table.writes) == 1)
+    return busy
+
+
+def test_what_no_writer_would_take_is_decided_together_once_one_is_idle(run: RunPipeline) -> None:
+    async def scenario(rig: Rig) -> None:
+        busy = await keep_busy(rig, 3)
+        requests = []
+        for number, start in enumerate(busy.waiting):
+            requests.append(rig.submit(rig.commit_request([start], EPOCH, [number])))
+            await rig.settle()
+        assert busy.decided == KEPT_BUSY
+        assert rig.pipeline.waiting()[0] == rig.pipeline.owed - KEPT_BUSY == 3
+        busy.gate.set()
+        for request in requests:
+            assert rig.reason_of(await rig.answer(request)) is Reason.COMMITTED
+        assert rig.table.writes == [busy.starts[:KEPT_BUSY], busy.waiting]
+        assert rig.pipeline.owed == 0
+
+    run(scenario, commit_writers=1)
+
+
+def test_a_second_writer_begins_when_as_much_waits_as_is_under_way(run: RunPipeline) -> None:
+    async def scenario(rig: Rig) -> None:
+        busy = await keep_busy(rig, KEPT_BUSY)
+        busy.commit(busy.waiting[0], cells=0)
+        await rig.settle()
+        assert len(rig.table.writes) == 1
+        last = busy.commit(busy.waiting[1], cells=0)
+        await rig.until(lambda: len(rig.table.writes) == 2)
+        assert rig.table.writes[1] == busy.waiting
+        busy.gate.set()
+        await rig.answer(last)
+
+    run(scenario, commit_writers=2)
+
+
+def test_a_decision_that_waits_for_a_writer_counts_with_what_comes_later(run: RunPipeline) -> None:
+    async def scenario(rig: Rig) -> None:
+        busy = await keep_busy(rig, KEPT_BUSY)
+        busy.commit(busy.waiting[0], cells=0)
+        rig.submit(OutcomeRequest(np.array(busy.waiting[:1])))
+        await rig.settle()
+        assert busy.decided == KEPT_BUSY + 1
+        assert len(rig.table.writes) == 1
+        last = busy.commit(busy.waiting[1], cells=0)
+        await rig.until(lambda: len(rig.table.writes) == 2)
+        busy.gate.set()
+        await rig.answer(last)
+        assert rig.table.writes[1] == busy.waiting
+
+    run(scenario, commit_writers=2)
+
+
+def test_much_is_decided_while_the_writers_are_busy(run: RunPipeline) -> None:
+    async def scenario(rig: Rig) -> None:
+        busy = await keep_busy(rig, 2)
+        busy.commit(busy.waiting[0], cells=UNDECIDED_BYTES_MAX // 16)
+        await rig.settle()
+        assert busy.decided == KEPT_BUSY
+        last = busy.commit(busy.waiting[1], cells=UNDECIDED_BYTES_MAX // 16)
+        await rig.until(lambda: busy.decided == KEPT_BUSY + 1)
+        busy.gate.set()
+        assert rig.reason_of(await rig.answer(last)) is Reason.CONFLICT
+
+    run(scenario, commit_writers=1)
+
+
+def test_a_question_is_answered_by_what_was_asked_before_it(run: RunPipeline) -> None:
+    async def scenario(rig: Rig) -> None:
+        busy = await keep_busy(rig, 1)
+        commit = busy.commit(busy.waiting[0])
+        await rig.settle()
+        question = rig.submit(OutcomeRequest(np.array(busy.waiting)))
+        busy.gate.set()
+        told, answered = await rig.answer(commit), await rig.answer(question)
+        assert isinstance(answered, OutcomeReply)
+        assert answered.commit_timestamps.tolist() == told.commit_timestamps.tolist()  # type: ignore[attr-defined]
+
+    run(scenario, commit_writers=1)
+
+
+@pytest.mark.parametrize("ends", ["drained", "deposed"])
+def test_what_is_not_decided_when_it_ends_is_told_so(run: RunPipeline, ends: str) -> None:
+    async def scenario(rig: Rig) -> None:
+        busy, other = await keep_busy(rig, 1), rig.new_requester()
+        undecided = busy.commit(busy.waiting[0], requester=other)
+        await rig.settle()
+        if ends == "drained":
+            assert not await rig.pipeline.finish(1)
+        else:
+            rig.tenure.held = False
+            rig.submit(BeginRequest(1))
+        assert await rig.answer(undecided, other) == NotPrimary()
+        busy.gate.set()
+        await rig.until(lambda: rig.requester.dropped if ends == "deposed" else busy.written in rig.requester.answers)
+        assert not other.dropped
+        assert rig.table.writes == [busy.starts[:KEPT_BUSY]]
+
+    run(scenario, commit_writers=1)
+
+
+@pytest.mark.parametrize("again", ["a writer is idle", "too much waits", "a question comes"])
+def test_whoever_a_defect_left_half_decided_is_dropped(
+    run: RunPipeline, monkeypatch: pytest.MonkeyPatch, again: str
+) -> None:
+    async def scenario(rig: Rig) -> None:
+        busy, other = await keep_busy(rig, 2), rig.new_requester()
+        commit = busy.commit(busy.waiting[0], requester=other)
+        await rig.settle()
+        decide = rig.pipeline.oracle.commit
+
+        def defect(*arguments: object) -> None:
+            decide(*arguments)  # type: ignore[arg-type]
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(rig.pipeline.oracle, "commit", defect)
+        match again:
+            case "a writer is idle":
+                busy.gate.set()
+            case "too much waits":
+                busy.commit(busy.waiting[1], cells=UNDECIDED_BYTES_MAX)
+            case _:
+                rig.submit(OutcomeRequest(np.array(busy.waiting[:1])))
+        await rig.until(lambda: bool(rig.deposed))
+        busy.gate.set()
+        await rig.settle()
+        assert other.dropped
+        assert commit not in other.answers, "it may have been decided"
+
+    run(scenario, commit_writers=1)
+
+
+def test_begins_of_a_wake_up_are_one_row_of_timestamps_at_one_snapshot(run: RunPipeline) -> None:
+    async def scenario(rig: Rig) -> None:
+        requests = [rig.submit(BeginRequest(count)) for count in (1, 3, 2)]
+        replies = [await rig.answer(request) for request in requests]
+        firsts = (EPOCH + 1, EPOCH + 2, EPOCH + 5)
+        assert replies == [BeginReply(first, n, EPOCH, EPOCH) for first, n in zip(firsts, (1, 3, 2), strict=True)]
+        assert rig.pipeline.oracle.counts.begins == 6
+
+    run(scenario)
+
+
+def test_a_begin_that_cannot_be_spoils_no_other_of_the_same_wake_up(run: RunPipeline) -> None:
+    async def scenario(rig: Rig) -> None:
+        broken, other = rig.new_requester(), rig.new_requester()
+        first = rig.submit(BeginRequest(1))
+        for payload in (b"", b"\1\0\0", b"\0\0\0\0", b"\1\0\0\0\0"):
+            rig.submit_frame(Frame(Kind.BEGIN_REQUEST, 1, payload), broken)
+        refused = rig.submit(BeginRequest(10**6), other)
+        second = rig.submit(BeginRequest(2))
+        assert await rig.answer(first) == BeginReply(EPOCH + 1, 1, EPOCH, EPOCH)
+        assert isinstance(await rig.answer(refused, other), BadRequest)
+        second_reply = await rig.answer(second)
+        assert isinstance(second_reply, BeginReply)
+        assert second_reply.first_start_timestamp == EPOCH + 2
+        assert len(broken.refused) == 4
+        assert not broken.answers
+
+    run(scenario)
