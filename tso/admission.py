@@ -22,7 +22,7 @@ def refusals(
     ``in_flight``: transactions that are decided and not answered. Malformed ones are found alone, and so are impossible
     ones: the others have to be gathered anew without them.
     """
-    if not gathered.well_formed.all():
+    if gathered.malformed:
         malformed = np.flatnonzero(gathered.well_formed == 0).tolist()
         return {place: what_is_wrong(frames[place]) for place in malformed}
     limit = limits.transactions_in_flight_max

@@ -16,6 +16,7 @@ Invariants, each of which has a test that breaks when the rule does:
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import secrets
 from collections.abc import Callable, Sequence
@@ -354,7 +355,8 @@ class Pipeline:
         match self.oracle.commit(gathered, now):
             case Decided() as decided:
                 self._metering.decided(decided.asked.size, since_s)
-                self._owe(arrivals, np.diff(gathered.first).tolist(), decided, self._undecided_s)
+                counts = [end - begin for begin, end in itertools.pairwise(gathered.first.tolist())]
+                self._owe(arrivals, counts, decided, self._undecided_s)
             case refusal:
                 for arrival in arrivals:
                     self._refuse(arrival, refusal)

@@ -35,10 +35,12 @@ _FEWEST_WORDS = 6
 class GatheredCommits(NamedTuple):
     """The transactions of every well-formed payload, in order.
 
-    ``well_formed`` u8[payloads]; ``first`` i64[payloads + 1]: where each payload's transactions begin. ``offsets``
-    i64[n + 1] go over all ``cells``; the last ``guards[i]`` cells of write set i are only checked.
+    ``well_formed`` u8[payloads], of which ``malformed`` are 0; ``first`` i64[payloads + 1]: where each payload's
+    transactions begin. ``offsets`` i64[n + 1] go over all ``cells``; the last ``guards[i]`` cells of write set i are
+    only checked.
     """
 
+    malformed: int
     well_formed: Codes
     first: Counts
     start_timestamps: Timestamps
@@ -55,8 +57,9 @@ def gather_commits(payloads: Sequence[bytes]) -> GatheredCommits:
     lengths, words = np.array(sizes, np.int64), np.frombuffer(_joined(payloads, sizes), np.uint64)
     well_formed = np.empty(lengths.size, np.uint8)
     bounds, first, first_cell = np.empty((3, lengths.size + 1), np.int64)
-    transactions, cells = _measure(words, lengths, bounds, well_formed, first, first_cell)
+    transactions, cells, malformed = _measure(words, lengths, bounds, well_formed, first, first_cell)
     gathered = GatheredCommits(
+        malformed,
         well_formed,
         first,
         np.empty(transactions, np.int64),
@@ -66,7 +69,7 @@ def gather_commits(payloads: Sequence[bytes]) -> GatheredCommits:
         np.empty(transactions, np.int64),
         np.empty(cells, np.uint64),
     )
-    _gather(words, bounds, first_cell, *gathered)
+    _gather(words, bounds, first_cell, *gathered[1:])
     return gathered
 
 
@@ -99,6 +102,7 @@ def scatter_begins(request_ids: Sequence[int], counts: Sequence[int], reply: Beg
 def one_commit(start_timestamp: int, snapshot: int, validated: int) -> GatheredCommits:
     """A single transaction with nothing in its write set, as if it had been gathered."""
     return GatheredCommits(
+        malformed=0,
         well_formed=np.ones(1, np.uint8),
         first=np.array([0, 1], np.int64),
         start_timestamps=np.array([start_timestamp], np.int64),
@@ -144,9 +148,10 @@ def _is_well_formed(words: Words, base: Number, transactions: Number, cells: Num
 @numba.njit(cache=True)
 def _measure(
     words: Words, lengths: Counts, bounds: Counts, well_formed: Codes, first: Counts, first_cell: Counts
-) -> tuple[int, int]:
-    """Fill all but the first two; returns how many transactions and cells there are."""
+) -> tuple[int, int, int]:
+    """Fill all but the first two; returns how many transactions and cells there are, and malformed payloads."""
     bounds[0] = first[0] = first_cell[0] = 0
+    malformed = lengths.size
     for payload in range(lengths.size):
         first[payload + 1], first_cell[payload + 1] = first[payload], first_cell[payload]
         base, size = bounds[payload], -(-lengths[payload] // _WORD_BYTES)
@@ -159,9 +164,10 @@ def _measure(
             continue
         if _is_well_formed(words, base, transactions, cells):
             well_formed[payload] = 1
+            malformed -= 1
             first[payload + 1] += transactions
             first_cell[payload + 1] += cells
-    return first[lengths.size], first_cell[lengths.size]
+    return first[lengths.size], first_cell[lengths.size], malformed
 
 
 @numba.njit(cache=True)

@@ -78,6 +78,7 @@ def part(gathered: GatheredCommits, place: int) -> CommitRequest:
 def test_the_columns_are_those_of_the_messages(messages: list[CommitRequest]) -> None:
     gathered = gather_commits([message.payload() for message in messages])
     assert gathered.well_formed.all()
+    assert gathered.malformed == 0
     assert sum(commits_in(message.payload()) for message in messages) == gathered.start_timestamps.size
     assert [part(gathered, place) for place in range(len(messages))] == messages
 
@@ -96,6 +97,7 @@ def test_damaged_payloads_are_left_out_exactly_where_the_message_refuses_them(
     gathered = gather_commits([sound.payload(), bytes(payload), sound.payload()])
     alone = read_alone(bytes(payload))
     assert gathered.well_formed.tolist() == [1, int(alone is not None), 1]
+    assert gathered.malformed == int(alone is None)
     assert part(gathered, 0) == part(gathered, 2) == sound
     if alone is not None:
         assert part(gathered, 1) == alone
