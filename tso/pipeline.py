@@ -420,6 +420,7 @@ class Pipeline:
         self._tell_released()
         if self._undecided and not self.ended:
             self._decide_what_can_be_written(self._now())
+            self._tell_released()  # who is refused waits for no write
         self._writers.start()
 
     def _tell_released(self) -> None:

@@ -80,6 +80,13 @@ PIPELINE_RULES: list[Mutation] = [
         f"{_GROUP}test_what_no_writer_would_take_is_decided_together_once_one_is_idle",
     ),
     Mutation(
+        "who is refused when a writer is idle waits for the next request",
+        "tso/pipeline.py",
+        "            self._tell_released()  # who is refused waits for no write\n",
+        "",
+        f"{_GROUP}test_who_is_refused_when_a_writer_is_idle_is_told_at_once",
+    ),
+    Mutation(
         "much is held back, and decided over when a writer could write it",
         "tso/pipeline.py",
         "if self._undecided_bytes > UNDECIDED_BYTES_MAX or self._writers",

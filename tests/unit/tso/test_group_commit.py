@@ -61,6 +61,19 @@ def test_what_no_writer_would_take_is_decided_together_once_one_is_idle(run: Run
     run(scenario, commit_writers=1)
 
 
+def test_who_is_refused_when_a_writer_is_idle_is_told_at_once(run: RunPipeline) -> None:
+    async def scenario(rig: Rig) -> None:
+        await rig.answer(rig.commit(await rig.begin(), 7))
+        busy = await keep_busy(rig, 1)
+        loser = rig.submit(rig.commit_request(busy.waiting, EPOCH, [7]))
+        await rig.settle()
+        assert rig.pipeline.oracle.counts.refused_commits == 0
+        busy.gate.set()
+        assert rig.reason_of(await rig.answer(loser)) is Reason.CONFLICT
+
+    run(scenario, commit_writers=1)
+
+
 def test_a_second_writer_begins_when_as_much_waits_as_is_under_way(run: RunPipeline) -> None:
     async def scenario(rig: Rig) -> None:
         busy = await keep_busy(rig, KEPT_BUSY)
