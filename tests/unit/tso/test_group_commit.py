@@ -38,8 +38,9 @@ class Busy:
 
 
 async def keep_busy(rig: Rig, transactions: int) -> Busy:
+    before = len(rig.table.writes)
     busy = Busy(rig, await rig.begin(KEPT_BUSY + transactions))
-    await rig.until(lambda: len(rig.table.writes) == 1)
+    await rig.until(lambda: len(rig.table.writes) == before + 1)
     return busy
 
 
