@@ -38,7 +38,7 @@ from tso.persist import HeldLease, NotPersisted, Outcomes, Persister, Recorder
 from tso.refusing import refuse, refuse_as_standby
 from tso.settings import Limits
 from tso.writers import Writers
-from wire import AbortRequest, BeginReply, Frame, HeartbeatReply, HeartbeatRequest, Kind, OutcomeRequest
+from wire import HEADER_BYTES, AbortRequest, BeginReply, Frame, HeartbeatReply, HeartbeatRequest, Kind, OutcomeRequest
 from wire.gathering import (
     GatheredCommits,
     commits_in,
@@ -52,7 +52,7 @@ from wire.large_commits import LargeCommitRequest, WriteSetPart, WriteSetTaken
 log = logging.getLogger(__name__)
 
 UNDECIDED_BYTES_MAX: Final = 4_096
-"""Of commit requests that wait for a writer before they are decided over: some sixty small transactions. To decide
+"""Of commit requests that wait for a writer before they are decided over: some fifty small transactions. To decide
 over a few costs as much as over one; over more, it is better done while the writers are busy."""
 
 _BEGIN = Kind.BEGIN_REQUEST
@@ -315,7 +315,7 @@ class Pipeline:
             self._undecided_s = self._arrived_s
         self._undecided.append((arrival, frame))
         self._undecided_commits += commits_in(frame.payload)
-        self._undecided_bytes += len(frame.payload)
+        self._undecided_bytes += HEADER_BYTES + len(frame.payload)  # an empty payload is held, too
 
     def _decide_what_can_be_written(self, now: Moment) -> None:
         """Where no writer would take it, a little is decided later: together with what comes meanwhile."""

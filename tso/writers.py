@@ -1,7 +1,8 @@
 """Writes to the commit table, a few at a time: an idle writer takes all that is decided and not written.
 
 No timer: what comes while the writers are busy goes with the next write. A writer that is idle while others write takes
-no less than these have under way: for a few commits a request of their own costs the store more than they gain by it.
+no less than these have under way, or a whole write: for a few commits a request of their own costs the store more than
+they gain by it, since they are answered after the others anyway.
 Invariant: the writes begin in the order of the decisions; they may end in any.
 """
 
@@ -49,7 +50,7 @@ class Writers:
 
     def would_take(self, more: int) -> bool:
         """Whether ``start`` would begin a write, if so many more commits were decided."""
-        return self._idle > 0 and self._waiting + more >= self._under_way
+        return self._idle > 0 and self._waiting + more >= min(self._under_way, self._commits_max)
 
     def start(self) -> None:
         """Give what waits to the writers that are idle."""

@@ -223,7 +223,10 @@ class HBaseCellStore:
 
 def _mutate(name: bytes, request: list[BatchMutation], timestamp: int) -> Call[None]:
     def ask(connection: GatewayConnection) -> None:
-        connection.client.mutateRowsTs(name, request, timestamp, {})
+        if len(request) == 1:  # of a single row the gateway has HBase itself take care, without another thread
+            connection.client.mutateRowTs(name, request[0].row, request[0].mutations, timestamp, {})
+        else:
+            connection.client.mutateRowsTs(name, request, timestamp, {})
 
     return ask
 

@@ -14,7 +14,7 @@ from typing import cast
 
 from store.hbase.addresses import Address
 from store.hbase.answers import Answer, AnswerReader, NotAnAnswer
-from store.hbase.binary_protocol import IS_TABLE_ENABLED, MUTATE_ROWS, SEQUENCE_MAX
+from store.hbase.binary_protocol import IS_TABLE_ENABLED, SEQUENCE_MAX
 from store.hbase.encoding import PutRequest, RequestBuffer, table_question
 from store.hbase.failures import ConnectionLost, GatewayFailure
 from store.hbase.settings import PoolSettings
@@ -60,7 +60,8 @@ class AsyncConnection(asyncio.Protocol):
     async def put(self, request: PutRequest) -> Answer:
         """Ask to write cells."""
         sequence = self._next_sequence()
-        return await self._ask(MUTATE_ROWS, sequence, self._buffer.put(request, sequence))
+        method, call = self._buffer.put(request, sequence)
+        return await self._ask(method, sequence, call)
 
     async def is_table_enabled(self, table: str) -> Answer:
         """Ask whether a table is enabled; what matters is how the gateway says that there is none."""

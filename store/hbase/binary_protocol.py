@@ -6,6 +6,7 @@ Apart from encoder and reader, which share them, so that whoever reads an answer
 from __future__ import annotations
 
 MUTATE_ROWS = b"mutateRowsTs"
+MUTATE_ROW = b"mutateRowTs"
 IS_TABLE_ENABLED = b"isTableEnabled"
 SCANNER_GET_LIST = b"scannerGetList"
 

@@ -302,4 +302,19 @@ CLIENT_RULES = [
         "        self._address = None\n",
         "unit/client/test_async_oracle.py::test_nobody_joins_those_who_were_told_that_they_are_not_let_in",
     ),
+    Mutation(
+        "callers who waited in vain are counted for ever",
+        "client/exchange.py",
+        "                self.waiting[lane] = callers_of(kept)\n",
+        "",
+        "unit/client/test_async_oracle.py::test_as_many_may_wait_after_others_have_waited_in_vain",
+    ),
+    Mutation(
+        "callers who wait again are not counted",
+        "client/exchange.py",
+        "            self.lanes[ticket.lane].appendleft(ticket)\n"
+        "            self.waiting[ticket.lane] += len(ticket.callers)\n",
+        "            self.lanes[ticket.lane].appendleft(ticket)\n",
+        "unit/client/test_async_oracle.py::test_as_many_may_wait_after_others_have_waited_in_vain",
+    ),
 ]

@@ -131,9 +131,23 @@ PIPELINE_RULES: list[Mutation] = [
     Mutation(
         "a writer begins for a few commits while many are being written",
         "tso/writers.py",
-        "self._idle > 0 and self._waiting + more >= self._under_way",
+        "self._idle > 0 and self._waiting + more >= min(self._under_way, self._commits_max)",
         "self._idle > 0",
         f"{_GROUP}test_a_second_writer_begins_when_as_much_waits_as_is_under_way",
+    ),
+    Mutation(
+        "a whole write waits while a larger one is under way",
+        "tso/writers.py",
+        "min(self._under_way, self._commits_max)",
+        "self._under_way",
+        f"{_GROUP}test_a_whole_write_waits_for_no_larger_one",
+    ),
+    Mutation(
+        "empty requests are held back without a bound",
+        "tso/pipeline.py",
+        "HEADER_BYTES + len(frame.payload)",
+        "len(frame.payload)",
+        f"{_GROUP}test_what_is_malformed_is_held_back_no_more_than_anything_else",
     ),
     Mutation(
         "what is decided and waits for a writer counts for nothing",

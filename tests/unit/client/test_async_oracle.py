@@ -299,6 +299,32 @@ def test_more_than_may_wait_is_refused_at_once_and_the_others_are_served() -> No
     with_client(Granting(), use, replace(SETTINGS, oracle_requests_max=4))
 
 
+@pytest.mark.parametrize("before", ["expired", "refused", "lost"])
+def test_as_many_may_wait_after_others_have_waited_in_vain(before: str) -> None:
+    troubles: dict[str, Message | None] = {"expired": SILENCE, "refused": Overloaded(1), "lost": None}
+    granting, trouble = Granting(), [troubles[before]]
+
+    def answer(message: Message) -> Message | None:
+        return trouble.pop() if trouble else granting(message)
+
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        if before == "expired":
+            nobody = Directory("127.0.0.1:1")
+            other = AsyncOracleClient(nobody, replace(SETTINGS, oracle_requests_max=4))
+            expired = await asyncio.gather(*(other.begin(deadline_ms=20) for _ in range(4)), return_exceptions=True)
+            assert all(isinstance(each, NoPrimary) for each in expired)
+            nobody.address = primary.address
+            trouble.clear()
+            client.close()
+            client = other
+        for _ in range(2):
+            answers = await asyncio.gather(*(client.begin() for _ in range(6)), return_exceptions=True)
+            assert sum(isinstance(each, InvalidRequest) for each in answers) == 2
+        client.close()
+
+    with_client(answer, use, replace(SETTINGS, oracle_requests_max=4))
+
+
 def test_nobody_joins_those_who_were_told_that_they_are_not_let_in() -> None:
     async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
         denied = client.begin()

@@ -20,7 +20,7 @@ from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.thrift import TApplicationException, TProcessor
 from thriftpy2.transport import TBufferedTransport, TFramedTransport, TMemoryBuffer, TSocket, TTransportException
 
-from store.hbase.thrift_types import BatchMutation, IllegalArgument, TScan
+from store.hbase.thrift_types import BatchMutation, IllegalArgument, Mutation, TScan
 
 HANG_UP, HANG_UP_AFTER, SILENCE, RUBBISH = "hang up", "hang up after", "silence", "rubbish"
 CUT, WRONG_NUMBER = "hang up in the middle of the answer", "answer another request"
@@ -53,6 +53,12 @@ class Methods:
     def getRowWithColumnsTs(self, *_: object) -> list[TRowResult]:  # noqa: N802
         self.asked.append("get")
         return [TRowResult(row=b"r", columns={b"f:a": TCell(value=b"1", timestamp=5)})]
+
+    def mutateRowTs(  # noqa: N802
+        self, table: bytes, row: bytes, mutations: list[Mutation], timestamp: int, *_: object
+    ) -> None:
+        self.asked.append("mutateRowTs")
+        self.written.append((table, {row: {each.column: each.value for each in mutations}}, timestamp))
 
     def mutateRowsTs(self, table: bytes, batches: list[BatchMutation], timestamp: int, *_: object) -> None:  # noqa: N802
         self.asked.append("mutateRowsTs")

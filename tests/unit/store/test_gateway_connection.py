@@ -18,13 +18,13 @@ from store.hbase import PoolSettings
 from store.hbase.addresses import Address
 from store.hbase.answers import Answer, Kind
 from store.hbase.async_connection import AsyncConnection
-from store.hbase.binary_protocol import MUTATE_ROWS, REPLY, VERSION
+from store.hbase.binary_protocol import MUTATE_ROW, REPLY, VERSION
 from store.hbase.encoding import PutRequest
 from store.hbase.failures import ConnectionLost, GatewayFailure
 from tests.unit.store.loop_clock import LoopClock
 
 TIMEOUT_MS = 10_000
-SEQUENCE_AT = 8 + len(MUTATE_ROWS)
+SEQUENCE_AT = 8 + len(MUTATE_ROW)
 CELL = np.full((1, 3), ord(":"), np.uint8)
 REQUEST = PutRequest("t", CELL, CELL, CELL, 5)
 DONE = Answer(Kind.DONE)
@@ -47,7 +47,7 @@ class Script:
         self._writer.write(data)
 
     def done(self, sequence: int) -> None:
-        self.send(struct.pack(f">Ii{len(MUTATE_ROWS)}sib", VERSION | REPLY, len(MUTATE_ROWS), MUTATE_ROWS, sequence, 0))
+        self.send(struct.pack(f">Ii{len(MUTATE_ROW)}sib", VERSION | REPLY, len(MUTATE_ROW), MUTATE_ROW, sequence, 0))
 
     async def ended(self) -> bool:
         return not await self._reader.read()

@@ -158,14 +158,14 @@ def test_the_table_that_a_failed_put_does_not_name_is_asked_for(gateway: FakeGat
         gateway.fates.append(UNCLEAR)
         gateway.fates.append(GatewayIOError(message=java("org.apache.hadoop.hbase.TableNotFoundException: t")))
         await refused(putter, error=TableMissing)
-        assert gateway.methods.asked == ["mutateRowsTs", "isTableEnabled"]
+        assert gateway.methods.asked == ["mutateRowTs", "isTableEnabled"]
         gateway.fates.append(UNCLEAR)
         await refused(putter, match="RetriesExhausted")
 
     run(test, gateway)
 
 
-@pytest.mark.parametrize("fate", [UNCLEAR, TApplicationException(6, "Internal error processing mutateRowsTs")])
+@pytest.mark.parametrize("fate", [UNCLEAR, TApplicationException(6, "Internal error processing mutateRowTs")])
 def test_what_may_pass_is_not_sent_again_by_itself(gateway: FakeGateway, fate: Fate) -> None:
     async def test(putter: GatewayPutter) -> None:
         gateway.fates.append(fate)
@@ -173,7 +173,7 @@ def test_what_may_pass_is_not_sent_again_by_itself(gateway: FakeGateway, fate: F
         await put(putter)
 
     run(test, gateway)
-    assert gateway.methods.asked.count("mutateRowsTs") <= 2
+    assert gateway.methods.asked.count("mutateRowTs") <= 2
 
 
 def test_what_no_store_can_hold_is_not_sent(gateway: FakeGateway) -> None:

@@ -76,7 +76,7 @@ def test_a_put_is_repeated_on_a_fresh_connection(gateway: FakeGateway, store: HB
     get(store)
     gateway.fates.append(fate)
     store.put("t", [RowPut(b"r", {b"f:a": b"1"})], 5)
-    assert gateway.methods.asked.count("mutateRowsTs") == (2 if fate == HANG_UP_AFTER else 1)
+    assert gateway.methods.asked.count("mutateRowTs") == (2 if fate == HANG_UP_AFTER else 1)
     assert gateway.connections == 2
 
 

@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 from tso.pipeline import UNDECIDED_BYTES_MAX
-from wire import BadRequest, BeginReply, BeginRequest, Frame, Kind, NotPrimary, OutcomeReply, OutcomeRequest, Reason
+from wire import (
+    HEADER_BYTES,
+    BadRequest,
+    BeginReply,
+    BeginRequest,
+    Frame,
+    Kind,
+    NotPrimary,
+    OutcomeReply,
+    OutcomeRequest,
+    Reason,
+)
 
 if TYPE_CHECKING:
     from tests.unit.tso.conftest import FakeRequester, Rig, RunPipeline
@@ -88,6 +99,31 @@ def test_a_second_writer_begins_when_as_much_waits_as_is_under_way(run: RunPipel
         await rig.answer(last)
 
     run(scenario, commit_writers=2)
+
+
+def test_a_whole_write_waits_for_no_larger_one(run: RunPipeline) -> None:
+    async def scenario(rig: Rig) -> None:
+        busy = await keep_busy(rig, 1)
+        last = busy.commit(busy.waiting[0], cells=0)
+        await rig.until(lambda: len(rig.table.writes) == 2)
+        busy.gate.set()
+        await rig.answer(last)
+
+    run(scenario, commit_writers=2, write_batch_commits_max=1)
+
+
+def test_what_is_malformed_is_held_back_no_more_than_anything_else(run: RunPipeline) -> None:
+    async def scenario(rig: Rig) -> None:
+        busy = await keep_busy(rig, 0)
+        senders = [rig.new_requester() for _ in range(UNDECIDED_BYTES_MAX // HEADER_BYTES + 1)]
+        for sender in senders:
+            rig.submit_frame(Frame(Kind.COMMIT_REQUEST, 1, b""), sender)
+        await rig.until(lambda: all(sender.refused for sender in senders))
+        assert rig.pipeline.waiting()[0] == 0
+        busy.gate.set()
+        await rig.answer(busy.written)
+
+    run(scenario, commit_writers=1)
 
 
 def test_a_decision_that_waits_for_a_writer_counts_with_what_comes_later(run: RunPipeline) -> None:
