@@ -74,7 +74,7 @@ class RequestBuffer:
 
     def put(self, request: PutRequest, sequence: int) -> tuple[bytes, memoryview]:
         """The method and its call: ``mutateRowsTs``, where consecutive lines of one row are one ``BatchMutation``; or
-        ``mutateRowTs`` where all are, which a gateway has HBase do in two thirds of the time: it asks no other thread.
+        ``mutateRowTs`` where all are, which takes a gateway seven tenths of the time: it asks no other thread.
         """
         rows, columns, values = packed(request.rows), packed(request.columns), packed(request.values)
         batches = count_batches(rows)
