@@ -125,7 +125,7 @@ class Pipeline:
 
     @property
     def owed(self) -> int:
-        """Answers to commits that are to come, or a few more: a request that is not decided yet counts for one."""
+        """Transactions whose commits are to be answered; those of a request that is not decided yet count for one."""
         return self._in_flight + len(self._undecided)
 
     @property
@@ -134,7 +134,7 @@ class Pipeline:
         return self.oracle.lives.horizon(self._moment().monotonic_ms)
 
     def waiting(self) -> tuple[int, int, int]:
-        """Requests for the event loop, decisions for a writer, transactions for a look-up."""
+        """Requests for the event loop or a decision, decisions for a writer, transactions for a look-up."""
         return len(self._arrived) + len(self._undecided), len(self._writers), len(self._lookups)
 
     def submit(self, arrival: Arrival) -> None:

@@ -88,7 +88,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "pythia_queue_length",
         "gauge",
-        "What waits: requests for the event loop, decisions for a writer, transactions for a look-up.",
+        "What waits: requests for the event loop or a decision, decisions for a writer, transactions for a look-up.",
         ("queue",),
     ),
     Family("pythia_heartbeat_transactions", "gauge", "Open transactions that have sent a heartbeat within a life."),
