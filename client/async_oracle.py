@@ -82,7 +82,11 @@ class AsyncOracleClient:
         """Begin one transaction."""
         caller = self._loop.create_future()
         ticket = self._dispatcher.open_begin
-        if ticket is None or deadline_ms is not None or not self._may_join(ticket):
+        if (
+            ticket is None
+            or deadline_ms is not None
+            or (len(ticket.callers) >= ticket.callers_max and not self._may_join(ticket))
+        ):
             ticket = BeginTicket([caller], *self._times(deadline_ms), 1)
             waits = self._submit(ticket)
             if deadline_ms is None:
@@ -123,7 +127,7 @@ class AsyncOracleClient:
         if (
             ticket is None
             or deadline_ms is not None
-            or not self._may_join(ticket)
+            or (len(ticket.callers) >= ticket.callers_max and not self._may_join(ticket))
             or ticket.cells + size > FRAME_CELLS_MAX
         ):
             ticket = CommitTicket([caller], *self._times(deadline_ms), [arguments], size)
@@ -248,11 +252,10 @@ class AsyncOracleClient:
         return caller, ticket
 
     def _may_join(self, ticket: BeginTicket | CommitTicket) -> bool:
-        """Whether there is room for one more. How much there is at all is asked when the second caller comes."""
-        callers = len(ticket.callers)
-        if callers == 1:
+        """Whether there is room for one more after all: how much there is is asked when the second caller comes."""
+        if len(ticket.callers) == 1:
             ticket.callers_max = min(self._dispatcher.share(), 1 + self._dispatcher.room(ticket.lane))
-        return callers < ticket.callers_max
+        return len(ticket.callers) < ticket.callers_max
 
     def _times(self, deadline_ms: int | None) -> tuple[float, float]:
         now_s = self._time()
