@@ -81,8 +81,7 @@ export class Chart {
     for (let row = 0; row < TABLE_ROWS; row += 1) {
       const until = points.length ? points.at(-1).wallMs - row * TABLE_STEP_MS : -Infinity;
       const point = points.findLast((one) => one.wallMs <= until);
-      if (!point) break;
-      const seen = until - point.wallMs < TABLE_STEP_MS;
+      const seen = point && until - point.wallMs < TABLE_STEP_MS; // all rows from the beginning: what is below stays where it is
       const cells = this.lines.map((line) => make("td", { class: "number" }, seen ? this.#cell(point, line) : NOTHING));
       rows.push(make("tr", {}, make("th", { scope: "row" }, `${(row * TABLE_STEP_MS) / 1000} s`), ...cells));
     }

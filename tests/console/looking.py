@@ -70,7 +70,7 @@ _SHIFTS = """(milliseconds) => new Promise((done) => {
   const seen = [];
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries())
-      seen.push(entry.value);
+      if (!entry.hadRecentInput) seen.push(entry.value);
   });
   observer.observe({ type: "layout-shift" });
   setTimeout(() => { observer.disconnect(); done(seen.reduce((sum, one) => sum + one, 0)); }, milliseconds);
@@ -124,7 +124,7 @@ def overflowing(page: Page) -> list[str]:
 
 def layout_shift(page: Page, milliseconds: int) -> float:
     """How much of the page moved by itself meanwhile, as browsers score it: a number that grows to the left is 0.00001,
-    a line that pushes the others down 0.01 and more.
+    a line that pushes the others down 0.01 and more. What moves within half a second of a click was moved by that.
     """
     found: float = page.evaluate(_SHIFTS, milliseconds)
     return found

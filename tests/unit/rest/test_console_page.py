@@ -285,5 +285,5 @@ def test_charts_are_by_time_and_empty_where_nobody_looked(faked: Faked) -> None:
     line, outages, rows = faked.page.evaluate(_CHART)
     assert line == "M138,0.00L139,50.00M158,0.00h-0.5M178,0.00L180,100.00"
     assert outages == "M139,0H141V100H139Z"
-    values = ["0", "–", "–", "–", "10", "–", "–", "no primary", "no primary"]
+    values = ["0", "–", "–", "–", "10", "–", "–", "no primary", "no primary", "–", "–", "–"]
     assert rows == [[f"{5 * number} s", value] for number, value in enumerate(values)]
