@@ -124,4 +124,5 @@ element("forget").addEventListener("click", () => {
 throughput.draw([]);
 latency.draw([]);
 onSilence(unreachable);
+document.documentElement.dataset.begun = ""; // all parts came: see index.html
 poll();

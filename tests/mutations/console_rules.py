@@ -88,6 +88,20 @@ CONSOLE_RULES = [
         _PAGE + "test_a_hand_over_of_unknown_end_is_told_as_that_and_never_asked_for_twice",
     ),
     Mutation(
+        "a page of which a part did not come stays as it is",
+        "rest/console/index.html",
+        "  sessionStorage.setItem(KEY, loads + 1);\n  again();\n",
+        "",
+        _PAGE + "test_a_page_of_which_a_part_did_not_come_is_loaded_again",
+    ),
+    Mutation(
+        "a page of which a part never comes is loaded for ever",
+        "rest/console/index.html",
+        "  if (loads >= LOADS_MAX) return;\n",
+        "",
+        _PAGE + "test_a_page_of_which_a_part_never_comes_says_so_and_is_loaded_a_few_times_only",
+    ),
+    Mutation(
         "the page may ask other servers",
         "rest/console_routes.py",
         "\"connect-src 'self'; ",

@@ -88,6 +88,9 @@ class Faked:
         metrics = InstallationMetrics(process="a", monotonic_ms=1, samples={}).model_dump(mode="json")
         self.answers: dict[str, dict[str, Any] | OSError | None] = {INSTALLATION: state(), METRICS: metrics}
         self.asked: list[str] = []
+        self.cut: dict[str, int] = {}
+        """A part of the page by name, and how often it does not come."""
+        self.loads = 0
         self.hanging: list[Route] = []
         page.set_default_timeout(WAIT_MS)
         page.route("**/*", self._answer)
@@ -123,7 +126,14 @@ class Faked:
         elif url.path.startswith("/v1/"):
             self._answer_question(route, url.path)
         else:
-            name = url.path.removeprefix("/console").lstrip("/") or PAGE
+            self._answer_part(route, url.path.removeprefix("/console").lstrip("/") or PAGE)
+
+    def _answer_part(self, route: Route, name: str) -> None:
+        self.loads += name == PAGE and route.request.is_navigation_request()
+        if self.cut.get(name):
+            self.cut[name] -= 1
+            route.abort()
+        else:
             route.fulfill(body=console_files()[name], headers={**HEADERS, "Content-Type": media_type(name)})
 
     def _answer_question(self, route: Route, path: str) -> None:
@@ -232,6 +242,27 @@ def test_silence_is_measured_in_seconds_and_a_sleep_is_none(faked: Faked) -> Non
     expect(page.locator("#main")).to_have_attribute("data-stale", "")
     page.clock.run_for(6_000)
     page.wait_for_url(f"http://{OTHER}/console#tried={OWN.replace(':', '%3A')}")
+
+
+_WHOLE = "() => getComputedStyle(document.body).maxWidth === '1240px' && document.title.startsWith('●')"
+
+
+@pytest.mark.parametrize("part", ["main.js", "series.js", "console.css"])
+def test_a_page_of_which_a_part_did_not_come_is_loaded_again(faked: Faked, part: str) -> None:
+    faked.cut[part] = 2
+    faked.page.goto(f"http://{OWN}/console")
+    faked.page.wait_for_function(_WHOLE, timeout=WAIT_MS)
+    assert faked.loads == 3
+    assert faked.page.evaluate("() => sessionStorage.length") == 0
+
+
+def test_a_page_of_which_a_part_never_comes_says_so_and_is_loaded_a_few_times_only(faked: Faked) -> None:
+    faked.cut["main.js"] = STEPS_MAX
+    faked.page.goto(f"http://{OWN}/console")
+    faked.shows("state-text", "Not loaded")
+    faked.shows("seen", "It is loaded again")
+    expect(faked.page.locator("#seen")).to_contain_text("keeps back what is under /console/", timeout=2 * WAIT_MS)
+    assert faked.loads == 6
 
 
 _SERIES = """async () => {

@@ -54,6 +54,7 @@ def test_the_page_may_load_only_its_own_files_and_stand_in_no_frame(served: Serv
         assert answer.status_code == 200, path
         policy = dict(part.strip().split(" ", 1) for part in answer.headers["content-security-policy"].split(";"))
         assert policy.pop("default-src") == policy.pop("frame-ancestors") == "'none'"
+        assert re.fullmatch(r"'self' 'sha256-\S{44}'", policy.pop("script-src"))
         assert set(policy.values()) == {"'self'", "'none'"}
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["x-frame-options"] == "DENY"
