@@ -104,8 +104,8 @@ CONSOLE_RULES = [
     Mutation(
         "the page may ask other servers",
         "rest/console_routes.py",
-        "\"connect-src 'self'; ",
-        '"connect-src *; ',
+        "connect-src 'self'; ",
+        "connect-src *; ",
         _CONSOLE + "test_the_page_may_load_only_its_own_files_and_stand_in_no_frame",
     ),
 ]
