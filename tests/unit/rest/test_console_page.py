@@ -27,6 +27,7 @@ from rest.problems import KINDS
 from tests.console.browser import headless_or_skipped
 
 WAIT_MS = 10_000
+LOADED_AGAIN_AFTER_MS = 2_000
 STEP_MS = 100
 STEPS_MAX = 600
 NOW_MS = 1_700_000_000_000
@@ -262,6 +263,7 @@ def test_a_page_of_which_a_part_never_comes_says_so_and_is_loaded_a_few_times_on
     faked.shows("state-text", "Not loaded")
     faked.shows("seen", "It is loaded again")
     expect(faked.page.locator("#seen")).to_contain_text("keeps back what is under /console/", timeout=2 * WAIT_MS)
+    faked.page.wait_for_timeout(LOADED_AGAIN_AFTER_MS + 500)
     assert faked.loads == 6
 
 
