@@ -1,9 +1,9 @@
 """Serving for one tenure: group commit on the event loop.
 
-One pass a wake-up over everything that arrived, with no timer: begins are answered at once from the durable watermark,
-all commits are decided together, and an idle writer takes all that is decided and not written; what comes meanwhile
-goes with the next write, and while it is little it is not even decided before. So an idle oracle writes at once and a
-busy one in batches.
+One pass a wake-up over everything that arrived: begins are answered at once from the durable watermark, all commits are
+decided together, and an idle writer takes all that is decided and not written; what comes meanwhile goes with the next
+write, and while it is little it is not even decided before. So an idle oracle writes at once and a busy one in batches
+(`tso.writers`).
 
 Invariants, each of which has a test that breaks when the rule does:
 
@@ -102,7 +102,13 @@ class Pipeline:
             metering=metering,
         )
         self._writers = Writers(
-            self._persister, limits.commit_writers, limits.write_batch_commits_max, written=self._written
+            self._persister,
+            limits.commit_writers,
+            limits.write_batch_commits_max,
+            written=self._written,
+            undecided=lambda: self._undecided_commits,
+            gathered=self._gathered,
+            clock_s=metering.clock_s,
         )
         self._lookups = Lookups(self._persister, limits.lookups_pending_max, metering)
         self.durable = tenure.epoch
@@ -319,7 +325,7 @@ class Pipeline:
 
     def _decide_what_can_be_written(self, now: Moment) -> None:
         """Where no writer would take it, a little is decided later: together with what comes meanwhile."""
-        if self._undecided_bytes > UNDECIDED_BYTES_MAX or self._writers.would_take(self._undecided_commits):
+        if self._undecided_bytes > UNDECIDED_BYTES_MAX or self._writers.would_take_all():
             self._decide_all(now)
 
     def _decide_all(self, now: Moment) -> None:
@@ -418,6 +424,14 @@ class Pipeline:
         for decided in batch:
             self.oracle.persisted(decided.number)
         self._tell_released()
+        self._write_on()
+
+    def _gathered(self) -> None:
+        """No more commits are waited for."""
+        if self._still_held():
+            self._is_whole_after(self._write_on)
+
+    def _write_on(self) -> None:
         if self._undecided and not self.ended:
             self._decide_what_can_be_written(self._now())
             self._tell_released()  # who is refused waits for no write

@@ -1,8 +1,14 @@
 """Writes to the commit table, a few at a time: an idle writer takes all that is decided and not written.
 
-No timer: what comes while the writers are busy goes with the next write. A writer that is idle while others write takes
-no less than these have under way, or a whole write: for a few commits a request of their own costs the store more than
-they gain by it, since they are answered after the others anyway.
+What comes while the writers are busy goes with the next write. A request for a few commits costs the store nearly what
+one for many does, and so it is not made where it would be soon followed by another:
+
+* A writer that is idle while others write takes no less than these have under way, or a whole write: a few commits gain
+  nothing by a request of their own, since they are answered after the others anyway.
+* When a write ends, those whom it answers are about to come again. If fewer wait than it had, the next one begins when
+  half of both are there; for this it waits as long as the last write took, and ``GATHER_MS_MAX``, at most. Whoever is
+  alone, or one of two, never waits.
+
 Invariant: the writes begin in the order of the decisions; they may end in any.
 """
 
@@ -11,6 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -22,10 +29,34 @@ Written = Callable[[Sequence[Decided], frozenset[int] | Exception], None]
 """Told of each write that has ended: which of its commits are void, or why it did not succeed."""
 
 
-class Writers:
-    """Writes of one tenure; ``writers`` at once, of ``commits_max`` commits each. For the event loop's thread."""
+GATHER_MS_MAX: Final = 1.0
+"""How long a writer stays idle, at most, until half of those are there who are about to come."""
 
-    def __init__(self, persister: Persister, writers: int, commits_max: int, written: Written) -> None:
+
+class Writers:
+    """Writes of one tenure; ``writers`` at once, of ``commits_max`` commits each. For the event loop's thread.
+
+    ``undecided``: commits that wait here already, but for a decision. ``gathered`` is called when no more of them are
+    waited for, and is to have them decided and to ``start``.
+    """
+
+    def __init__(
+        self,
+        persister: Persister,
+        writers: int,
+        commits_max: int,
+        written: Written,
+        *,
+        undecided: Callable[[], int],
+        gathered: Callable[[], None],
+        clock_s: Callable[[], float],
+    ) -> None:
+        self._undecided = undecided
+        self._gathered = gathered
+        self._clock_s = clock_s
+        self._gathering: asyncio.TimerHandle | None = None
+        self._least = 0
+        """Commits for which a write is begun."""
         self._persister = persister
         self._idle = writers
         self._under_way = 0
@@ -48,13 +79,15 @@ class Writers:
             self._unwritten.append(decided)
             self._waiting += decided.start_timestamps.size
 
-    def would_take(self, more: int) -> bool:
-        """Whether ``start`` would begin a write, if so many more commits were decided."""
-        return self._idle > 0 and self._waiting + more >= min(self._under_way, self._commits_max)
+    def would_take_all(self) -> bool:
+        """Whether ``start`` would begin a write, if all commits that wait were decided."""
+        least = min(max(self._under_way, self._least), self._commits_max)
+        return self._idle > 0 and self._waiting + self._undecided() >= least
 
     def start(self) -> None:
         """Give what waits to the writers that are idle."""
-        while self._unwritten and self.would_take(0):
+        while self._unwritten and self.would_take_all():
+            self._gather_no_more()
             self._idle -= 1
             write = self._loop.create_task(self._write(*self._next_batch()))
             self._writes.add(write)
@@ -64,6 +97,7 @@ class Writers:
         """Begin nothing more, and wait for nothing."""
         self._unwritten.clear()
         self._waiting = 0
+        self._gather_no_more()
         for write in self._writes:
             write.cancel()
 
@@ -81,13 +115,35 @@ class Writers:
     async def _write(self, batch: Sequence[Decided], commits: int) -> None:
         """Tells at once how it ended, and not a turn of the event loop later."""
         voided: frozenset[int] | Exception
+        since_s = self._clock_s()
         try:
             voided = await self._persister.persist(*_commits_of(batch))
         except Exception as error:
             voided = error
         self._idle += 1
         self._under_way -= commits
+        if not self._under_way:
+            self._gather(commits, self._clock_s() - since_s)
         self._written(batch, voided)
+
+    def _gather(self, commits: int, took_s: float) -> None:
+        """Let the next write wait for some of those whose commits have just been written."""
+        self._gather_no_more()
+        waiting = self._waiting + self._undecided()
+        least = (waiting + commits) // 2
+        if waiting < least:
+            self._least = least
+            self._gathering = self._loop.call_later(min(took_s, GATHER_MS_MAX / 1000), self._end_gathering)
+
+    def _gather_no_more(self) -> None:
+        self._least = 0
+        if self._gathering is not None:
+            self._gathering.cancel()
+            self._gathering = None
+
+    def _end_gathering(self) -> None:
+        self._gather_no_more()
+        self._gathered()
 
     def _forget(self, write: asyncio.Task[None]) -> None:
         self._writes.discard(write)

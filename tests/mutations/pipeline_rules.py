@@ -24,8 +24,8 @@ PIPELINE_RULES: list[Mutation] = [
     Mutation(
         "the lease is not checked after a look-up",
         "tso/pipeline.py",
-        "        if self._still_held():\n            self._is_whole_after",
-        "        if not self.ended:\n            self._is_whole_after",
+        "        if self._still_held():\n            self._is_whole_after(partial(self._tell_outcomes",
+        "        if not self.ended:\n            self._is_whole_after(partial(self._tell_outcomes",
         "unit/tso/test_pipeline_lease.py::test_a_lease_lost_during_a_look_up_stops_the_answer",
     ),
     Mutation(
@@ -131,16 +131,37 @@ PIPELINE_RULES: list[Mutation] = [
     Mutation(
         "a writer begins for a few commits while many are being written",
         "tso/writers.py",
-        "self._idle > 0 and self._waiting + more >= min(self._under_way, self._commits_max)",
+        "self._idle > 0 and self._waiting + self._undecided() >= least",
         "self._idle > 0",
         f"{_GROUP}test_a_second_writer_begins_when_as_much_waits_as_is_under_way",
     ),
     Mutation(
         "a whole write waits while a larger one is under way",
         "tso/writers.py",
-        "min(self._under_way, self._commits_max)",
-        "self._under_way",
+        "min(max(self._under_way, self._least), self._commits_max)",
+        "max(self._under_way, self._least)",
         f"{_GROUP}test_a_whole_write_waits_for_no_larger_one",
+    ),
+    Mutation(
+        "a write begins for the first who comes again",
+        "tso/writers.py",
+        "            self._least = least\n",
+        "",
+        f"{_GROUP}test_after_a_write_the_next_one_waits_for_half_of_those_who_go_round",
+    ),
+    Mutation(
+        "those who do not come again are waited for as long as a slow write took",
+        "tso/writers.py",
+        "min(took_s, GATHER_MS_MAX / 1000)",
+        "took_s",
+        f"{_GROUP}test_who_does_not_come_again_is_waited_for_shortly",
+    ),
+    Mutation(
+        "those who do not come again are waited for longer than the write took",
+        "tso/writers.py",
+        "min(took_s, GATHER_MS_MAX / 1000)",
+        "GATHER_MS_MAX / 1000",
+        f"{_GROUP}test_who_does_not_come_again_is_waited_for_shortly",
     ),
     Mutation(
         "empty requests are held back without a bound",

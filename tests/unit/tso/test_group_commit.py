@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from tests.unit.tso.conftest import WAIT_S
+from tso import writers
 from tso.pipeline import UNDECIDED_BYTES_MAX
 from wire import (
     HEADER_BYTES,
@@ -33,12 +35,12 @@ KEPT_BUSY = 2
 class Busy:
     """A pipeline with one write under way until ``gate`` is set, and transactions that have begun and not committed."""
 
-    def __init__(self, rig: Rig, begun: BeginReply) -> None:
+    def __init__(self, rig: Rig, begun: BeginReply, kept_busy: int = KEPT_BUSY) -> None:
         self.rig = rig
         self.starts = [begun.first_start_timestamp + index for index in range(begun.count)]
         self.gate = rig.table.hold(self.starts[0])
-        self.written = rig.submit(rig.commit_request(self.starts[:KEPT_BUSY], EPOCH, []))
-        self.waiting = self.starts[KEPT_BUSY:]
+        self.written = rig.submit(rig.commit_request(self.starts[:kept_busy], EPOCH, []))
+        self.waiting = self.starts[kept_busy:]
 
     def commit(self, start: int, cells: int = 1, requester: FakeRequester | None = None) -> int:
         return self.rig.submit(self.rig.commit_request([start], EPOCH, list(range(cells))), requester)
@@ -46,6 +48,19 @@ class Busy:
     @property
     def decided(self) -> int:
         return self.rig.pipeline.oracle.counts.commits
+
+
+async def wait_for_others(rig: Rig, monkeypatch: pytest.MonkeyPatch, *, took_ms: float, wait_ms_max: float) -> Busy:
+    """A write of four has ended, after so long, and one commit waits; two transactions more have begun."""
+    monkeypatch.setattr(writers, "GATHER_MS_MAX", wait_ms_max)
+    busy = Busy(rig, await rig.begin(7), 4)
+    await rig.until(lambda: len(rig.table.writes) == 1)
+    busy.commit(busy.waiting[0], cells=0)
+    await rig.settle()
+    rig.now_ms += took_ms
+    busy.gate.set()
+    await rig.answer(busy.written)
+    return busy
 
 
 async def keep_busy(rig: Rig, transactions: int) -> Busy:
@@ -97,6 +112,46 @@ def test_a_second_writer_begins_when_as_much_waits_as_is_under_way(run: RunPipel
         assert rig.table.writes[1] == busy.waiting
         busy.gate.set()
         await rig.answer(last)
+
+    run(scenario, commit_writers=2)
+
+
+def test_after_a_write_the_next_one_waits_for_half_of_those_who_go_round(
+    run: RunPipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(rig: Rig) -> None:
+        busy = await wait_for_others(rig, monkeypatch, took_ms=5_000, wait_ms_max=10_000)
+        await rig.settle()
+        assert len(rig.table.writes) == 1
+        await rig.answer(busy.commit(busy.waiting[1], cells=0))
+        assert rig.table.writes[1:] == [busy.waiting[:2]]
+        await rig.answer(busy.commit(busy.waiting[2], cells=0))
+
+    run(scenario, commit_writers=2)
+
+
+@pytest.mark.parametrize(("took_ms", "wait_ms_max"), [(0, 2_000 * WAIT_S), (2_000 * WAIT_S, 1)])
+def test_who_does_not_come_again_is_waited_for_shortly(
+    run: RunPipeline, monkeypatch: pytest.MonkeyPatch, took_ms: float, wait_ms_max: float
+) -> None:
+    async def scenario(rig: Rig) -> None:
+        busy = await wait_for_others(rig, monkeypatch, took_ms=took_ms, wait_ms_max=wait_ms_max)
+        await rig.until(lambda: len(rig.table.writes) == 2)
+        assert rig.table.writes[1] == busy.waiting[:1]
+
+    run(scenario, commit_writers=2)
+
+
+@pytest.mark.parametrize("ends", ["drained", "deposed"])
+def test_it_may_end_while_others_are_waited_for(run: RunPipeline, monkeypatch: pytest.MonkeyPatch, ends: str) -> None:
+    async def scenario(rig: Rig) -> None:
+        await wait_for_others(rig, monkeypatch, took_ms=100, wait_ms_max=100)
+        if ends == "drained":
+            await rig.pipeline.drain(DRAIN_MS)
+        else:
+            rig.tenure.held = False
+            await rig.until(lambda: bool(rig.deposed))
+        assert len(rig.table.writes) == 1
 
     run(scenario, commit_writers=2)
 
