@@ -46,8 +46,8 @@ BROKEN: Final = (
     Mutation(
         "a delete leaves the marker that the row exists",
         "client/spark/removal.py",
-        "columns = [*mapping.cells, row_marker_column(mapping.families[0].encode())]",
-        "columns = [*mapping.cells]",
+        "return dict.fromkeys([*columns, *others], TOMBSTONE)",
+        "return dict.fromkeys({*columns, *others} - {row_marker_column(mapping.families[0].encode())}, TOMBSTONE)",
         _NAMED,
     ),
     Mutation(

@@ -1,5 +1,7 @@
 """A story from a seed: random jobs, and what the model says has to come of each. Pure.
 
+Chance alone writes to rows that are not there, and asks for values that no row has: so each story begins with tables
+that are mostly full, and what is deleted, replaced or asked for is chosen among what is there.
 Invariant: the same seed gives the same story; the model alone decides what is expected.
 """
 
@@ -32,6 +34,12 @@ ROWS_MAX: Final = 8
 TABLES: Final = 2
 ACTS: Final = 6
 READ_AGAIN_MAX: Final = 2
+READS: Final = 2
+"""After each act."""
+FILLED: Final = 0.7
+"""Of a table's keys, the part that has rows in the beginning."""
+MET: Final = 0.8
+"""How often a key is chosen among those that have rows, where it may be."""
 
 
 def invent(seed: int, acts: int = ACTS) -> Story:
@@ -78,16 +86,27 @@ class _Inventor:
         self._transactions = 0
 
     def story(self, acts: int) -> Story:
+        for table in self._story.tables:
+            self._fill(table)
         for _ in range(acts):
             act = self._choice.choice([self._alone, self._alone, self._together, self._side_by_side])
             act()
             if self._choice.random() < 0.25:
                 self._add(WriteShadows())
             self._look()
-            self._read()
+            for _ in range(READS):
+                self._read()
         again = min(READ_AGAIN_MAX, len(self._story.points))
         self._story.read_again = self._choice.sample(list(self._story.points), again)
         return self._story
+
+    def _fill(self, table: Table) -> None:
+        """Most rows of a table, in one job."""
+        columns, keys = list(table.values), self._keys[table.name]
+        rows = {key: self._values(table, columns) for key in self._choice.sample(keys, int(len(keys) * FILLED))}
+        draft = self._model.begin()
+        draft.upsert(table.name, rows)
+        self._add(Write(table.name, "", How.UPSERT, rows, columns, self._model.commit(draft), partitions=2))
 
     # --- acts
 
@@ -152,10 +171,12 @@ class _Inventor:
         table = self._choice.choice(self._story.tables)
         how = self._choice.choice([How.UPSERT, How.UPSERT, How.UPSERT, How.DELETE, How.OVERWRITE])
         prefix: Key = ()
+        state = draft.state()
         if how is How.OVERWRITE and self._choice.random() < 0.5:
-            prefix = self._choice.choice(self._keys[table.name])[: self._choice.randint(1, len(table.keys))]
+            prefix = self._choice.choice(self._met(table, state))[: self._choice.randint(1, len(table.keys))]
         columns = self._columns(table, how)
-        keys = [key for key in self._keys[table.name] if key[: len(prefix)] == prefix]
+        among = self._met(table, state) if how is How.DELETE else self._keys[table.name]
+        keys = [key for key in among if key[: len(prefix)] == prefix]
         chosen = self._choice.sample(keys, self._choice.randint(0, min(ROWS_MAX, len(keys))))
         if fault is not Fault.NONE and not chosen:
             chosen = keys[:1]
@@ -226,9 +247,9 @@ class _Inventor:
         table = self._choice.choice(self._story.tables)
         point = self._choice.choice(["", *self._story.points])
         state = self._story.points[point] if point else self._model.state
+        conditions = [self._condition(table, state) for _ in range(self._choice.choice([0, 1, 1, 2]))]
         names = [*table.keys, *table.values]
         columns = [name for name in names if self._choice.random() < 0.6] or names
-        conditions = [self._condition(table) for _ in range(self._choice.choice([0, 1, 2]))]
         state = {table.name: _narrowed(table, state, conditions)}
         # Spark filters what it was given: a column with a condition has to be among those that are asked for.
         columns = [name for name in names if name in {*columns, *(each.column for each in conditions)}]
@@ -245,18 +266,24 @@ class _Inventor:
             )
         )
 
-    def _condition(self, table: Table) -> Condition:
-        if self._choice.random() < 0.3:
+    def _condition(self, table: Table, state: State) -> Condition:
+        if self._choice.random() < 0.2:
             return Condition(self._choice.choice(list(table.values)), self._choice.choice(["null", "not null"]))
         position = self._choice.choice([0, 0, *range(len(table.keys))])
         column = list(table.keys)[position]
-        operand = self._choice.choice(self._keys[table.name])[position]
+        keys = self._met(table, state)
+        operand = self._choice.choice(keys)[position]
         operators = ["=", "=", "<", "<=", ">", ">=", "in", *(["starts"] if table.keys[column] == "string" else [])]
         operator = self._choice.choice(operators)
         if operator == "in":
-            several = self._choice.sample(self._keys[table.name], min(3, len(self._keys[table.name])))
+            several = self._choice.sample(keys, min(3, len(keys)))
             return Condition(column, operator, tuple(dict.fromkeys(key[position] for key in several)))
         return Condition(column, operator, operand)
+
+    def _met(self, table: Table, state: State) -> list[Key]:
+        """Keys to choose among: as a rule those that have rows."""
+        there = [key for key in self._keys[table.name] if key in state[table.name]]
+        return there if there and self._choice.random() < MET else self._keys[table.name]
 
     # --- tables
 

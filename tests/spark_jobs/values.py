@@ -45,8 +45,8 @@ _MOMENTS: Final = [
     datetime(1900, 1, 1),
     datetime(2100, 2, 28, 23, 59, 59, 999_999),
 ]
-_POOLS: Final[Mapping[str, Sequence[Any]]] = {
-    "tinyint": [-128, -1, 0, 1, 127],
+POOLS: Final[Mapping[str, Sequence[Any]]] = {
+    "tinyint": [-128, -63, -1, 0, 1, 127],
     "smallint": [-(2**15), -1, 0, 255, 2**15 - 1],
     "int": [-(2**31), -1, 0, 1, 256, 2**31 - 1],
     "bigint": [-(2**63), -1, 0, 1, 2**32, 2**63 - 1],
@@ -55,12 +55,13 @@ _POOLS: Final[Mapping[str, Sequence[Any]]] = {
     "timestamp": [moment.replace(tzinfo=UTC) for moment in _MOMENTS],
     "timestamp_ntz": _MOMENTS,
     "string": ["", "a", "ab", "a\x00", "a\x00b", "\x00", "b", "ÿ", "日本", "\U0001f600", " "],
-    "binary": [b"", b"\x00", b"\x00\x00", b"\x00\xff", b"\xff", b"\xff\xff\xff", b"a", b"ab"],
-    "float": [-math.inf, -1.5, -0.0, 0.0, 2.0**-149, 1.0, math.inf, math.nan],
-    "double": [-math.inf, -1.5, -0.0, 0.0, 5e-324, 1e300, math.inf, math.nan],
+    "binary": [b"", b"\x00", b"\x00\x00", b"\x00\xff", b"\xff", b"\xff\xff\xff", b"a", b"ab", b"\xc1", b"\xc1\xc1"],
+    "float": [-math.inf, -9.0, -1.5, -0.0, 0.0, 2.0**-149, 1.0, math.inf, math.nan],
+    "double": [-math.inf, -1e7, -1.5, -0.0, 0.0, 5e-324, 1e300, math.inf, math.nan],
     "decimal(10,2)": [Decimal("-99999999.99"), Decimal("-0.01"), Decimal("0.00"), Decimal("99999999.99")],
     "decimal(38,18)": [Decimal(f"-{'9' * 20}.{'9' * 18}"), Decimal(1).scaleb(-18), Decimal("1." + "0" * 18)],
 }
+"""Among them what begins, as a cell, with the byte that a deletion is."""
 _FORMATS: Final = {"tinyint": ">b", "smallint": ">h", "int": ">i", "bigint": ">q", "float": ">f", "double": ">d"}
 _DIGITS_MAX: Final = 38
 _EPOCH: Final = datetime(1970, 1, 1)
@@ -68,7 +69,7 @@ _EPOCH: Final = datetime(1970, 1, 1)
 
 def some_value(choice: random.Random, type_name: str) -> Any:
     """A value of a type, never null."""
-    return choice.choice(_POOLS[type_name])
+    return choice.choice(POOLS[type_name])
 
 
 def comparable(value: Any) -> Any:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from decimal import Decimal
 
 import pytest
 
+from client.cells import TOMBSTONE
 from tests.spark_jobs.inventing import in_order, invent, passes
 from tests.spark_jobs.jobs import reason_of
 from tests.spark_jobs.model import EXISTS, Model, Outcome, Table
 from tests.spark_jobs.pairs import Result, value_of, violations
 from tests.spark_jobs.steps import Condition, Fault, Finish, How, Plain, Read, Write
-from tests.spark_jobs.values import VALUE_TYPES, cell_bytes
+from tests.spark_jobs.values import POOLS, VALUE_TYPES, cell_bytes, comparable
 
 ROWS = Table("rows", {"k": "int"}, {"a": "int", "b": "int"}, by_row=True)
 CELLS = Table("cells", {"k": "int", "m": "int"}, {"a": "int", "b": "int"}, by_row=False)
@@ -83,6 +85,35 @@ def test_a_seed_is_a_story_and_the_stories_have_everything() -> None:
     assert {kind for seed in range(60) for table in invent(seed).tables for kind in table.values.values()} == set(
         VALUE_TYPES
     )
+
+
+def test_the_first_stories_have_what_the_broken_rules_are_about() -> None:
+    stories = [invent(seed) for seed in range(1, 7)]
+    deleted = [
+        row
+        for story in stories
+        for before, after in itertools.pairwise(story.points.values())
+        for table in before
+        for key, row in before[table].items()
+        if key not in after[table]
+    ]
+    assert {EXISTS} in map(set, deleted), "a row that has nothing but its marker is deleted"
+    assert any(
+        step.pushed and condition.operator == "<=" and _column(step, condition.column) & {comparable(condition.operand)}
+        for story in stories
+        for step in story.steps
+        if isinstance(step, Read)
+        for condition in step.conditions
+    ), "a row has the value that a filter has at most"
+    values = [(kind, value) for kind in ("binary", "tinyint", "float", "double") for value in POOLS[kind]]
+    assert {kind for kind, value in values if cell_bytes(kind, value).startswith(TOMBSTONE)} == {
+        "binary", "tinyint", "float", "double",
+    }  # fmt: skip
+
+
+def _column(read: Read, column: str) -> set[object]:
+    place = list(read.columns).index(column)
+    return {row[place] for row in read.expected}
 
 
 def test_equal_rows_are_equal_whatever_their_order() -> None:
