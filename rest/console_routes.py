@@ -47,7 +47,7 @@ def console_files() -> Mapping[str, bytes]:
 
 def _own_script() -> str:
     """The one script that stands in the page itself, as the policy names it."""
-    (script,) = _INLINE_SCRIPT.findall(console_files()[PAGE])
+    (script,) = _INLINE_SCRIPT.findall(console_files()[PAGE].replace(b"\r\n", b"\n"))  # as browsers read it
     return f"'sha256-{b64encode(sha256(script).digest()).decode()}'"
 
 

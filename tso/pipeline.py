@@ -1,9 +1,9 @@
 """Serving for one tenure: group commit on the event loop.
 
 One pass a wake-up over everything that arrived: begins are answered at once from the durable watermark, all commits are
-decided together, and an idle writer takes all that is decided and not written; what comes meanwhile goes with the next
-write, and while it is little it is not even decided before. So an idle oracle writes at once and a busy one in batches
-(`tso.writers`).
+decided together, and a writer takes all that is decided and not written; what comes meanwhile goes with the next write,
+and while it is little it is not even decided before. So an idle oracle writes at once and a busy one in batches, whose
+size `tso.writers` looks after.
 
 Invariants, each of which has a test that breaks when the rule does:
 

@@ -45,7 +45,7 @@ _MOMENTS: Final = [
     datetime(1900, 1, 1),
     datetime(2100, 2, 28, 23, 59, 59, 999_999),
 ]
-POOLS: Final[Mapping[str, Sequence[Any]]] = {
+_POOLS: Final[Mapping[str, Sequence[Any]]] = {
     "tinyint": [-128, -63, -1, 0, 1, 127],
     "smallint": [-(2**15), -1, 0, 255, 2**15 - 1],
     "int": [-(2**31), -1, 0, 1, 256, 2**31 - 1],
@@ -69,7 +69,7 @@ _EPOCH: Final = datetime(1970, 1, 1)
 
 def some_value(choice: random.Random, type_name: str) -> Any:
     """A value of a type, never null."""
-    return choice.choice(POOLS[type_name])
+    return choice.choice(_POOLS[type_name])
 
 
 def comparable(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""When commits are decided and written: at once while a writer is idle, else together with what comes meanwhile."""
+"""When commits are decided and written: at once while a writer would take them, else with what comes meanwhile."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from tests.unit.tso.conftest import WAIT_S
 from tso import writers
 from tso.pipeline import UNDECIDED_BYTES_MAX
+from tso.writers import GATHER_MS, QUICK_MS_MAX
 from wire import (
     HEADER_BYTES,
     BadRequest,
@@ -50,12 +51,15 @@ class Busy:
         return self.rig.pipeline.oracle.counts.commits
 
 
-async def wait_for_others(rig: Rig, monkeypatch: pytest.MonkeyPatch, *, took_ms: float, wait_ms_max: float) -> Busy:
-    """A write of four has ended, after so long, and one commit waits; two transactions more have begun."""
-    monkeypatch.setattr(writers, "GATHER_MS_MAX", wait_ms_max)
-    busy = Busy(rig, await rig.begin(7), 4)
+async def wait_for_others(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, *, waiting: int, took_ms: float, gather_ms: float
+) -> Busy:
+    """A write of four has ended, after so long, and so many commits wait; others have begun."""
+    monkeypatch.setattr(writers, "GATHER_MS", gather_ms)
+    busy = Busy(rig, await rig.begin(8), 4)
     await rig.until(lambda: len(rig.table.writes) == 1)
-    busy.commit(busy.waiting[0], cells=0)
+    for start in busy.waiting[:waiting]:
+        busy.commit(start, cells=0)
     await rig.settle()
     rig.now_ms += took_ms
     busy.gate.set()
@@ -120,37 +124,55 @@ def test_after_a_write_the_next_one_waits_for_half_of_those_who_go_round(
     run: RunPipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(rig: Rig) -> None:
-        busy = await wait_for_others(rig, monkeypatch, took_ms=5_000, wait_ms_max=10_000)
+        busy = await wait_for_others(rig, monkeypatch, waiting=2, took_ms=1, gather_ms=2_000 * WAIT_S)
         await rig.settle()
         assert len(rig.table.writes) == 1
-        await rig.answer(busy.commit(busy.waiting[1], cells=0))
-        assert rig.table.writes[1:] == [busy.waiting[:2]]
         await rig.answer(busy.commit(busy.waiting[2], cells=0))
+        assert rig.table.writes[1:] == [busy.waiting[:3]]
+        await rig.answer(busy.commit(busy.waiting[3], cells=0))
 
     run(scenario, commit_writers=2)
 
 
-@pytest.mark.parametrize(("took_ms", "wait_ms_max"), [(0, 2_000 * WAIT_S), (2_000 * WAIT_S, 1)])
+@pytest.mark.parametrize(("took_ms", "gather_ms"), [(QUICK_MS_MAX - 0.1, 2_000 * WAIT_S), (2_000 * WAIT_S, GATHER_MS)])
 def test_who_does_not_come_again_is_waited_for_shortly(
-    run: RunPipeline, monkeypatch: pytest.MonkeyPatch, took_ms: float, wait_ms_max: float
+    run: RunPipeline, monkeypatch: pytest.MonkeyPatch, took_ms: float, gather_ms: float
 ) -> None:
     async def scenario(rig: Rig) -> None:
-        busy = await wait_for_others(rig, monkeypatch, took_ms=took_ms, wait_ms_max=wait_ms_max)
+        busy = await wait_for_others(rig, monkeypatch, waiting=1, took_ms=took_ms, gather_ms=gather_ms)
         await rig.until(lambda: len(rig.table.writes) == 2)
         assert rig.table.writes[1] == busy.waiting[:1]
 
     run(scenario, commit_writers=2)
 
 
-@pytest.mark.parametrize("ends", ["drained", "deposed"])
-def test_it_may_end_while_others_are_waited_for(run: RunPipeline, monkeypatch: pytest.MonkeyPatch, ends: str) -> None:
+def test_what_is_decided_while_others_are_waited_for_is_written_before_it_ends(
+    run: RunPipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def scenario(rig: Rig) -> None:
-        await wait_for_others(rig, monkeypatch, took_ms=100, wait_ms_max=100)
-        if ends == "drained":
-            await rig.pipeline.drain(DRAIN_MS)
-        else:
-            rig.tenure.held = False
-            await rig.until(lambda: bool(rig.deposed))
+        busy = await wait_for_others(rig, monkeypatch, waiting=0, took_ms=1, gather_ms=100)
+        last = busy.commit(busy.waiting[0], cells=0)
+        rig.submit(OutcomeRequest(np.array(busy.waiting[:1])))
+        await rig.settle()
+        await rig.pipeline.drain(DRAIN_MS)
+        assert rig.reason_of(await rig.answer(last)) is Reason.COMMITTED
+        assert rig.table.writes[1:] == [busy.waiting[:1]]
+
+    run(scenario, commit_writers=2)
+
+
+def test_a_lease_lost_while_others_are_waited_for(run: RunPipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(rig: Rig) -> None:
+        busy, other = (
+            await wait_for_others(rig, monkeypatch, waiting=0, took_ms=1, gather_ms=1_500),
+            rig.new_requester(),
+        )
+        await rig.settle()
+        undecided = busy.commit(busy.waiting[0], cells=0, requester=other)
+        await rig.settle()
+        rig.tenure.held = False
+        assert await rig.answer(undecided, other) == NotPrimary()
+        assert rig.deposed
         assert len(rig.table.writes) == 1
 
     run(scenario, commit_writers=2)
