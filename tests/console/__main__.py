@@ -14,7 +14,7 @@ import click
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.conftest import Services
-from tests.console.browser import headless
+from tests.console.browser import go_to, headless
 from tests.console.stage import LIFE_MS, load, stage
 from tests.imports import ROOT
 
@@ -64,7 +64,7 @@ def opened(browser: Browser, url: str) -> Iterator[Page]:
     """The console, when it shows who serves."""
     page = browser.new_page(viewport={"width": 1120, "height": 820}, color_scheme="light")
     try:
-        page.goto(url)
+        go_to(page, url)
         expect(page.locator("#state-text")).to_have_text("Serving", timeout=WAIT_MS)
         yield page
     finally:
@@ -85,7 +85,7 @@ def login(browser: Browser, url: str, into: Path) -> None:
     page = browser.new_page(viewport={"width": 900, "height": 420}, color_scheme="light")
     try:
         page.route("**/v1/**", refuse)
-        page.goto(url)
+        go_to(page, url)
         expect(page.locator("#login-problem")).not_to_be_empty(timeout=WAIT_MS)
         shoot(page, into / "console-login.png")
     finally:

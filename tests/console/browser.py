@@ -12,11 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 INSTALL_SECONDS_MAX = 200
 PACKAGE = "chromium"
+TRIES_MAX = 5
+HOSTS_NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED"
+"""What a browser says of all that was on its way when the host got another network: containers of other tests do."""
 _LOCK = Path(tempfile.gettempdir()) / "pythia-tests-browser.lock"
 
 
@@ -58,6 +61,17 @@ def headless_or_skipped() -> Iterator[Browser]:
             yield browser
     except NoBrowser as error:
         pytest.skip(f"the console was looked at in no browser: {error}")
+
+
+def go_to(page: Page, url: str) -> None:
+    """Have a page show what is there; where the host's network changes meanwhile, it is tried again."""
+    for tries_left in reversed(range(TRIES_MAX)):
+        try:
+            page.goto(url)
+            return
+        except Error as error:
+            if not tries_left or HOSTS_NETWORK_CHANGED not in error.message:
+                raise
 
 
 def _found() -> str | None:

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, Request, Route, expect
-from playwright.sync_api import Error as PlaywrightError
 
 from tests.conftest import Services
-from tests.console.browser import headless_or_skipped
+from tests.console.browser import HOSTS_NETWORK_CHANGED, go_to, headless_or_skipped
 from tests.console.looking import (
     controls,
     layout_shift,
@@ -32,7 +31,6 @@ WAIT_MS = 60_000
 POLLS_MS = 3_200
 """Long enough that the numbers have changed three times."""
 TABS_MAX = 40
-TRIES_MAX = 5
 STILL_MAX = 0.001
 WIDTHS = (1120, 1010, 990, 720, 570, 550, 360)
 """On both sides of where the layout changes, and a telephone's."""
@@ -48,10 +46,6 @@ def installed(services: Services) -> Iterator[Stage]:
         yield made
 
 
-HOSTS_NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED"
-"""What a browser says of all that was on its way when the host got another network: containers of other tests do."""
-
-
 class Watched:
     """A page, and what went wrong on it: errors, requests that failed, and requests to anybody but its own oracle."""
 
@@ -64,7 +58,7 @@ class Watched:
         self.page.on("pageerror", lambda error: self._note(True, str(error)))
         self.page.on("requestfailed", lambda request: self._note(True, f"failed: {request.url}: {request.failure}"))
         self.page.on("request", self._asked)
-        open_page(self.page, url)
+        go_to(self.page, url)
 
     def _asked(self, request: Request) -> None:
         self._note(not request.url.startswith(self.url.removesuffix("/console")), f"asked another: {request.url}")
@@ -85,18 +79,6 @@ class Watched:
 
     def close(self) -> None:
         self.page.close()
-
-
-def open_page(page: Page, url: str) -> None:
-    """Go there; where the host's network changes meanwhile, once more."""
-    for _ in range(TRIES_MAX - 1):
-        try:
-            page.goto(url)
-            return
-        except PlaywrightError as error:
-            if HOSTS_NETWORK_CHANGED not in error.message:
-                raise
-    page.goto(url)
 
 
 @pytest.fixture
@@ -124,7 +106,7 @@ def test_a_token_is_asked_for_where_one_is_needed_and_kept_for_the_tab_only(brow
     page = browser.new_page()
     try:
         page.route("**/v1/**", guard)
-        open_page(page, installed.page("b"))
+        go_to(page, installed.page("b"))
         expect(page.locator("#login-problem")).to_have_text(words["none"], timeout=WAIT_MS)
         expect(page.locator("#token")).to_be_focused()
         assert low_contrast(page) == []
