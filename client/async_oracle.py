@@ -14,10 +14,9 @@ from typing import Any, TypeVar
 
 from client.dispatch import Dispatcher
 from client.errors import InvalidRequest
-from client.exchange import FRAME_CELLS_MAX
 from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from client.settings import ClientSettings
-from client.tickets import BatchTicket, BeginTicket, Begun, CommitTicket, Decision, Decisions, QuestionTicket, Ticket
+from client.tickets import BatchTicket, BeginTicket, Begun, Decision, Decisions, QuestionTicket, Ticket
 from wire import (
     FRAME_BYTES_MAX,
     HEADER_BYTES,
@@ -45,9 +44,6 @@ CELLS_MAX = 2**32 - 1
 PARTS_UNDER_WAY_MAX = 4
 """Parts of a write set that are sent before the first of them is answered."""
 
-_BEGINS = BeginTicket.lane
-_COMMITS = CommitTicket.lane
-
 Asked = TypeVar("Asked", bound=Message)
 Answer = TypeVar("Answer", bound=Message)
 
@@ -63,11 +59,8 @@ class AsyncOracleClient:
         self, directory: Directory, settings: ClientSettings, *, close: Callable[[], None] | None = None
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._time = time.monotonic  # not the event loop's, which may keep that of its last turn
-        self._deadline_seconds = settings.deadline_ms / 1000
         self._dispatcher = Dispatcher(directory, settings, self._loop)
         self._submit = self._dispatcher.submit
-        self._waiting = self._dispatcher.queue.waiting
         self._close = close
 
     @classmethod
@@ -81,19 +74,7 @@ class AsyncOracleClient:
     def begin(self, deadline_ms: int | None = None) -> asyncio.Future[Begun]:
         """Begin one transaction."""
         caller = self._loop.create_future()
-        ticket = self._dispatcher.open_begin
-        if (
-            ticket is None
-            or deadline_ms is not None
-            or (len(ticket.callers) >= ticket.callers_max and not self._may_join(ticket))
-        ):
-            ticket = BeginTicket([caller], *self._times(deadline_ms), 1)
-            waits = self._submit(ticket)
-            if deadline_ms is None:
-                self._dispatcher.open_begin = ticket if waits else None
-        else:
-            ticket.callers.append(caller)
-            self._waiting[_BEGINS] += 1
+        self._dispatcher.begin(caller, _seconds(deadline_ms))
         return caller
 
     def begin_many(self, count: int, deadline_ms: int | None = None) -> asyncio.Future[Begun]:
@@ -122,23 +103,8 @@ class AsyncOracleClient:
                 f"one commit request takes {COMMIT_CELLS_MAX:,} conflict keys, not {len(cells):,}: use commit_large"
             )
         caller = self._loop.create_future()
-        arguments, size = (start_timestamp, snapshot, validated, cells, guards), len(cells)
-        ticket = self._dispatcher.open_commit
-        if (
-            ticket is None
-            or deadline_ms is not None
-            or (len(ticket.callers) >= ticket.callers_max and not self._may_join(ticket))
-            or ticket.cells + size > FRAME_CELLS_MAX
-        ):
-            ticket = CommitTicket([caller], *self._times(deadline_ms), [arguments], size)
-            waits = self._submit(ticket)
-            if deadline_ms is None:
-                self._dispatcher.open_commit = ticket if waits else None
-        else:
-            ticket.callers.append(caller)
-            self._waiting[_COMMITS] += 1
-            ticket.arguments.append(arguments)
-            ticket.cells += size
+        arguments = (start_timestamp, snapshot, validated, cells, guards)
+        self._dispatcher.commit(caller, arguments, len(cells), _seconds(deadline_ms))
         return caller
 
     def commit_many(self, request: CommitRequest, deadline_ms: int | None = None) -> asyncio.Future[Decisions]:
@@ -247,19 +213,16 @@ class AsyncOracleClient:
         self, request: Message, until_s: float, *answers: type[Message]
     ) -> tuple[asyncio.Future[Any], QuestionTicket]:
         caller = self._loop.create_future()
-        ticket = QuestionTicket(caller, self._time(), until_s, request, answers)
+        ticket = QuestionTicket(caller, time.monotonic(), until_s, request, answers)
         self._submit(ticket)
         return caller, ticket
 
-    def _may_join(self, ticket: BeginTicket | CommitTicket) -> bool:
-        """Whether there is room for one more after all: how much there is is asked when the second caller comes."""
-        if len(ticket.callers) == 1:
-            ticket.callers_max = min(self._dispatcher.share(), 1 + self._dispatcher.room(ticket.lane))
-        return len(ticket.callers) < ticket.callers_max
-
     def _times(self, deadline_ms: int | None) -> tuple[float, float]:
-        now_s = self._time()
-        return now_s, now_s + (self._deadline_seconds if deadline_ms is None else deadline_ms / 1000)
+        return self._dispatcher.times(_seconds(deadline_ms))
+
+
+def _seconds(deadline_ms: int | None) -> float | None:
+    return None if deadline_ms is None else deadline_ms / 1000
 
 
 def heartbeat_request(snapshots: Mapping[int, int]) -> HeartbeatRequest:

@@ -24,13 +24,14 @@ from access import BadCredentials
 from access.tls import what_failed
 from client.credentials import credentials_of
 from client.errors import AccessDenied, InvalidRequest, UpgradeNeeded
-from client.exchange import FRAME_CALLERS_MIN, Queue
+from client.exchange import FRAME_CALLERS_MIN, FRAME_CELLS_MAX, Queue
 from client.line import Line
 from client.primary import Directory
 from client.settings import ClientSettings
-from client.tickets import BeginTicket, CommitTicket, Ticket
+from client.tickets import BeginTicket, Caller, CommitTicket, Ticket
 from lease.errors import LeaseError, LevelRefused
 from wire import Greeting, HelloReply, NotAllowed, NotAllowedCode, NotPrimary, Overloaded, ProtocolError
+from wire.packing import CommitArguments
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +48,9 @@ DIRECTORY_THREADS: Final = 2
 RECEIVE_BYTES: Final = 256 * 2**10
 NOBODY: Final = "no oracle is primary now"
 
+_BEGINS: Final = BeginTicket.lane
+_COMMITS: Final = CommitTicket.lane
+
 
 class Dispatcher:
     """Brings tickets to whoever is primary. For the thread of its event loop only."""
@@ -54,14 +58,16 @@ class Dispatcher:
     def __init__(self, directory: Directory, settings: ClientSettings, loop: asyncio.AbstractEventLoop) -> None:
         self.receive_buffer = memoryview(bytearray(RECEIVE_BYTES))
         """What came last, over any line: it is taken out before anything else is received."""
-        self.open_begin: BeginTicket | None = None
-        self.open_commit: CommitTicket | None = None
+        self._open_begin: BeginTicket | None = None
+        self._open_commit: CommitTicket | None = None
         """Tickets of this turn of the event loop, which more callers may still join."""
         self._directory = directory
         self._settings = settings
         self.loop = loop
         self.queue = Queue()
+        self._waiting = self.queue.waiting
         self._requests_max = settings.oracle_requests_max
+        self._deadline_seconds = settings.deadline_ms / 1000
         self._line: Line | None = None
         self._retired: set[Line] = set()
         self._address: str | None = None
@@ -75,6 +81,45 @@ class Dispatcher:
         self._look_again_s = 0.0
         self._threads = ThreadPoolExecutor(DIRECTORY_THREADS, thread_name_prefix="pythia-directory")
         self._closed = False
+
+    def begin(self, caller: Caller, limit_seconds: float | None) -> None:
+        """Begin one transaction for a caller, who waits for so long; ``None``: as the settings say.
+
+        Who asks in the same turn of the event loop, and has no limit of its own, shares a ticket with the others.
+        """
+        ticket = self._open_begin
+        if ticket is None or limit_seconds is not None or not self._may_join(ticket):
+            ticket = BeginTicket([caller], *self.times(limit_seconds), 1)
+            waits = self.submit(ticket)
+            if limit_seconds is None:
+                self._open_begin = ticket if waits else None
+        else:
+            ticket.callers.append(caller)
+            self._waiting[_BEGINS] += 1
+
+    def commit(self, caller: Caller, arguments: CommitArguments, cells: int, limit_seconds: float | None) -> None:
+        """Have one transaction decided for a caller, over so many cells. See ``begin``."""
+        ticket = self._open_commit
+        if (
+            ticket is None
+            or limit_seconds is not None
+            or not self._may_join(ticket)
+            or ticket.cells + cells > FRAME_CELLS_MAX
+        ):
+            ticket = CommitTicket([caller], *self.times(limit_seconds), [arguments], cells)
+            waits = self.submit(ticket)
+            if limit_seconds is None:
+                self._open_commit = ticket if waits else None
+        else:
+            ticket.callers.append(caller)
+            self._waiting[_COMMITS] += 1
+            ticket.arguments.append(arguments)
+            ticket.cells += cells
+
+    def times(self, limit_seconds: float | None) -> tuple[float, float]:
+        """Now on the monotonic clock, and when the time of somebody is up who waits for so long."""
+        now_s = time.monotonic()  # not the event loop's, which may keep that of its last turn
+        return now_s, now_s + (self._deadline_seconds if limit_seconds is None else limit_seconds)
 
     def submit(self, ticket: Ticket) -> bool:
         """Have a request answered: its callers are told sooner or later, by its ``until_s`` and a moment at most.
@@ -96,14 +141,6 @@ class Dispatcher:
             return True
         return False
 
-    def room(self, lane: int) -> int:
-        """How many more requests may wait in a lane."""
-        return self._requests_max - self.queue.waiting[lane]
-
-    def share(self) -> int:
-        """How many callers who ask in the same turn of the event loop may share a ticket."""
-        return FRAME_CALLERS_MIN if self._line is None else self._line.exchange.share()
-
     def close(self) -> None:
         """Close the connection. What is not answered is given up."""
         self._closed = True
@@ -121,12 +158,21 @@ class Dispatcher:
             if pending is not None:
                 pending.cancel()
 
+    def _may_join(self, ticket: BeginTicket | CommitTicket) -> bool:
+        """Whether there is room for one more: how much there is is asked when the second caller comes."""
+        callers = len(ticket.callers)
+        if callers == 1 == ticket.callers_max:
+            room = self._requests_max - self._waiting[ticket.lane]
+            share = FRAME_CALLERS_MIN if self._line is None else self._line.exchange.share()
+            ticket.callers_max = min(share, 1 + room)
+        return callers < ticket.callers_max
+
     def _lines(self) -> list[Line]:
         return [*self._retired, *([] if self._line is None else [self._line])]
 
     def _let_nobody_join(self) -> None:
         """What waits is about to be sent, or given up."""
-        self.open_begin = self.open_commit = None
+        self._open_begin = self._open_commit = None
 
     def _flush_soon(self) -> None:
         if self._flushing:

@@ -7,6 +7,7 @@ large: with one, or with huge ones, client, oracle and store would idle in turn.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -38,8 +39,7 @@ from wire import (
     decode,
     encode_frame,
 )
-from wire.commits import pack_commits, unpack_answers
-from wire.messages import unpack_begin_reply
+from wire.packing import pack_commits, unpack_answers, unpack_begin_reply
 
 BEGIN_FRAMES_MAX: Final = 2
 """Begin requests under way at once."""
@@ -276,7 +276,7 @@ class Exchange:
         tickets = [first]
         if not first.alone:
             self._add_companions(tickets, share)
-        commits = (one for ticket in tickets for one in ticket.arguments)
+        commits = itertools.chain.from_iterable([ticket.arguments for ticket in tickets])
         return self._send(now_s, tickets, Kind.COMMIT_REQUEST, lambda: pack_commits(commits))
 
     def _add_companions(self, tickets: list[CommitTicket], share: int) -> None:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from client.errors import NoPrimary, PythiaError
 from wire import CommitReply, CommitRequest, LargeCommitRequest, Message, Reason
+from wire.packing import CommitArguments
 
 _REASONS: Final = tuple(Reason)
 REASONS_KNOWN: Final = len(_REASONS)
@@ -86,7 +87,7 @@ class Ticket:
     """The last time that an answer did not come."""
     on_sent: Callable[[], None] | None = None
     """Called on the event loop whenever it has gone out; not for begins."""
-    callers: Sequence[Caller]
+    callers: list[Caller]
     callers_max = 1
     """Callers who may share it."""
     asked_s: float
@@ -130,7 +131,7 @@ class BeginTicket(Ticket):
     lane = 0
 
     def __init__(self, callers: list[Caller], asked_s: float, until_s: float, each: int) -> None:
-        self.callers: list[Caller] = callers
+        self.callers = callers
         self.asked_s = asked_s
         self.until_s = until_s
         self.each = each
@@ -151,10 +152,6 @@ class BeginTicket(Ticket):
         return _alone(parts, self.lost)
 
 
-CommitArguments = tuple[int, int, int, Sequence[int], int]
-"""Start timestamp, snapshot, validated up to (0: not), conflict keys, and how many of the last of these are guards."""
-
-
 class CommitTicket(Ticket):
     """Asks for one commit for each of its callers, over ``cells`` conflict keys in all. They are told ``Decision``."""
 
@@ -163,7 +160,7 @@ class CommitTicket(Ticket):
     def __init__(
         self, callers: list[Caller], asked_s: float, until_s: float, arguments: list[CommitArguments], cells: int
     ) -> None:
-        self.callers: list[Caller] = callers
+        self.callers = callers
         self.asked_s = asked_s
         self.until_s = until_s
         self.arguments = arguments
@@ -193,7 +190,7 @@ class SingleTicket(Ticket):
     alone = True
 
     def __init__(self, caller: Caller, asked_s: float, until_s: float) -> None:
-        self.callers = (caller,)
+        self.callers = [caller]
         self.asked_s = asked_s
         self.until_s = until_s
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from access import Gate
 from access.tls import ServerTls
@@ -50,6 +50,19 @@ _SWEEP_MS = 1_000
 
 _RECEIVE_BYTES = 256 * 2**10
 """Read of one connection in one turn of the event loop: the next one's turn comes before the rest."""
+
+
+class _Listener(Protocol):
+    """What listens, on any event loop: asyncio has a tuple of sockets, libuv's a list of what only looks like some."""
+
+    @property
+    def sockets(self) -> Sequence[socket.socket]: ...
+
+    def close(self) -> None: ...
+
+
+def _sockets_of(listener: _Listener) -> Sequence[socket.socket]:
+    return listener.sockets
 
 
 class Server:
@@ -90,7 +103,7 @@ class Server:
         self._holder = holder
         self._loop: asyncio.AbstractEventLoop
         self._wakefulness: Wakefulness
-        self._listener: asyncio.Server | None = None
+        self._listener: _Listener | None = None
         self._doors: list[TlsDoor] = []
         self._sweep: asyncio.TimerHandle | None = None
 
@@ -99,11 +112,12 @@ class Server:
         loop = self._loop = asyncio.get_running_loop()
         self._wakefulness = Wakefulness(loop, self.limits.awake_us_max)
         self._listener = await loop.create_server(lambda: Connection(self), host, port, start_serving=tls is None)
-        for listening in self._listener.sockets:  # each connection inherits it: a client's host may just vanish
+        sockets = _sockets_of(self._listener)
+        for listening in sockets:  # each connection inherits it: a client's host may just vanish
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        bound_host, bound_port = self._listener.sockets[0].getsockname()[:2]
+        bound_host, bound_port = sockets[0].getsockname()[:2]
         if tls is not None:
-            self._doors = [self._tls_door(listening.dup(), tls) for listening in self._listener.sockets]
+            self._doors = [self._tls_door(listening.dup(), tls) for listening in sockets]
         self.address = f"[{bound_host}]:{bound_port}" if ":" in bound_host else f"{bound_host}:{bound_port}"
         self._sweep = loop.call_later(_SWEEP_MS / 1000, self._drop_unfinished)
         return self.address

@@ -6,10 +6,6 @@ transaction conflicts with whoever wrote a guard, and with nobody who only guard
 
 from __future__ import annotations
 
-import itertools
-import struct
-from array import array
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -141,44 +137,6 @@ class CommitReply(Message):
     def read(cls, reader: PayloadReader) -> CommitReply:
         """The message in ``reader``. Raises ``ProtocolError``."""
         return cls(*read_answers(reader))
-
-
-_COUNTS = struct.Struct("<II")
-_ANSWER_BYTES = 9
-
-
-def pack_commits(commits: Iterable[tuple[int, int, int, Sequence[int], int]]) -> bytes:
-    """The payload of a ``CommitRequest`` from what single callers sent, at a tenth of the cost for a few of them.
-
-    Each commit: start timestamp, snapshot, validated up to, write set, and how many of its last cells are guards.
-    Raises ``ProtocolError`` where a number does not fit its column.
-    """
-    start_timestamps, snapshots, validated, write_sets, guards = zip(*commits, strict=True)
-    try:
-        cells = array("Q", itertools.chain.from_iterable(write_sets))
-        columns = (
-            _COUNTS.pack(len(start_timestamps), len(cells)),
-            array("q", start_timestamps),
-            array("q", snapshots),
-            array("q", validated),
-            cells,
-            array("I", itertools.accumulate(map(len, write_sets), initial=0)),
-            array("I", [*guards, 0]),
-        )
-    except (OverflowError, TypeError) as error:
-        raise ProtocolError(f"timestamps and cell ids are integers of 64 bits: {error}") from error
-    return b"".join(columns)
-
-
-def unpack_answers(payload: bytes) -> tuple[Sequence[int], Sequence[int]]:
-    """Commit timestamps and reasons of a ``CommitReply``, for single callers. Raises ``ProtocolError``."""
-    count, zero = _COUNTS.unpack_from(payload) if len(payload) >= _COUNTS.size else (0, 0)
-    end = _COUNTS.size + 8 * count
-    if count == 0 or zero != 0 or len(payload) != _COUNTS.size + _ANSWER_BYTES * count:
-        raise ProtocolError(f"an answer of {len(payload)} bytes cannot be one to {count} transactions")
-    times = array("q")
-    times.frombytes(payload[_COUNTS.size : end])
-    return times, payload[end:]
 
 
 def _check_offsets(offsets: Offsets, transactions: int, cells: int) -> None:

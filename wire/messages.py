@@ -37,6 +37,7 @@ from wire.large_commits import LargeCommitRequest, WriteSetPart, WriteSetTaken
 from wire.message import Message
 from wire.metrics import MetricsReply, MetricsRequest
 from wire.operating import DrainReply, DrainRequest, LivesReply, LivesRequest
+from wire.packing import BEGIN_REPLY, check_begun, check_count
 from wire.service import (
     BadRequest,
     HandoverReply,
@@ -47,9 +48,6 @@ from wire.service import (
     StatusRequest,
 )
 from wire.transactions_request import TransactionsRequest
-
-_BEGIN_REPLY = struct.Struct("<qqqI")
-_COUNT_MAX = 2**32 - 1
 
 
 class OutcomeStatus(IntEnum):
@@ -68,7 +66,7 @@ class BeginRequest(Message):
     count: int = 1
 
     def __post_init__(self) -> None:
-        _check_count(self.count)
+        check_count(self.count)
 
     def payload(self) -> bytes:
         """The bytes after the header."""
@@ -94,40 +92,20 @@ class BeginReply(Message):
     epoch: int
 
     def __post_init__(self) -> None:
-        _check_begun(self.first_start_timestamp, self.count, self.snapshot, self.epoch)
+        check_begun(self.first_start_timestamp, self.count, self.snapshot, self.epoch)
 
     def payload(self) -> bytes:
         """The bytes after the header."""
         try:
-            return _BEGIN_REPLY.pack(self.first_start_timestamp, self.snapshot, self.epoch, self.count)
+            return BEGIN_REPLY.pack(self.first_start_timestamp, self.snapshot, self.epoch, self.count)
         except struct.error as error:
             raise ProtocolError(f"a timestamp has 64 bits: {error}") from error
 
     @classmethod
     def read(cls, reader: PayloadReader) -> BeginReply:
         """The message in ``reader``. Raises ``ProtocolError``."""
-        first, snapshot, epoch, count = reader.numbers(_BEGIN_REPLY)
+        first, snapshot, epoch, count = reader.numbers(BEGIN_REPLY)
         return cls(first, count, snapshot, epoch)
-
-
-def _check_begun(first_start_timestamp: int, count: int, snapshot: int, epoch: int) -> None:
-    _check_count(count)
-    if not 0 <= epoch <= snapshot < first_start_timestamp:
-        raise ProtocolError(
-            f"epoch ≤ snapshot < start timestamp must hold, not {epoch} ≤ {snapshot} < {first_start_timestamp}"
-        )
-
-
-def unpack_begin_reply(payload: bytes) -> tuple[int, int, int, int]:
-    """First start timestamp, snapshot, epoch and count of a ``BeginReply``, for single callers.
-
-    Raises ``ProtocolError``.
-    """
-    if len(payload) != _BEGIN_REPLY.size:
-        raise ProtocolError(f"an answer of {len(payload)} bytes cannot be one to a begin")
-    first, snapshot, epoch, count = _BEGIN_REPLY.unpack(payload)
-    _check_begun(first, count, snapshot, epoch)
-    return first, snapshot, epoch, count
 
 
 class AbortRequest(TransactionsRequest):
@@ -279,8 +257,3 @@ def decode(frame: Frame) -> Message:
     except ProtocolError as error:
         raise ProtocolError(f"{frame.kind.name}: {error.reason}", frame.request_id) from error
     return message
-
-
-def _check_count(count: int) -> None:
-    if not 1 <= count <= _COUNT_MAX:
-        raise ProtocolError(f"count must be at least 1 and fit 32 bits, not {count}")

@@ -283,14 +283,14 @@ CLIENT_RULES = [
     ),
     Mutation(
         "callers who join a begin are not counted",
-        "client/async_oracle.py",
+        "client/dispatch.py",
         "            self._waiting[_BEGINS] += 1\n",
         "",
         "unit/client/test_async_oracle.py::test_more_than_may_wait_is_refused_at_once_and_the_others_are_served",
     ),
     Mutation(
         "callers who join a commit are not counted",
-        "client/async_oracle.py",
+        "client/dispatch.py",
         "            self._waiting[_COMMITS] += 1\n",
         "",
         "unit/client/test_async_oracle.py::test_more_than_may_wait_is_refused_at_once_and_the_others_are_served",

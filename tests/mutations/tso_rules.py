@@ -262,7 +262,7 @@ TSO_RULES = [
     ),
     Mutation(
         "an answer goes to whoever asked next",
-        "wire/gathering.py",
+        "wire/gathering_kernels.py",
         "        transaction += count\n",
         "",
         "unit/wire",
@@ -298,7 +298,7 @@ TSO_RULES = [
     Mutation(
         "a caller joins a ticket that was sent",
         "client/dispatch.py",
-        "        self.open_begin = self.open_commit = None\n",
+        "        self._open_begin = self._open_commit = None\n",
         "        pass\n",
         "unit/client/test_async_oracle.py",
     ),
@@ -332,8 +332,8 @@ TSO_RULES = [
     ),
     Mutation(
         "any number of callers shares a ticket",
-        "client/async_oracle.py",
-        "min(self._dispatcher.share(), 1 + self._dispatcher.room(ticket.lane))",
+        "client/dispatch.py",
+        "min(share, 1 + room)",
         "2**40",
         "unit/client/test_async_oracle.py",
     ),
@@ -395,7 +395,7 @@ TSO_RULES = [
     ),
     Mutation(
         "a negative timestamp passes among many frames",
-        "wire/gathering.py",
+        "wire/gathering_kernels.py",
         "        if words[place] >> np.uint64(63):",
         "        if words[place] >> np.uint64(63) > np.uint64(1):",
         "unit/wire/test_gathering.py",

@@ -29,7 +29,7 @@ from wire.gathering import (
     scatter_answers,
     scatter_begins,
 )
-from wire.messages import unpack_begin_reply
+from wire.packing import unpack_begin_reply
 
 timestamps = st.integers(0, 2**63 - 1)
 write_sets = st.lists(st.integers(0, 2**64 - 1), max_size=4)

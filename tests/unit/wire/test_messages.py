@@ -55,10 +55,10 @@ from wire import (
     decode,
     encode,
 )
-from wire.commits import pack_commits, unpack_answers
 from wire.details import OPEN_TRANSACTIONS_MAX
 from wire.frames import OPENING_KINDS
 from wire.metrics import SAMPLE
+from wire.packing import pack_commits, unpack_answers
 
 PATIENT = settings(deadline=None, suppress_health_check=(HealthCheck.too_slow,))
 """No test here is about time: a busy machine must not fail one."""
