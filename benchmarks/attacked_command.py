@@ -41,7 +41,7 @@ def attacked(**shared: Any) -> None:
     with explained():
         check(wanted)
         with surroundings(wanted.services, once_each(), with_services=True) as around:
-            oracle = OurOracle(around.directory / "oracle", around.guard, around.services, rest=True)
+            oracle = OurOracle(around.directory / "oracle", around.guard, around.services, rest=True, code=around.code)
             turns: list[Turn] = []
             sides: list[BusySide] = []
             for front, in_flight in IN_FLIGHT.items():
@@ -63,7 +63,7 @@ def attacked(**shared: Any) -> None:
 def _attacked(front: str, oracle: OurOracle, around: Surroundings) -> BusySide:
     def attackers() -> LoadProcess:
         log, ports = oracle.directory / f"attackers-{front}.log", [oracle.address, oracle.rest_address]
-        return LoadProcess("the attackers", "benchmarks.hostile_load", ports, log, around.guard)
+        return LoadProcess("the attackers", "benchmarks.hostile_load", ports, log, around.guard, around.code)
 
     return BusySide(
         OurSide(front, oracle, around.guard), "attackers", attackers, lambda seconds: str(seconds + MARGIN_SECONDS)

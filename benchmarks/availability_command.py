@@ -42,8 +42,10 @@ def availability(in_flight: tuple[int, ...], cells: int, lease_ms: int, **shared
         check(wanted)
         with surroundings(wanted.services, once_each(), with_services=True) as around:
             sides = {
-                LEASED: OurOracle(around.directory / "leased", around.guard, around.services, lease_ms=lease_ms),
-                ALONE: OurOracle(around.directory / "alone", around.guard, around.services),
+                LEASED: OurOracle(
+                    around.directory / "leased", around.guard, around.services, lease_ms=lease_ms, code=around.code
+                ),
+                ALONE: OurOracle(around.directory / "alone", around.guard, around.services, code=around.code),
             }
             loaded = {name: OurSide("asyncio", oracle, around.guard) for name, oracle in sides.items()}
             turns = [

@@ -39,7 +39,7 @@ def begins(batch: int, **shared: Any) -> None:
     with explained():
         check(wanted)
         with surroundings(None, once_each(), with_services=False) as around:
-            oracle = OurOracle(around.directory / "oracle", around.guard)
+            oracle = OurOracle(around.directory / "oracle", around.guard, code=around.code)
             many, single = (OurSide(front, oracle, around.guard) for front in ("begins", "begin"))
             turns = [
                 Turn(f"{BATCHES} × {batch:,} at once", many, wanted.load(BATCHES * batch, 0)),

@@ -47,7 +47,9 @@ def bulk_commit(rows: int, zookeeper: str | None, thrift: str | None, as_json: b
         given, progress = services_given(zookeeper, thrift), once_each()
         with surroundings(given, progress, with_services=True) as around:
             assert around.services is not None, "they were asked for"
-            oracle = OurOracle(around.directory / "oracle", around.guard, around.services, lease_ms=LEASE_MS)
+            oracle = OurOracle(
+                around.directory / "oracle", around.guard, around.services, lease_ms=LEASE_MS, code=around.code
+            )
             oracle.start()
             try:
                 address, root = oracle.load_arguments

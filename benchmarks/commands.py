@@ -9,6 +9,7 @@ from benchmarks.availability_command import availability
 from benchmarks.awake_command import awake
 from benchmarks.begins_command import begins
 from benchmarks.bulk_commit_command import bulk_commit
+from benchmarks.compiled_command import compiled
 from benchmarks.growth_command import growth
 from benchmarks.large_command import large
 from benchmarks.latency_command import latency
@@ -21,5 +22,5 @@ def bench() -> None:
     """Claims of speed, each as a ratio beside something else in the same run."""
 
 
-for command in (attacked, availability, awake, begins, bulk_commit, growth, large, latency, peer, spark):
+for command in (attacked, availability, awake, begins, bulk_commit, compiled, growth, large, latency, peer, spark):
     bench.add_command(command)

@@ -70,8 +70,8 @@ def growth(
             if axis is MAP_FILL:
                 turns = filled_turns(steps, load, front, around, map_entries)
             else:
-                side = OurSide(front, OurOracle(_place(around, 0), around.guard, around.services), around.guard,
-                               processes=load_processes)  # fmt: skip
+                oracle = OurOracle(_place(around, 0), around.guard, around.services, code=around.code)
+                side = OurSide(front, oracle, around.guard, processes=load_processes)
                 turns = [Turn(f"{step:,}", side, axis.apply(load, step)) for step in steps]
             series = contest.run_turns(turns, rounds=wanted.rounds, tell=prefixed(axis.name))
         title = f"growth of {axis.unit}; front {front}, commits in {'HBase' if hbase else 'nothing'}"
@@ -94,7 +94,10 @@ def _place(around: Surroundings, number: int) -> Path:
 def filled_turns(percents: Sequence[int], load: Load, front: str, around: Surroundings, entries: int) -> list[Turn]:
     """An oracle for each, since a map cannot be emptied."""
     limits = [f"conflict_map_entries_max={entries}"]
-    oracles = [OurOracle(_place(around, percent), around.guard, around.services, limits=limits) for percent in percents]
+    oracles = [
+        OurOracle(_place(around, percent), around.guard, around.services, limits=limits, code=around.code)
+        for percent in percents
+    ]
     return [
         Turn(f"{percent} %", FilledSide(OurSide(front, oracle, around.guard), oracle, percent, entries), load)
         for percent, oracle in zip(percents, oracles, strict=True)

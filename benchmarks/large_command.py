@@ -43,7 +43,7 @@ def large(cells: int, in_flight: int, **shared: Any) -> None:
         with surroundings(None, once_each(), with_services=False) as around:
             room = max(cells, Limits().large_commit_cells_max)
             limits = [f"large_commit_cells_max={room}"]
-            oracle = OurOracle(around.directory / "oracle", around.guard, limits=limits)
+            oracle = OurOracle(around.directory / "oracle", around.guard, limits=limits, code=around.code)
             beside = LargeSide(oracle, around.guard, cells)
             alone = SmallSide(OurSide("asyncio", oracle, around.guard), beside)
             load = wanted.load(in_flight, CELLS)

@@ -96,7 +96,7 @@ class LargeSide:
 
     def _start(self) -> LoadProcess:
         log, arguments = self._oracle.directory / "large.log", [self._oracle.address, str(self._cells)]
-        return LoadProcess("the large commit", "benchmarks.large_load", arguments, log, self._guard)
+        return LoadProcess("the large commit", "benchmarks.large_load", arguments, log, self._guard, self._oracle.code)
 
 
 def seconds_within(seconds: float, commits: Sequence[LargeCommit]) -> float:

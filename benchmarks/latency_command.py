@@ -55,13 +55,15 @@ def latency(hbase: bool, **shared: Any) -> None:
 def turns_of(wanted: Asked, around: Surroundings) -> tuple[list[Turn], BusySide]:
     """All on one oracle, but for the one with HBase; and the side that has a load beside it."""
     guard, directory = around.guard, around.directory
-    oracle = OurOracle(directory / "oracle", guard)
+    oracle = OurOracle(directory / "oracle", guard, code=around.code)
     begin, whole = OurSide("begin", oracle, guard), OurSide("asyncio", oracle, guard)
 
     def other() -> LoadProcess:
         log = oracle.directory / "load-beside.log"
         arguments = [oracle.address, "asyncio"]
-        return LoadProcess("the load beside the small client", "benchmarks.our_load", arguments, log, guard)
+        return LoadProcess(
+            "the load beside the small client", "benchmarks.our_load", arguments, log, guard, around.code
+        )
 
     busy = BusySide(
         OurSide("begin", oracle, guard),
@@ -78,7 +80,7 @@ def turns_of(wanted: Asked, around: Surroundings) -> tuple[list[Turn], BusySide]
     ]
     if around.services is None:
         return turns, busy
-    recorded = OurSide("asyncio", OurOracle(directory / "hbase", guard, around.services), guard)
+    recorded = OurSide("asyncio", OurOracle(directory / "hbase", guard, around.services, code=around.code), guard)
     return [*turns, Turn(ONE_HBASE, recorded, wanted.load(1, CELLS))], busy
 
 

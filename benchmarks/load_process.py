@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.compiled_code import AS_INSTALLED, Code
 from benchmarks.sides import Latency, SideError, Window
 from drills.children import Child, python
 from drills.guard import Guard
@@ -26,10 +27,17 @@ ANSWERS_MAX: Final = 2
 class LoadProcess:
     """One such process: ``python -m MODULE ARGUMENTS``."""
 
-    def __init__(self, name: str, module: str, arguments: Sequence[str], log: Path, guard: Guard) -> None:
+    def __init__(
+        self, name: str, module: str, arguments: Sequence[str], log: Path, guard: Guard, code: Code = AS_INSTALLED
+    ) -> None:
         self._answers: queue.Queue[str] = queue.Queue(ANSWERS_MAX)
         self.child = Child(
-            name, python(module, *arguments), log, guard, take=lambda line, at_ns: self._answers.put(line)
+            name,
+            python(module, *arguments),
+            log,
+            guard,
+            take=lambda line, at_ns: self._answers.put(line),
+            environment=code.environment,
         )
 
     def ask(self, line: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from benchmarks.compiled_code import AS_INSTALLED, Code
 from benchmarks.cpu_time import children, cpu_seconds, peak_memory_bytes
 from benchmarks.hbase_tables import drop_tables
 from benchmarks.sides import Services
@@ -41,10 +42,13 @@ class OurOracle:
         limits: Sequence[str] = (),
         lease_ms: int | None = None,
         rest: bool = False,
+        code: Code = AS_INSTALLED,
     ) -> None:
         assert services is not None or lease_ms is None, "a lease is kept in ZooKeeper"
         assert services is not None or not rest, "an oracle that keeps nothing has no REST"
         self.directory = directory
+        self.code = code
+        """What it runs, and what its clients are to run."""
         self._guard = guard
         self._services = services
         self._limits = tuple(limits)
@@ -62,6 +66,7 @@ class OurOracle:
             "commit_table": "HBase" if self._services else "none",
             "limits": ", ".join(self._limits) or "defaults",
             "lease": lease,
+            "code": self.code.name,
         }
 
     def start(self) -> None:
@@ -117,7 +122,8 @@ class OurOracle:
 
     def _start_process(self, name: str, sign: str) -> None:
         log = self.directory / f"oracle-{self._starts}-{name}.log"
-        process = Child(f"the oracle ({name})", python("tso", *self._command(name)), log, self._guard)
+        command, environment = python("tso", *self._command(name)), self.code.environment
+        process = Child(f"the oracle ({name})", command, log, self._guard, environment=environment)
         self._processes.append(process)
         wait_until(
             lambda: sign in log.read_text() or not process.is_running(),

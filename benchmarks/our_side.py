@@ -50,7 +50,7 @@ class OurSide:
         for number in range(self._count):
             log = self._oracle.directory / f"load-{self._front}-{number}.log"
             name = f"load process {number + 1} of {self.name}"
-            self._loads.append(LoadProcess(name, "benchmarks.our_load", arguments, log, self._guard))
+            self._loads.append(LoadProcess(name, "benchmarks.our_load", arguments, log, self._guard, self._oracle.code))
 
     def window(self, in_flight: int, cells: int, seconds: float, connections: int) -> Window:
         """See ``Side``."""

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import contest, peer_report
+from benchmarks.compiled_code import AS_INSTALLED, Code
 from benchmarks.contest import Load
 from benchmarks.machine import describe_machine
 from benchmarks.options import json_option, service_options, services_given, window_options
@@ -87,6 +88,7 @@ def _measure(
                 around.directory / case.name,
                 around.guard,
                 around.services if case.with_hbase else None,
+                around.code,
                 rounds=rounds,
                 load=Load(case.in_flight, case.cells, case.connections, seconds, warm_up_seconds),
             )
@@ -99,6 +101,7 @@ def run_case(
     directory: Path,
     guard: Guard,
     services: Services | None,
+    code: Code = AS_INSTALLED,
     *,
     rounds: int,
     load: Load,
@@ -109,7 +112,8 @@ def run_case(
         SideError, DrillError, DevClusterError: a side cannot be started or measured.
     """
     directory.mkdir()
-    ours = [RestingSide(OurSide(front, OurOracle(directory / front, guard, services), guard)) for front in case.fronts]
+    oracles = {front: OurOracle(directory / front, guard, services, code=code) for front in case.fronts}
+    ours = [RestingSide(OurSide(front, oracle, guard)) for front, oracle in oracles.items()]
     peers = [
         RestingSide(PeerSide(configuration, program, directory / f"peer-{number}", guard, services))
         for number, configuration in enumerate(case.configurations)

@@ -128,7 +128,7 @@ def spark(
 def _session(around: Surroundings) -> Iterator[tuple[SparkSession, TransactionManager]]:
     services: Services | None = around.services
     assert services is not None, "they were asked for"
-    oracle = OurOracle(around.directory / "oracle", around.guard, services, lease_ms=LEASE_MS)
+    oracle = OurOracle(around.directory / "oracle", around.guard, services, lease_ms=LEASE_MS, code=around.code)
     oracle.start()
     try:
         zookeeper, root = oracle.load_arguments

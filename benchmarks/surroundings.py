@@ -16,6 +16,7 @@ from types import FrameType
 import click
 
 import devcluster
+from benchmarks.compiled_code import Code, compiled_code
 from benchmarks.sides import Services, SideError
 from devcluster import DevClusterError, Step
 from drills.errors import DrillError
@@ -31,6 +32,8 @@ class Surroundings:
     directory: Path
     guard: Guard
     services: Services | None
+    code: Code
+    """What our processes run."""
 
 
 @contextmanager
@@ -39,11 +42,12 @@ def surroundings(
 ) -> Iterator[Surroundings]:
     """For one run. ``with_services``: those given, else own ones, brought up and wiped in the end."""
     signal.signal(signal.SIGTERM, _terminated)
+    code = compiled_code(progress)
     with tempfile.TemporaryDirectory(prefix="pythia-bench-") as place, Guard() as guard:
         directory = Path(place)
         own = with_services and given is None
         with _own_services(directory / "cluster", guard, progress) if own else nullcontext(given) as services:
-            yield Surroundings(directory, guard, services if with_services else None)
+            yield Surroundings(directory, guard, services if with_services else None, code)
 
 
 @contextmanager

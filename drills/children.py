@@ -12,8 +12,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from drills.errors import ChildFailed
@@ -30,7 +31,8 @@ TakeLine = Callable[[str, int], None]
 class Child:
     """A process in a session of its own, so that Ctrl-C reaches the drill alone.
 
-    Its standard error goes to ``log``, and its standard output as well where nobody takes the lines.
+    Its standard error goes to ``log``, and its standard output as well where nobody takes the lines. ``environment``:
+    beside this process's own.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Child:
         guard: Guard,
         *,
         take: TakeLine | None = None,
+        environment: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.name = name
         self.log = log
@@ -52,7 +55,7 @@ class Child:
                 stderr=file,
                 start_new_session=True,
                 text=True,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env={**os.environ, **environment, "PYTHONUNBUFFERED": "1"},
             )
         guard.watch_process(self._process.pid)
         self._listener: threading.Thread | None = None

@@ -15,6 +15,7 @@ from typing import IO
 
 import pytest
 
+from benchmarks.compiled_code import Code, compiled_code
 from client import ClientSettings, TransactionManager
 from commit_table import CommitTable, table_name
 from drills.guard import Guard
@@ -24,6 +25,16 @@ from tests.conftest import Services
 ORACLE_STARTS_SECONDS_MAX = 60
 LEASE_MS = 10_000
 """Longer than the pauses of a shared machine: these tests are not about failover."""
+
+
+COMPILING_SECONDS_MAX = 1_200
+"""For a test that has what it needs compiled before, on a slow machine."""
+
+
+@pytest.fixture(scope="session")
+def compiled() -> Code:
+    """The project compiled; as it is installed where there is no compiler, which is said."""
+    return compiled_code(lambda step: print(step.text, file=sys.stderr))
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.integration
+from tests.integration.conftest import COMPILING_SECONDS_MAX
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.usefixtures("compiled"),
+    pytest.mark.timeout(COMPILING_SECONDS_MAX),
+]
 
 ROOT = Path(__file__).parents[2]
 RUN_SECONDS_MAX = 200.0

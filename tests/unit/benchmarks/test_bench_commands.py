@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from benchmarks import peer_command
 from benchmarks.commands import bench
+from benchmarks.compiled_code import Code
 from benchmarks.our_oracle import OurOracle
 from benchmarks.peer.configuration import PeerConfiguration, Program
 from benchmarks.peer_cases import CASES
@@ -41,9 +42,9 @@ class Played:
         self.services.append(services)
         return Scripted(configuration.name, self.calls, *[10] * 100)
 
-    def oracle(self, directory: Path, guard: Guard, services: Services | None) -> OurOracle:
+    def oracle(self, directory: Path, guard: Guard, services: Services | None, code: Code) -> OurOracle:
         self.services.append(services)
-        return OurOracle(directory, guard, services)
+        return OurOracle(directory, guard, services, code=code)
 
     def ours(self, front: str, oracle: OurOracle, guard: Guard) -> Side:
         del front, oracle, guard

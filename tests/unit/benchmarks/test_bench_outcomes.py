@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import availability_command, awake_command
+from benchmarks import availability_command, compiled_command, surroundings, two_oracles
 from benchmarks.begins_command import ahead_fields
 from benchmarks.commands import bench
+from benchmarks.compiled_code import Code
 from benchmarks.contest import Series
 from benchmarks.large_command import large_fields, notes_of
 from benchmarks.large_side import LargeCommit
@@ -64,9 +65,11 @@ def test_a_lease_is_beside_none_on_the_same_services(monkeypatch: pytest.MonkeyP
     calls: list[Call] = []
     asked: list[tuple[Services | None, int | None]] = []
 
-    def oracle(directory: Path, guard: Guard, services: Services | None, lease_ms: int | None = None) -> OurOracle:
+    def oracle(
+        directory: Path, guard: Guard, services: Services | None, *, code: Code, lease_ms: int | None = None
+    ) -> OurOracle:
         asked.append((services, lease_ms))
-        return OurOracle(directory, guard, services, lease_ms=lease_ms)
+        return OurOracle(directory, guard, services, lease_ms=lease_ms, code=code)
 
     def side(front: str, oracle: OurOracle, guard: Guard) -> Side:
         del guard
@@ -83,6 +86,26 @@ def test_a_lease_is_beside_none_on_the_same_services(monkeypatch: pytest.MonkeyP
     assert "1.00 (1.00–1.00)" in result.stdout
 
 
+def test_compiled_code_is_beside_what_is_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    calls: list[Call] = []
+
+    def side(front: str, oracle: OurOracle, guard: Guard) -> Side:
+        del guard
+        return Scripted(f"{front}, {oracle.configuration['code']}", calls, *[10] * 100)
+
+    monkeypatch.setattr(two_oracles, "OurSide", side)
+    short = ["--rounds", "1", "--seconds", "1", "--warm-up-seconds", "1"]
+    refused = CliRunner().invoke(bench, ["compiled", *short])
+    assert refused.exit_code != 0
+    assert "nothing can be compiled here" in refused.output
+    monkeypatch.setattr(surroundings, "compiled_code", lambda progress: Code(tmp_path))
+    result = CliRunner().invoke(bench, ["compiled", *short])
+    assert result.exit_code == 0, result.output
+    assert {name for name, _, _ in calls} == {
+        f"{load.front}, {code}" for load in compiled_command.LOADS for code in ("compiled", "as installed")
+    }
+
+
 def test_an_oracle_that_is_awake_is_beside_one_that_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Call] = []
 
@@ -90,7 +113,7 @@ def test_an_oracle_that_is_awake_is_beside_one_that_sleeps(monkeypatch: pytest.M
         del guard
         return Scripted(f"{front}, {oracle.configuration['limits']}", calls, *[10] * 100)
 
-    monkeypatch.setattr(awake_command, "OurSide", side)
+    monkeypatch.setattr(two_oracles, "OurSide", side)
     short = ["--rounds", "1", "--seconds", "1", "--warm-up-seconds", "1"]
     result = CliRunner().invoke(bench, ["awake", *short])
     assert result.exit_code == 0, result.output

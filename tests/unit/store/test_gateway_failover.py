@@ -93,6 +93,7 @@ def test_a_gateway_that_does_not_reach_hbase_is_left_for_the_other(gateway: Fake
     assert len(other.methods.written) == 4
 
 
+@pytest.mark.interpreted
 def test_a_gateway_that_refuses_connections_is_not_asked_for_each_new_one(
     gateway: FakeGateway, other: FakeGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:

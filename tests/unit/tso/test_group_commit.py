@@ -120,6 +120,7 @@ def test_a_second_writer_begins_when_as_much_waits_as_is_under_way(run: RunPipel
     run(scenario, commit_writers=2)
 
 
+@pytest.mark.interpreted
 def test_after_a_write_the_next_one_waits_for_half_of_those_who_go_round(
     run: RunPipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +162,7 @@ def test_what_is_decided_while_others_are_waited_for_is_written_before_it_ends(
     run(scenario, commit_writers=2)
 
 
+@pytest.mark.interpreted
 def test_a_lease_lost_while_others_are_waited_for(run: RunPipeline, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(rig: Rig) -> None:
         await rig.answer(rig.commit(await rig.begin(), 7))  # compiles what would be compiled while it waits
@@ -270,6 +272,7 @@ def test_what_is_not_decided_when_it_ends_is_told_so(run: RunPipeline, ends: str
     run(scenario, commit_writers=1)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("again", ["a writer is idle", "too much waits", "a question comes"])
 def test_whoever_a_defect_left_half_decided_is_dropped(
     run: RunPipeline, monkeypatch: pytest.MonkeyPatch, again: str

@@ -181,6 +181,7 @@ def test_a_lease_lost_during_a_look_up_stops_the_answer(run: RunPipeline) -> Non
     run(scenario)
 
 
+@pytest.mark.interpreted
 def test_a_defect_in_the_oracle_stops_it_instead_of_leaving_it_half_decided(
     run: RunPipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +211,7 @@ class Defect:
         raise ZeroDivisionError
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("place", ["persisted", "release", "told"])
 def test_a_defect_after_a_write_deposes_and_leaves_nobody_waiting(
     run: RunPipeline, monkeypatch: pytest.MonkeyPatch, place: str
@@ -234,6 +236,7 @@ def test_a_defect_after_a_write_deposes_and_leaves_nobody_waiting(
     run(scenario)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("place", ["fenced", "still_committed"])
 def test_a_defect_after_a_look_up_deposes_and_leaves_nobody_waiting(
     run: RunPipeline, monkeypatch: pytest.MonkeyPatch, place: str

@@ -202,6 +202,7 @@ def test_an_expired_token_and_too_many_connections_are_refused_as_such(run_house
     run_house(scenario)
 
 
+@pytest.mark.interpreted
 def test_requests_of_a_token_are_bounded_over_its_connections(
     run_house: RunHouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

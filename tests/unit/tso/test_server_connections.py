@@ -127,6 +127,7 @@ async def push(to: socket.socket, chunks: list[bytes]) -> None:
         return  # turned away in the middle of it
 
 
+@pytest.mark.interpreted
 def test_the_longest_idle_connection_makes_room_and_none_that_works_does(
     run_house: RunHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

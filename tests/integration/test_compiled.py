@@ -1,0 +1,81 @@
+"""The compiled modules do what their sources do: they pass the same tests, by themselves and as real processes.
+
+These run in a copy of the compiled project. Tests that replace a part of what is compiled stay out (``interpreted``),
+and so does the simulation, which replaces time and threads in every module: what it finds it finds in the sources.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from benchmarks.compiled_code import PROJECT, Code
+from tests.conftest import Services
+from tests.integration.conftest import COMPILING_SECONDS_MAX
+
+pytestmark = pytest.mark.timeout(COMPILING_SECONDS_MAX)
+
+RUN_SECONDS_MAX = 900
+MODULES = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["pythia"]["compiled"]
+ALONE = [f"tests/unit/{room}" for room in ("client", "commit_table", "store", "tso", "wire")]
+ON_REAL_SERVICES = [
+    "tests/contract",
+    *(f"tests/integration/test_{name}.py" for name in ("tso_process", "failover", "anomalies", "histories")),
+]
+
+
+@pytest.fixture(scope="module")
+def copy(compiled: Code, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if compiled.directory is None:
+        pytest.skip("nothing can be compiled here: what is missing was said on standard error")
+    place = tmp_path_factory.mktemp("compiled") / "project"
+    shutil.copytree(compiled.directory, place)
+    for folder in ("tests", "docs", "operations"):
+        shutil.copytree(PROJECT / folder, place / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return place
+
+
+def run(copy: Path, arguments: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=copy,
+        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=RUN_SECONDS_MAX,
+        check=False,
+    )
+
+
+def run_tests(copy: Path, tests: list[str], **environment: str) -> str:
+    arguments = ["-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "-m", "not interpreted", *tests]
+    ended = run(copy, arguments, **environment)
+    assert ended.returncode == 0, ended.stdout[-8_000:]
+    return ended.stdout
+
+
+def test_what_is_named_is_compiled_and_nothing_else_stands_in_for_it(copy: Path) -> None:
+    names = [module.removesuffix(".py").replace("/", ".") for module in MODULES]
+    look = "import importlib, sys\nfor name in sys.argv[1:]: print(importlib.import_module(name).__file__)"
+    ended = run(copy, ["-c", look, *names])
+    assert ended.returncode == 0, ended.stdout
+    files = [Path(line) for line in ended.stdout.split()]
+    assert [file.suffix for file in files] == [".so"] * len(MODULES)
+    assert {file.parent for file in files} == {copy / Path(module).parent for module in MODULES}
+
+
+def test_the_compiled_modules_pass_the_tests_of_their_sources(copy: Path) -> None:
+    assert " passed" in run_tests(copy, ALONE)
+
+
+@pytest.mark.integration
+def test_compiled_processes_pass_the_tests_on_real_services(copy: Path, services: Services) -> None:
+    places = {"PYTHIA_TEST_ZOOKEEPER": services.zookeeper, "PYTHIA_TEST_THRIFT": services.thrift}
+    assert " 0 failed" in run_tests(copy, ON_REAL_SERVICES, **places)
