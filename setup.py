@@ -5,6 +5,7 @@ Which modules these are, and all else about the package, is in pyproject.toml; d
 """
 
 import os
+import sys
 import tomllib
 from pathlib import Path
 
@@ -17,6 +18,11 @@ if asked not in ASKED_FOR:
 
 extensions = []
 if ASKED_FOR[asked]:
+    if {"editable_wheel", "develop"} & set(sys.argv):
+        raise SystemExit(
+            "PYTHIA_COMPILE=1 is for an installation: a compiled module beside its source hides what changes"
+        )
+
     from mypyc.build import mypycify
 
     modules = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["pythia"]["compiled"]
