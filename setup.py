@@ -17,7 +17,7 @@ if asked not in ASKED_FOR:
     raise SystemExit(f"PYTHIA_COMPILE is 1 (compile, which takes a C compiler) or 0, not {asked!r}")
 
 extensions = []
-if ASKED_FOR[asked]:
+if ASKED_FOR[asked] and not {"egg_info", "dist_info"} & set(sys.argv):  # which only ask what there is
     if {"editable_wheel", "develop"} & set(sys.argv):
         raise SystemExit(
             "PYTHIA_COMPILE=1 is for an installation: a compiled module beside its source hides what changes"
