@@ -151,12 +151,12 @@ UNITS = (
 
 def test_interrupted_ends_with_130(tmp_path: Path) -> None:
     code = (
-        "import os, signal, click\n"
+        "import signal, time, click\n"
         "from tso.command_line import main\n"
         "@main.command()\n"
         "def wait():\n"
-        "    os.kill(os.getpid(), signal.SIGINT)\n"
-        "    signal.pause()\n"
+        "    signal.raise_signal(signal.SIGINT)\n"  # to this thread: another might take it while this one waits
+        f"    time.sleep({WAIT_S})\n"
         "main(['wait'])\n"
     )
     ended = subprocess.run(
