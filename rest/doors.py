@@ -17,6 +17,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rest.limits import RestLimits
 
+UNREAD_BYTES_MAX = 1
+"""More of an answer than this, unread, is timed, since closing a connection waits for the last of it to be read. Not 0:
+asyncio's TLS transport would take nothing at all for too much, and never write again.
+"""
+
 _log = logging.getLogger(__name__)
 
 
@@ -28,11 +33,12 @@ class BoundedProtocol(H11Protocol):
     """Connections whose client has not sent a whole request, the longest first, with what ends a begun head."""
 
     _unread: asyncio.TimerHandle | None = None
-    """Ends the connection while more lies unread than the transport keeps."""
+    """Ends the connection while some of an answer lies unread."""
 
     def connection_made(self, transport: Any) -> None:
         """Make room, and give it its time for the first head."""
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=UNREAD_BYTES_MAX)
         if len(self.connections) > self.limits.connections_max:
             self._make_room()
         self._await_head()

@@ -94,6 +94,13 @@ ACCESS_RULES = [
         "unit/rest/test_rest_bounds.py::test_who_does_not_read_its_answers_holds_no_place_of_others",
     ),
     Mutation(
+        "who does not read the last of an answer keeps its connection in REST",
+        "rest/doors.py",
+        "        transport.set_write_buffer_limits(high=UNREAD_BYTES_MAX)\n",
+        "",
+        "unit/rest/test_rest_bounds.py::test_who_does_not_read_its_last_answer_is_gone_in_time_as_well",
+    ),
+    Mutation(
         "a file of tokens that could not be read is not tried again",
         "access/watching.py",
         "            if self._changes.failed(str(error)):",

@@ -52,8 +52,8 @@ class RunningRest:
     ) -> None:
         coordinator = self.coordinator = MemoryCoordinator(installation.tree) if elected else None
         settings = dataclasses.replace(SETTINGS, transaction_bytes_max=limits.transaction_bytes_max)
-        self._listening = listen("127.0.0.1", 0)
-        self.address = address_of(self._listening)
+        self.listening = listen("127.0.0.1", 0)
+        self.address = address_of(self.listening)
         scheme = "http" if tls is None else "https"
         self.url = f"{scheme}://{self.address}"
         self.app = create_app(
@@ -71,7 +71,7 @@ class RunningRest:
             require=require if callers is None else callers.require,
         )
         self.server: uvicorn.Server = make_server(self.app, limits, callers=callers, tls=tls)
-        self._thread = threading.Thread(target=lambda: asyncio.run(serve(self.server, self._listening)), daemon=True)
+        self._thread = threading.Thread(target=lambda: asyncio.run(serve(self.server, self.listening)), daemon=True)
         self._thread.start()
         self.client = httpx.Client(base_url=self.url, timeout=WAIT_S)
 
@@ -79,7 +79,7 @@ class RunningRest:
         self.client.close()
         self.server.should_exit = True
         self._thread.join(WAIT_S)
-        self._listening.close()
+        self.listening.close()
         assert not self._thread.is_alive()
 
 

@@ -16,6 +16,7 @@ from rest.limits import InvalidLimit, RestLimits
 from tests.unit.rest.asking import begin, refused
 from tests.unit.rest.conftest import WAIT_S, RunningRest, Serve
 
+OPENAPI = b"GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\n"  # more than a connection's buffers are set to
 BEGIN = b"POST /v1/oracle/begin HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 
 
@@ -72,20 +73,33 @@ def test_a_body_that_does_not_come_in_time_is_refused(serve_rest: Serve) -> None
     assert b"body-too-slow" in answer
 
 
-def test_who_does_not_read_its_answers_holds_no_place_of_others(serve_rest: Serve) -> None:
-    rest = serve_rest(requests_max=2, unread_ms_max=50)
-    asked = b"GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 150  # more than the system keeps of the answers
-    host, _, port = rest.address.rpartition(":")
-    with contextlib.ExitStack() as deaf:
-        deaf_ones = [deaf.enter_context(socket.socket()) for _ in range(3)]
+@contextlib.contextmanager
+def deaf(rest: RunningRest, asked: bytes, count: int = 1) -> Iterator[None]:
+    """So many clients that ask and read nothing, where the system keeps next to nothing of the answers for them."""
+    rest.listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)  # those that are accepted inherit it
+    with contextlib.ExitStack() as open_ones:
+        deaf_ones = [open_ones.enter_context(socket.socket()) for _ in range(count)]
         for connected in deaf_ones:
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-            connected.connect((host, int(port)))
-        await_connections(rest, 3)  # before they ask: on a slow machine the first is gone before the last has come
+            connected.connect(rest.listening.getsockname())
+        await_connections(rest, count)  # before they ask: on a slow machine the first is gone before the last has come
         for connected in deaf_ones:
             connected.sendall(asked)
+        yield
+
+
+def test_who_does_not_read_its_answers_holds_no_place_of_others(serve_rest: Serve) -> None:
+    rest = serve_rest(requests_max=2, unread_ms_max=50)
+    with deaf(rest, OPENAPI + b"\r\n" + OPENAPI + b"\r\n", count=3):
         await_connections(rest, 0)
         assert rest.client.post("/v1/oracle/begin").status_code == 200
+
+
+def test_who_does_not_read_its_last_answer_is_gone_in_time_as_well(serve_rest: Serve) -> None:
+    """What is left of it may be less than a transport keeps: closing a connection waits for its reader."""
+    rest = serve_rest(unread_ms_max=50)
+    with deaf(rest, OPENAPI + b"Connection: close\r\n\r\n"):
+        await_connections(rest, 0)
 
 
 def test_others_are_served_while_many_send_slowly(serve_rest: Serve) -> None:
