@@ -361,8 +361,10 @@ class Oracle:
 
     def _are_aborted(self, commits: GatheredCommits) -> npt.NDArray[np.bool_] | None:
         """Which of them were aborted; ``None``: none."""
+        if not self._aborts:
+            return None
         asked = commits.start_timestamps.tolist()
-        if self._aborts.isdisjoint(asked):  # as a rule; and cheap, where looking at each is not
+        if self._aborts.isdisjoint(asked):  # cheap, where looking at each is not
             return None
         return np.array([start in self._aborts for start in asked], np.bool_)
 

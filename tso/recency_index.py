@@ -20,9 +20,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-BUCKET_WORDS = 16
-"""A bucket is a cache line of 64 bytes: words that lead to entries, and last the number of entries beyond it."""
-BUCKET_SLOTS = 15
+from tso.bucket_words import BUCKET_WORDS, lowest_bit, words_alike
+
+BUCKET_SLOTS = BUCKET_WORDS - 1
 PROBES_MAX = 64
 """Buckets that a search may visit. Keys that were not made to collide are at most about ten from their homes."""
 
@@ -92,6 +92,13 @@ def _bucket_after(table: RecencyTable, bucket: np.uint64) -> np.uint64:
 
 
 @numba.njit(cache=True, forceinline=True)
+def _slots_with(table: RecencyTable, base: np.uint64, wanted: np.uint64, shift_bits: np.uint64) -> np.uint32:
+    """A bit for each slot of the bucket at ``base`` whose word is ``wanted``, whatever its lowest bits are."""
+    alike = words_alike(table.buckets, base, np.uint32(wanted), np.uint32(shift_bits))
+    return np.uint32(alike & np.uint32((1 << BUCKET_SLOTS) - 1))
+
+
+@numba.njit(cache=True, forceinline=True)
 def find(table: RecencyTable, key: np.uint64) -> np.int64:
     """The position of the key's entry; -1: it has none."""
     hashed = _hash(table, key)
@@ -102,11 +109,13 @@ def find(table: RecencyTable, key: np.uint64) -> np.int64:
     probes = PROBES_MAX
     while probes > 0:
         base = bucket * np.uint64(BUCKET_WORDS)
-        for slot in range(BUCKET_SLOTS):
-            candidate = np.uint64(table.buckets[base + np.uint64(slot)]) ^ tag
-            if candidate >> bits == np.uint64(0) and table.entries[candidate, 0] == key:
+        alike = _slots_with(table, base, tag, bits)
+        while alike != np.uint32(0):
+            candidate = np.uint64(table.buckets[base + lowest_bit(alike)]) ^ tag
+            alike &= alike - np.uint32(1)
+            if table.entries[candidate, 0] == key:
                 position = np.int64(candidate)
-                break
+                alike = np.uint32(0)
         if position >= 0 or table.buckets[base + np.uint64(BUCKET_SLOTS)] == np.uint32(0):
             probes = 0
         probes -= 1
@@ -128,11 +137,10 @@ def empty_word(table: RecencyTable, key: np.uint64) -> np.int64:
     probes = PROBES_MAX
     while probes > 0:
         base = bucket * np.uint64(BUCKET_WORDS)
-        for slot in range(BUCKET_SLOTS):
-            if table.buckets[base + np.uint64(slot)] == np.uint32(0):
-                word = np.int64(base + np.uint64(slot))
-                probes = 0
-                break
+        empty = _slots_with(table, base, np.uint64(0), np.uint64(0))
+        if empty != np.uint32(0):
+            word = np.int64(base + lowest_bit(empty))
+            probes = 0
         probes -= 1
         bucket = _bucket_after(table, bucket)
     return word
@@ -164,10 +172,9 @@ def unlink(table: RecencyTable, position: np.uint64) -> None:
     word = np.int64(-1)
     while word < 0:
         base = bucket * np.uint64(BUCKET_WORDS)
-        for slot in range(BUCKET_SLOTS):
-            if np.uint64(table.buckets[base + np.uint64(slot)]) == wanted:
-                word = np.int64(base + np.uint64(slot))
-                break
+        leading = _slots_with(table, base, wanted, np.uint64(0))
+        if leading != np.uint32(0):
+            word = np.int64(base + lowest_bit(leading))
         bucket = _bucket_after(table, bucket)
     table.buckets[np.uint64(word)] = np.uint32(0)
     _add_to_counts(table, _home(table, hashed), np.uint64(word), np.uint32(0xFFFF_FFFF))

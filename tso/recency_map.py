@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tso import recency_kernels
+from tso.bucket_words import BUCKET_WORDS
 from tso.recency_index import (
     BUCKET_COUNT,
-    BUCKET_WORDS,
     EVICTED,
     FORGOTTEN,
     LATEST,

@@ -105,6 +105,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     ],
     "client/tables": ["casting", "columns", "splits", "supply"],
     "tso": [
+        "bucket_words",
         "conflict_map",
         "deciding",
         "lives",

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tso import recency_kernels
+from tso.bucket_words import BUCKET_WORDS
 from tso.recency_index import (
     BUCKET_COUNT,
     BUCKET_SLOTS,
-    BUCKET_WORDS,
     HAND,
     PENDING,
     POSITION_BITS,
