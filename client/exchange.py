@@ -7,7 +7,6 @@ large: with one, or with huge ones, client, oracle and store would idle in turn.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -276,7 +275,9 @@ class Exchange:
         tickets = [first]
         if not first.alone:
             self._add_companions(tickets, share)
-        commits = itertools.chain.from_iterable([ticket.arguments for ticket in tickets])
+        commits = first.arguments
+        if len(tickets) > 1:
+            commits = [arguments for ticket in tickets for arguments in ticket.arguments]
         return self._send(now_s, tickets, Kind.COMMIT_REQUEST, lambda: pack_commits(commits))
 
     def _add_companions(self, tickets: list[CommitTicket], share: int) -> None:
@@ -340,7 +341,10 @@ class Exchange:
         for ticket in tickets:
             assert isinstance(ticket, CommitTicket)
             end = first + len(ticket.callers)
-            ticket.decided(times[first:end], reasons[first:end])
+            if end - first == asked:
+                ticket.decided(times, reasons)
+            else:
+                ticket.decided(times[first:end], reasons[first:end])
             first = end
 
     def _impossible(self, tickets: Sequence[Ticket], reason: str) -> None:

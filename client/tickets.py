@@ -143,6 +143,9 @@ class BeginTicket(Ticket):
 
     def begun(self, first_start_timestamp: int, snapshot: int, epoch: int) -> None:
         """Tell each caller its own."""
+        if len(self.callers) == 1:
+            _tell_one(self.callers[0], _BEGUN((first_start_timestamp, self.each, snapshot, epoch)))
+            return
         starts = range(first_start_timestamp, first_start_timestamp + self.transactions, self.each)
         _tell(self.callers, map(_BEGUN, zip(starts, repeat(self.each), repeat(snapshot), repeat(epoch))))
 
@@ -168,6 +171,9 @@ class CommitTicket(Ticket):
 
     def decided(self, timestamps: Sequence[int], reasons: Sequence[int]) -> None:
         """Tell each caller its own; ``reasons`` are those of the protocol."""
+        if len(self.callers) == 1:
+            _tell_one(self.callers[0], _DECISION((timestamps[0], _REASONS[reasons[0]], self.lost is not None)))
+            return
         known = map(_REASONS.__getitem__, reasons)
         _tell(self.callers, map(_DECISION, zip(timestamps, known, repeat(self.lost is not None))))
 
@@ -196,9 +202,7 @@ class SingleTicket(Ticket):
 
     def end(self, answer: object) -> None:
         """Tell its caller, unless that was told something before."""
-        (caller,) = self.callers
-        if not caller.done():
-            caller.set_result(answer)
+        _tell_one(self.callers[0], answer)
 
 
 class BatchTicket(SingleTicket):
@@ -232,6 +236,12 @@ class QuestionTicket(SingleTicket):
         return self.lost if isinstance(self.request, LargeCommitRequest) else None
 
 
+def _tell_one(caller: Caller, answer: object) -> None:
+    """Tell a caller, unless it waits no more."""
+    if not caller.done():
+        caller.set_result(answer)
+
+
 def _tell(callers: Sequence[Caller], answers: Iterable[object]) -> None:
     """Tell each caller its own, but for those who wait no more. All are of one class.
 
@@ -240,8 +250,7 @@ def _tell(callers: Sequence[Caller], answers: Iterable[object]) -> None:
     kind = type(callers[0])
     if any(map(kind.done, callers)):
         for caller, answer in zip(callers, answers, strict=True):
-            if not caller.done():
-                caller.set_result(answer)
+            _tell_one(caller, answer)
     else:
         deque(map(kind.set_result, callers, answers), maxlen=0)
 

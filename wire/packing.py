@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import struct
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import SupportsIndex, TypeAlias
 
 from wire.errors import ProtocolError
@@ -17,32 +17,54 @@ CommitArguments: TypeAlias = tuple[SupportsIndex, SupportsIndex, SupportsIndex, 
 """Start timestamp, snapshot, validated up to (0: not), write set, and how many of its last cells are guards."""
 
 COUNT_MAX = 2**32 - 1
+SINGLE_CELLS_MAX = 32
+"""Of a commit that is packed as one record."""
 BEGIN_REPLY = struct.Struct("<qqqI")
 _COUNTS = struct.Struct("<II")
 _ANSWER_BYTES = 9
+_SINGLE_COMMIT = tuple(struct.Struct(f"<IIqqq{cells}QIIII") for cells in range(SINGLE_CELLS_MAX + 1))
+_SINGLE_ANSWER = struct.Struct("<IIqB")
 
 
-def pack_commits(commits: Iterable[CommitArguments]) -> bytes:
+def pack_commits(commits: Sequence[CommitArguments]) -> bytes:
     """The payload of a ``CommitRequest``. Raises ``ProtocolError`` where a number does not fit its column."""
-    start_timestamps, snapshots, validated, write_sets, guards = zip(*commits, strict=True)
     try:
-        cells = array("Q", itertools.chain.from_iterable(write_sets))
-        columns = (
-            _COUNTS.pack(len(start_timestamps), len(cells)),
-            array("q", start_timestamps),
-            array("q", snapshots),
-            array("q", validated),
-            cells,
-            array("I", itertools.accumulate(map(len, write_sets), initial=0)),
-            array("I", [*guards, 0]),
-        )
-    except (OverflowError, TypeError) as error:
+        if len(commits) == 1 and len(commits[0][3]) <= SINGLE_CELLS_MAX:
+            return _pack_single(commits[0])
+        return _pack_columns(commits)
+    except (OverflowError, TypeError, struct.error) as error:
         raise ProtocolError(f"timestamps and cell ids are integers of 64 bits: {error}") from error
+
+
+def _pack_single(commit: CommitArguments) -> bytes:
+    """As many are who have one connection each: their columns are a record."""
+    start_timestamp, snapshot, validated, write_set, guards = commit
+    cells = len(write_set)
+    head = (1, cells, start_timestamp, snapshot, validated)
+    return _SINGLE_COMMIT[cells].pack(*head, *write_set, 0, cells, guards, 0)
+
+
+def _pack_columns(commits: Sequence[CommitArguments]) -> bytes:
+    start_timestamps, snapshots, validated, write_sets, guards = zip(*commits, strict=True)
+    cells = array("Q", itertools.chain.from_iterable(write_sets))
+    columns = (
+        _COUNTS.pack(len(start_timestamps), len(cells)),
+        array("q", start_timestamps),
+        array("q", snapshots),
+        array("q", validated),
+        cells,
+        array("I", itertools.accumulate(map(len, write_sets), initial=0)),
+        array("I", [*guards, 0]),
+    )
     return b"".join(columns)
 
 
 def unpack_answers(payload: bytes) -> tuple[Sequence[int], Sequence[int]]:
     """Commit timestamps and reasons of a ``CommitReply``. Raises ``ProtocolError``."""
+    if len(payload) == _SINGLE_ANSWER.size:
+        count, zero, time, reason = _SINGLE_ANSWER.unpack(payload)
+        if count == 1 and zero == 0:
+            return (time,), (reason,)
     count, zero = _COUNTS.unpack_from(payload) if len(payload) >= _COUNTS.size else (0, 0)
     end = _COUNTS.size + 8 * count
     if count == 0 or zero != 0 or len(payload) != _COUNTS.size + _ANSWER_BYTES * count:

@@ -326,7 +326,7 @@ TSO_RULES = [
     Mutation(
         "who waits no more keeps the answer from those after it",
         "client/tickets.py",
-        "            if not caller.done():\n                caller.set_result(answer)\n",
+        "            _tell_one(caller, answer)\n",
         "            if caller.done():\n                return\n            caller.set_result(answer)\n",
         "unit/client/test_exchange_turns.py",
     ),

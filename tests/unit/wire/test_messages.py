@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from wire import (
@@ -58,7 +58,7 @@ from wire import (
 from wire.details import OPEN_TRANSACTIONS_MAX
 from wire.frames import OPENING_KINDS
 from wire.metrics import SAMPLE
-from wire.packing import pack_commits, unpack_answers
+from wire.packing import SINGLE_CELLS_MAX, pack_commits, unpack_answers
 
 PATIENT = settings(deadline=None, suppress_health_check=(HealthCheck.too_slow,))
 """No test here is about time: a busy machine must not fail one."""
@@ -430,9 +430,15 @@ def test_messages_of_one_payload_and_two_kinds_differ() -> None:
     assert len({abort, outcome, AbortRequest(np.array([5]))}) == 2
 
 
+_SINGLES = [[(2**63 - 1, 5, 2**62, [2**64 - 1] * cells)] for cells in (0, SINGLE_CELLS_MAX, SINGLE_CELLS_MAX + 1)]
+
+
 @given(
     st.lists(st.tuples(*[st.integers(0, 2**63 - 1)] * 3, st.lists(st.integers(0, 2**64 - 1), max_size=3)), min_size=1)
 )
+@example(_SINGLES[0])
+@example(_SINGLES[1])
+@example(_SINGLES[2])
 def test_what_single_callers_send_is_packed_as_the_message_would_be(
     sent: list[tuple[int, int, int, list[int]]],
 ) -> None:
@@ -440,13 +446,30 @@ def test_what_single_callers_send_is_packed_as_the_message_would_be(
     guards = [len(cells) // 2 for cells in sets]
     offsets, cells = np.cumsum([0, *map(len, sets)]), [cell for cells in sets for cell in cells]
     message = CommitRequest(starts, snapshots, validated, offsets, cells, guards)  # type: ignore[arg-type]
-    assert pack_commits(zip(starts, snapshots, validated, sets, guards, strict=True)) == message.payload()
+    assert pack_commits(list(zip(starts, snapshots, validated, sets, guards, strict=True))) == message.payload()
 
 
-@pytest.mark.parametrize("cell", [-1, 2**64, 0.5, "7"])
-def test_a_cell_id_that_is_none_cannot_be_packed(cell: object) -> None:
+@pytest.mark.parametrize("among", [1, 2])
+@pytest.mark.parametrize("cell", [-1, 2**64, 0.5, "7", None])
+def test_a_cell_id_that_is_none_cannot_be_packed(cell: Any, among: int) -> None:
     with pytest.raises(ProtocolError, match="64 bits"):
-        pack_commits([(1, 0, 0, [cell], 0)])  # type: ignore[list-item]
+        pack_commits([(1, 0, 0, [cell], 0)] * among)
+
+
+@pytest.mark.parametrize("among", [1, 2])
+@pytest.mark.parametrize(
+    "wrong", [(2**63, 0, 0, [], 0), (1, 0.5, 0, [], 0), (1, 0, -(2**64), [], 0), (1, 0, 0, [], -1)]
+)
+def test_a_number_that_fits_no_column_cannot_be_packed(wrong: Any, among: int) -> None:
+    with pytest.raises(ProtocolError, match="64 bits"):
+        pack_commits([wrong] * among)
+
+
+@pytest.mark.parametrize("asked", [1, 2, 3])
+def test_answers_are_unpacked_one_or_several(asked: int) -> None:
+    reply = CommitReply(np.arange(1, asked + 1), np.full(asked, Reason.COMMITTED, np.uint8))
+    times, reasons = unpack_answers(reply.payload())
+    assert (list(times), list(reasons)) == (list(range(1, asked + 1)), [Reason.COMMITTED] * asked)
 
 
 @given(st.binary(max_size=60))
