@@ -26,7 +26,6 @@ from client.tickets import (
 )
 from wire import (
     BadRequest,
-    BeginRequest,
     CommitReply,
     Frame,
     FrameDecoder,
@@ -38,7 +37,7 @@ from wire import (
     decode,
     encode_frame,
 )
-from wire.packing import pack_commits, unpack_answers, unpack_begin_reply
+from wire.packing import pack_begin, pack_commits, unpack_answers, unpack_begin_reply
 
 BEGIN_FRAMES_MAX: Final = 2
 """Begin requests under way at once."""
@@ -249,7 +248,7 @@ class Exchange:
 
     def _send_begins(self, now_s: float, share: int) -> bytes:
         tickets, transactions = self._next_begins(share)
-        return self._send(now_s, tickets, Kind.BEGIN_REQUEST, lambda: BeginRequest(transactions).payload())
+        return self._send(now_s, tickets, Kind.BEGIN_REQUEST, lambda: pack_begin(transactions))
 
     def _next_begins(self, share: int) -> tuple[list[BeginTicket], int]:
         """What goes in one frame, and how many transactions that are."""

@@ -24,7 +24,6 @@ from wire.columns import (
     check_same_length,
     check_timestamps,
     count_bytes,
-    number_bytes,
     read_answers,
     read_count,
 )
@@ -37,7 +36,7 @@ from wire.large_commits import LargeCommitRequest, WriteSetPart, WriteSetTaken
 from wire.message import Message
 from wire.metrics import MetricsReply, MetricsRequest
 from wire.operating import DrainReply, DrainRequest, LivesReply, LivesRequest
-from wire.packing import BEGIN_REPLY, check_begun, check_count
+from wire.packing import BEGIN_REPLY, check_begun, check_count, pack_begin
 from wire.service import (
     BadRequest,
     HandoverReply,
@@ -70,7 +69,7 @@ class BeginRequest(Message):
 
     def payload(self) -> bytes:
         """The bytes after the header."""
-        return number_bytes(self.count, OFFSET)
+        return pack_begin(self.count)
 
     @classmethod
     def read(cls, reader: PayloadReader) -> BeginRequest:

@@ -20,10 +20,17 @@ COUNT_MAX = 2**32 - 1
 SINGLE_CELLS_MAX = 32
 """Of a commit that is packed as one record."""
 BEGIN_REPLY = struct.Struct("<qqqI")
+_COUNT = struct.Struct("<I")
 _COUNTS = struct.Struct("<II")
 _ANSWER_BYTES = 9
 _SINGLE_COMMIT = tuple(struct.Struct(f"<IIqqq{cells}QIIII") for cells in range(SINGLE_CELLS_MAX + 1))
 _SINGLE_ANSWER = struct.Struct("<IIqB")
+
+
+def pack_begin(count: int) -> bytes:
+    """The payload of a ``BeginRequest``. Raises ``ProtocolError``."""
+    check_count(count)
+    return _COUNT.pack(count)
 
 
 def pack_commits(commits: Sequence[CommitArguments]) -> bytes:
