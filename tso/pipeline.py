@@ -55,12 +55,18 @@ UNDECIDED_BYTES_MAX: Final = 4_096
 """Of commit requests that wait for a writer before they are decided over: some fifty small transactions. To decide
 over a few costs as much as over one; over more, it is better done while the writers are busy."""
 
+ANSWERED_FIRST_COMMITS: Final = 64
+"""Before a decision over so many commits the answers that were given go out: who gets them works meanwhile."""
+
 _BEGIN = Kind.BEGIN_REQUEST
 _Asked: TypeAlias = Sequence[tuple[Arrival, Frame]]
 
 
 class Pipeline:
-    """Belongs to one tenure and to the event loop's thread. ``on_deposed`` is told once if it ends by itself."""
+    """Belongs to one tenure and to the event loop's thread. ``on_deposed`` is told once if it ends by itself.
+
+    ``send_answers``: lets what requesters were answered go out at once, and not at the end of the event loop's turn.
+    """
 
     def __init__(
         self,
@@ -72,6 +78,7 @@ class Pipeline:
         moment: Callable[[], Moment],
         metering: Metering,
         on_deposed: Callable[[str], None],
+        send_answers: Callable[[], None],
     ) -> None:
         self.oracle = Oracle(tenure.epoch, tenure.ceiling, limits, secrets.randbits(64))
         self._tenure = tenure
@@ -81,6 +88,7 @@ class Pipeline:
         self._metering = metering
         self._refuse = partial(refuse, metering=metering)
         self._on_deposed = on_deposed
+        self._send_answers = send_answers
         self._loop = asyncio.get_running_loop()
         self._door = Door()
         self._arrived: list[Arrival] = []
@@ -330,6 +338,8 @@ class Pipeline:
 
     def _decide_all(self, now: Moment) -> None:
         if self._undecided:
+            if self._undecided_commits >= ANSWERED_FIRST_COMMITS:
+                self._send_answers()
             self._commit_all(self._undecided, now)
             self._take_undecided()  # not before: whoever may be decided and was not told must be known
 

@@ -351,6 +351,7 @@ class _LoopFront:
             moment=lambda: Moment(wall_ms(), monotonic_ms()),
             metering=self._server.metering,
             on_deposed=lambda _reason: ended(),
+            send_answers=self._server.send_answers,
         )
         outage_ms = None if came is None else came.outage_ms(monotonic_ms())
         self._server.metering.took_over(None if outage_ms is None else outage_ms / 1000)

@@ -176,11 +176,15 @@ class Server:
             self._flushing = True
             self._loop.call_soon(self._flush)
 
-    def _flush(self) -> None:
-        self._flushing = False
+    def send_answers(self) -> None:
+        """Send all answers now."""
         connections, self._unflushed = self._unflushed, []
         for connection in connections:
             connection.flush()
+
+    def _flush(self) -> None:
+        self._flushing = False
+        self.send_answers()
         if self.pipeline is not None:
             self._wakefulness.stay(self.pipeline.owed)
 

@@ -170,6 +170,8 @@ class Rig:
         self.now_ms = 0.0
         self.metering = Metering(lambda: self.now_ms / 1000)
         self.requests = 0
+        self.sent_early: list[tuple[list[int], int]] = []
+        """Whenever answers went out before the turn's end: to which requests there were some, and commits decided."""
         self.pipeline = Pipeline(
             self.tenure,
             FakeRecorder(self.table),
@@ -178,7 +180,11 @@ class Rig:
             moment=lambda: Moment(0, self.now_ms),
             metering=self.metering,
             on_deposed=self.deposed.append,
+            send_answers=self.note_sent,
         )
+
+    def note_sent(self) -> None:
+        self.sent_early.append((list(self.requester.order), self.pipeline.oracle.counts.commits))
 
     def submit(self, message: Message, requester: FakeRequester | None = None) -> int:
         self.requests += 1

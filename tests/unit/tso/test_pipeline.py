@@ -6,8 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 from store import StoreUnavailable
+from tso.pipeline import ANSWERED_FIRST_COMMITS
 from wire import (
     AbortRequest,
     BadRequest,
@@ -57,6 +59,20 @@ def test_begins_do_not_wait_for_a_slow_write(run: RunPipeline) -> None:
         assert isinstance(reply, CommitReply)
         assert meanwhile.snapshot < reply.commit_timestamps[0] < meanwhile.first_start_timestamp
         assert (await rig.begin()).snapshot >= reply.commit_timestamps[0]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("commits", "early"), [(ANSWERED_FIRST_COMMITS, True), (ANSWERED_FIRST_COMMITS - 1, False)])
+def test_who_began_goes_on_while_many_commits_are_decided_over(run: RunPipeline, commits: int, early: bool) -> None:
+    async def scenario(rig: Rig) -> None:
+        begun = await rig.begin(commits)
+        starts = list(range(begun.first_start_timestamp, begun.first_start_timestamp + commits))
+        commit = rig.submit(rig.commit_request(starts, begun.snapshot, []))
+        begin = rig.submit(BeginRequest(1))
+        await rig.answer(commit)
+        assert [begin in answered for answered, _ in rig.sent_early] == [True] * early
+        assert [decided for _, decided in rig.sent_early] == [0] * early
 
     run(scenario)
 
