@@ -74,7 +74,7 @@ class AsyncOracleClient:
     def begin(self, deadline_ms: int | None = None) -> asyncio.Future[Begun]:
         """Begin one transaction."""
         caller = self._loop.create_future()
-        self._dispatcher.begin(caller, _seconds(deadline_ms))
+        self._dispatcher.begin(caller, None if deadline_ms is None else deadline_ms / 1000)
         return caller
 
     def begin_many(self, count: int, deadline_ms: int | None = None) -> asyncio.Future[Begun]:
@@ -98,13 +98,14 @@ class AsyncOracleClient:
 
         ``validated``: a later snapshot, up to which the caller has looked for conflicts itself (0: none).
         """
-        if len(cells) > COMMIT_CELLS_MAX:
+        count = len(cells)
+        if count > COMMIT_CELLS_MAX:
             raise InvalidRequest(
-                f"one commit request takes {COMMIT_CELLS_MAX:,} conflict keys, not {len(cells):,}: use commit_large"
+                f"one commit request takes {COMMIT_CELLS_MAX:,} conflict keys, not {count:,}: use commit_large"
             )
         caller = self._loop.create_future()
         arguments = (start_timestamp, snapshot, validated, cells, guards)
-        self._dispatcher.commit(caller, arguments, len(cells), _seconds(deadline_ms))
+        self._dispatcher.commit(caller, arguments, count, None if deadline_ms is None else deadline_ms / 1000)
         return caller
 
     def commit_many(self, request: CommitRequest, deadline_ms: int | None = None) -> asyncio.Future[Decisions]:
@@ -218,11 +219,7 @@ class AsyncOracleClient:
         return caller, ticket
 
     def _times(self, deadline_ms: int | None) -> tuple[float, float]:
-        return self._dispatcher.times(_seconds(deadline_ms))
-
-
-def _seconds(deadline_ms: int | None) -> float | None:
-    return None if deadline_ms is None else deadline_ms / 1000
+        return self._dispatcher.times(None if deadline_ms is None else deadline_ms / 1000)
 
 
 def heartbeat_request(snapshots: Mapping[int, int]) -> HeartbeatRequest:
