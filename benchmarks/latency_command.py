@@ -30,7 +30,8 @@ MARGIN_SECONDS = 1.0
 ECHO = "TCP echo"
 IDLE = "begin, idle"
 BESIDE_LOAD = f"begin, beside {LOAD_IN_FLIGHT:,} of another process"
-UNDER_LOAD = f"begin, {LOAD_IN_FLIGHT:,} in flight"
+UNDER_LOAD = f"begin, {LOAD_IN_FLIGHT:,} in flight, a task each"
+IN_BATCHES = f"begin, {LOAD_IN_FLIGHT:,} in flight, in batches"
 ONE = "one at a time, commits in nothing"
 ONE_HBASE = "one at a time, commits in HBase"
 
@@ -76,6 +77,7 @@ def turns_of(wanted: Asked, around: Surroundings) -> tuple[list[Turn], BusySide]
         Turn(IDLE, begin, wanted.load(1, 0)),
         Turn(BESIDE_LOAD, busy, wanted.load(1, 0)),
         Turn(UNDER_LOAD, whole, wanted.load(LOAD_IN_FLIGHT, CELLS)),
+        Turn(IN_BATCHES, OurSide("columns", oracle, guard), wanted.load(LOAD_IN_FLIGHT, CELLS)),
         Turn(ONE, whole, wanted.load(1, CELLS)),
     ]
     if around.services is None:
