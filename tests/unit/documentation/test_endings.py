@@ -155,6 +155,7 @@ def test_interrupted_ends_with_130(tmp_path: Path) -> None:
         "from tso.command_line import main\n"
         "@main.command()\n"
         "def wait():\n"
+        "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # what runs in the background ignores it
         "    signal.raise_signal(signal.SIGINT)\n"  # to this thread: another might take it while this one waits
         f"    time.sleep({WAIT_S})\n"
         "main(['wait'])\n"
