@@ -17,17 +17,18 @@ if asked not in ASKED_FOR:
     raise SystemExit(f"PYTHIA_COMPILE is 1 (compile, which takes a C compiler) or 0, not {asked!r}")
 
 extensions = []
-if ASKED_FOR[asked] and not {"egg_info", "dist_info"} & set(sys.argv):  # which only ask what there is
-    if {"editable_wheel", "develop"} & set(sys.argv):
-        raise SystemExit(
-            "PYTHIA_COMPILE=1 is for an installation: a compiled module beside its source hides what changes"
-        )
-
+if ASKED_FOR[asked] and {"editable_wheel", "develop"} & set(sys.argv):
+    raise SystemExit("PYTHIA_COMPILE=1 is for an installation: a compiled module beside its source hides what changes")
+if ASKED_FOR[asked] and {"build", "build_ext", "bdist_wheel", "install"} & set(
+    sys.argv
+):  # others only ask what there is
     from mypyc.build import mypycify
 
     modules = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["pythia"]["compiled"]
     # Types as they are, whatever else is installed there: the project's own settings of mypy are for its checks.
     options = ["--config-file=", "--ignore-missing-imports", "--explicit-package-bases"]
+    for stale in Path("build").glob("lib*/**/*.so"):  # of a module that is compiled no more, it would be installed
+        stale.unlink()
     extensions = mypycify([*options, *modules], group_name="pythia")
 
 setup(ext_modules=extensions)

@@ -7,6 +7,7 @@ one small cell; the commit is another process's.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from typing import Any, Final
@@ -14,6 +15,7 @@ from typing import Any, Final
 import click
 import numpy as np
 
+from benchmarks.compiled_code import Code
 from benchmarks.machine import describe_machine
 from benchmarks.options import json_option, service_options, services_given
 from benchmarks.our_oracle import OurOracle
@@ -53,9 +55,8 @@ def bulk_commit(rows: int, zookeeper: str | None, thrift: str | None, as_json: b
             oracle.start()
             try:
                 address, root = oracle.load_arguments
-                measured = _measure(
-                    ClientSettings(address, around.services.thrift, root, defer_shadow_cells=True), rows
-                )
+                settings = ClientSettings(address, around.services.thrift, root, defer_shadow_cells=True)
+                measured = _measure(settings, rows, around.code)
             finally:
                 oracle.stop()
         machine = describe_machine()
@@ -66,7 +67,8 @@ def bulk_commit(rows: int, zookeeper: str | None, thrift: str | None, as_json: b
         click.echo(json.dumps({**measured, "machine": machine}))
 
 
-def _measure(settings: ClientSettings, rows: int) -> dict[str, Any]:
+def _measure(settings: ClientSettings, rows: int, code: Code) -> dict[str, Any]:
+    """The process that commits runs ``code``; what is written before it is written by this one, as installed."""
     with TransactionManager.connect(settings) as manager:
         manager.create_table(TABLE, ["f"], conflict_level="row")
         try:
@@ -78,11 +80,12 @@ def _measure(settings: ClientSettings, rows: int) -> dict[str, Any]:
             _write(writer, rows)
             manager.seal_job(handle, job, [(0, 0)])
             seconds = time.monotonic() - started
-            committed = _commit(handle)
+            committed = _commit(handle, code)
         finally:
             manager.drop_table(TABLE)
     return {
         "rows": rows,
+        "code": code.name,
         "write_seconds": round(seconds, 2),
         **committed,
         "commit_beside_write": round(committed["commit_seconds"] / seconds, 3),
@@ -106,9 +109,10 @@ def _write(writer: AttemptWriter, rows: int) -> None:
         )
 
 
-def _commit(handle: TransactionHandle) -> dict[str, Any]:
+def _commit(handle: TransactionHandle, code: Code) -> dict[str, Any]:
     ended = subprocess.run(
         python("benchmarks.bulk_commit_process"),
+        env={**os.environ, **code.environment},
         input=handle.to_json(),
         capture_output=True,
         text=True,

@@ -49,7 +49,9 @@ class Code:
         """What a process needs in its environment to run it, wherever it is started."""
         if self.directory is None:
             return {}
-        return {"PYTHONPATH": str(self.directory), "PYTHONSAFEPATH": "1"}
+        others = os.environ.get("PYTHONPATH")
+        path = os.pathsep.join([str(self.directory), *([others] if others else [])])
+        return {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
 
 
 AS_INSTALLED: Final = Code()
@@ -58,32 +60,45 @@ AS_INSTALLED: Final = Code()
 def compiled_code(progress: Progress) -> Code:
     """The project compiled, or ``AS_INSTALLED`` where that cannot be here, of which ``progress`` is told.
 
-    Raises ``SideError`` where it should compile and does not.
+    Raises ``SideError`` where it should compile and does not, ``Busy`` where another process compiles for too long.
     """
     lacking = what_is_missing(PROJECT)
-    if lacking:
-        progress(Step(f"runs as installed and is not compiled, since there is no {lacking}"))
-        return AS_INSTALLED
-    home = cache_home()
+    if lacking is None:
+        try:
+            return Code(_place(progress))
+        except OSError as error:
+            lacking = f"place to keep it: {error}"
+    progress(Step(f"runs as installed and is not compiled, since there is no {lacking}"))
+    return AS_INSTALLED
+
+
+def _place(progress: Progress) -> Path:
+    """Where the sources lie compiled as they are now. Raises ``SideError``, ``Busy`` and ``OSError``."""
+    home, digest = cache_home(), _digest(PROJECT)
     home.mkdir(parents=True, exist_ok=True)
-    place = home / f"compiled-{_digest(PROJECT)}"
+    place = home / f"compiled-{digest}"
     with file_lock(place.with_suffix(".lock"), COMPILE_SECONDS_MAX):
         if not place.is_dir():
             progress(Step("compiling; the next run has it already"))
             with tempfile.TemporaryDirectory(prefix="compile-", dir=home) as scratch:
                 building = Path(scratch) / "project"
-                building.mkdir()
-                _compile(PROJECT, building)
+                _copy(PROJECT, building)
+                if _digest(building) != digest:
+                    raise SideError("the project changed while it was copied to be compiled: run it again")
+                _compile(building)
                 building.rename(place)
-            _forget_others(place)
-    return Code(place)
+        os.utime(place)  # the latest to be used
+        _forget_others(place)
+    return place
 
 
 def what_is_missing(project: Path) -> str | None:
     """What is not here that compiling takes; ``None``: nothing."""
-    compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
     needed = {
+        "wish for it (PYTHIA_COMPILE=0)": os.environ.get("PYTHIA_COMPILE") != "0",
         "source of the project beside its packages": (project / "setup.py").is_file(),
+        "setuptools": importlib.util.find_spec("setuptools") is not None,
         "mypyc (the package mypy)": importlib.util.find_spec("mypyc") is not None,
         f"C compiler ({compiler})": shutil.which(compiler) is not None,
         "header of Python's (Python.h)": (Path(sysconfig.get_paths()["include"]) / "Python.h").is_file(),
@@ -101,27 +116,41 @@ def _files(project: Path) -> Iterator[Path]:
 
 
 def _digest(project: Path) -> str:
-    state = hashlib.sha256(f"{sys.version}\n{importlib.import_module('mypy.version').__version__}\n".encode())
+    """Of all that what is compiled depends on: sources, and who compiles them for what."""
+    versions = (
+        sys.version,
+        sysconfig.get_config_var("EXT_SUFFIX"),
+        importlib.import_module("mypy.version").__version__,
+    )
+    state = hashlib.sha256("\n".join(versions).encode())
     for file in _files(project):
         content = (project / file).read_bytes()
         state.update(f"{file}\n{len(content)}\n".encode() + content)
     return state.hexdigest()[:16]
 
 
-def _compile(project: Path, copy: Path) -> None:
+def _copy(project: Path, copy: Path) -> None:
     for file in _files(project):
         (copy / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(project / file, copy / file)
-    built = subprocess.run(
-        [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"],
-        cwd=copy,
-        env={**os.environ, "PYTHIA_COMPILE": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=COMPILE_SECONDS_MAX,
-        check=False,
-    )
+
+
+def _compile(copy: Path) -> None:
+    try:
+        built = subprocess.run(
+            [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"],
+            cwd=copy,
+            env={**os.environ, "PYTHIA_COMPILE": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=COMPILE_SECONDS_MAX,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SideError(
+            f"the project did not compile in {COMPILE_SECONDS_MAX:.0f} s; PYTHIA_COMPILE=0 goes without"
+        ) from error
     if built.returncode:
         raise SideError("\n".join(["the project does not compile:", *built.stdout.splitlines()[-OUTPUT_LINES_SHOWN:]]))
     shutil.rmtree(copy / "build", ignore_errors=True)

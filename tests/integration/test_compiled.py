@@ -6,10 +6,14 @@ and so does the simulation, which replaces time and threads in every module: wha
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
@@ -41,32 +45,41 @@ def copy(compiled: Code, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def run(copy: Path, arguments: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=copy,
-        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=RUN_SECONDS_MAX,
-        check=False,
-    )
+def run(copy: Path, arguments: list[str], **environment: str) -> tuple[int, str]:
+    """How it ended, and what it said; ``copy`` is all that it finds. No process of its own outlives it."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    with tempfile.TemporaryFile("w+") as said:  # no pipe, which a process that was left behind would keep open
+        started = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=copy,
+            env={**kept, "PYTHONPATH": str(copy), "PYTHONSAFEPATH": "1", **environment},
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            code = started.wait(RUN_SECONDS_MAX)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(started.pid, signal.SIGKILL)
+            started.wait()
+        said.seek(0)
+        return code, said.read()
 
 
 def run_tests(copy: Path, tests: list[str], **environment: str) -> str:
     arguments = ["-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "-m", "not interpreted", *tests]
-    ended = run(copy, arguments, **environment)
-    assert ended.returncode == 0, ended.stdout[-8_000:]
-    return ended.stdout
+    code, said = run(copy, arguments, **environment)
+    assert code == 0, said[-8_000:]
+    return said
 
 
 def test_what_is_named_is_compiled_and_nothing_else_stands_in_for_it(copy: Path) -> None:
     names = [module.removesuffix(".py").replace("/", ".") for module in MODULES]
     look = "import importlib, sys\nfor name in sys.argv[1:]: print(importlib.import_module(name).__file__)"
-    ended = run(copy, ["-c", look, *names])
-    assert ended.returncode == 0, ended.stdout
-    files = [Path(line) for line in ended.stdout.split()]
+    code, said = run(copy, ["-c", look, *names])
+    assert code == 0, said
+    files = [Path(line) for line in said.split()]
     assert [file.suffix for file in files] == [".so"] * len(MODULES)
     assert {file.parent for file in files} == {copy / Path(module).parent for module in MODULES}
 
@@ -78,4 +91,4 @@ def test_the_compiled_modules_pass_the_tests_of_their_sources(copy: Path) -> Non
 @pytest.mark.integration
 def test_compiled_processes_pass_the_tests_on_real_services(copy: Path, services: Services) -> None:
     places = {"PYTHIA_TEST_ZOOKEEPER": services.zookeeper, "PYTHIA_TEST_THRIFT": services.thrift}
-    assert " 0 failed" in run_tests(copy, ON_REAL_SERVICES, **places)
+    assert re.search(r"integration: [1-9]\d* passed, 0 failed", run_tests(copy, ON_REAL_SERVICES, **places))

@@ -29,6 +29,7 @@ class Compiling:
         self.compiled: list[Path] = []
         self.said: list[str] = []
         monkeypatch.setenv("XDG_CACHE_HOME", str(directory / "cache"))
+        monkeypatch.delenv("PYTHONPATH", raising=False)
         monkeypatch.setattr(subject, "PROJECT", self.project)
         monkeypatch.setattr(subject, "what_is_missing", lambda project: None)
 
@@ -84,6 +85,49 @@ def test_what_does_not_compile_is_told_and_leaves_nothing(compiling: Compiling) 
     assert [each.name for each in compiling.home.iterdir() if each.is_dir()] == []
 
 
+def test_what_changes_while_it_is_copied_is_not_kept_as_what_it_was(
+    compiling: Compiling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = subject._copy
+
+    def change_and_copy(project: Path, place: Path) -> None:
+        (project / "room" / "module.py").write_text("NUMBER = 2\n")
+        copy(project, place)
+
+    monkeypatch.setattr(subject, "_copy", change_and_copy)
+    with pytest.raises(SideError, match="changed while"):
+        compiling.run()
+    assert [each.name for each in compiling.home.iterdir() if each.is_dir()] == []
+
+
+def test_what_takes_too_long_is_given_up(compiling: Compiling, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiling.setup_py("import time; time.sleep(60)\n")
+    monkeypatch.setattr(subject, "COMPILE_SECONDS_MAX", 0.1)
+    with pytest.raises(SideError, match="PYTHIA_COMPILE=0"):
+        compiling.run()
+
+
+def test_without_a_place_to_keep_it_nothing_is_compiled(compiling: Compiling, monkeypatch: pytest.MonkeyPatch) -> None:
+    (compiling.project / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(compiling.project / "file"))
+    assert compiling.run() is AS_INSTALLED
+    assert compiling.said[0].startswith("runs as installed and is not compiled, since there is no place to keep it: ")
+
+
+def test_what_is_used_counts_as_the_latest(compiling: Compiling) -> None:
+    first = compiling.run().directory
+    assert first is not None
+    os.utime(first, (1, 1))
+    compiling.run()
+    assert first.stat().st_mtime > 1
+
+
+def test_what_was_found_by_a_path_of_ones_own_is_found(compiling: Compiling, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/there")
+    code = compiling.run()
+    assert code.environment["PYTHONPATH"] == f"{code.directory}{os.pathsep}/there"
+
+
 def test_without_a_compiler_it_runs_as_it_is_installed_and_says_so(
     compiling: Compiling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,9 +139,16 @@ def test_without_a_compiler_it_runs_as_it_is_installed_and_says_so(
 
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CC", raising=False)
     assert what_is_missing(tmp_path) == "source of the project beside its packages"
+    monkeypatch.setenv("PYTHIA_COMPILE", "0")
+    assert what_is_missing(tmp_path) == "wish for it (PYTHIA_COMPILE=0)"
+    monkeypatch.delenv("PYTHIA_COMPILE")
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert str(what_is_missing(PROJECT)).startswith("C compiler (")
     monkeypatch.setattr(shutil, "which", lambda name: "/there")
     monkeypatch.setattr(sysconfig, "get_paths", lambda: {"include": str(tmp_path)})
     assert what_is_missing(PROJECT) == "header of Python's (Python.h)"
+    monkeypatch.setenv("CC", "ccache my-compiler")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert what_is_missing(PROJECT) == "C compiler (ccache)"
