@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 import uvicorn
+import uvloop
 
 from access.tls import ServerTls
 from client import TransactionManager
@@ -71,9 +72,13 @@ class RunningRest:
             require=require if callers is None else callers.require,
         )
         self.server: uvicorn.Server = make_server(self.app, limits, callers=callers, tls=tls)
-        self._thread = threading.Thread(target=lambda: asyncio.run(serve(self.server, self.listening)), daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         self.client = httpx.Client(base_url=self.url, timeout=WAIT_S)
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # as the process does
+            runner.run(serve(self.server, self.listening))
 
     def stop(self) -> None:
         self.client.close()
