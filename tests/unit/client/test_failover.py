@@ -298,11 +298,11 @@ def test_a_past_moment_is_read_with_every_oracle_down(installation: Installation
     installation._oracles.pop(0).stop()
     installation.find_primary = lambda: None
     assert begun.get("t", b"r") == {A: b"1"}
-    stranger = installation.manager(settings=dataclasses.replace(SETTINGS, deadline_ms=100))
+    stranger = installation.manager(settings=dataclasses.replace(SETTINGS, deadline_ms=300))
     assert stranger.snapshot(at=commit).get("t", b"r") == {A: b"1"}
     with pytest.raises(NoPrimary) as caught:
         stranger.snapshot(at=unsettled)
-    assert caught.value.waited_ms >= 100
+    assert caught.value.waited_ms >= 150  # the oracle was asked after other steps of the same call
 
 
 def test_a_moment_of_an_older_epoch_stays_as_it_was_when_read(installation: Installation) -> None:
