@@ -16,12 +16,12 @@ asked = os.environ.get("PYTHIA_COMPILE", "")
 if asked not in ASKED_FOR:
     raise SystemExit(f"PYTHIA_COMPILE is 1 (compile, which takes a C compiler) or 0, not {asked!r}")
 
-extensions = []
-if ASKED_FOR[asked] and {"editable_wheel", "develop"} & set(sys.argv):
+commands = set(sys.argv) if ASKED_FOR[asked] else set()
+if commands & {"editable_wheel", "develop"}:
     raise SystemExit("PYTHIA_COMPILE=1 is for an installation: a compiled module beside its source hides what changes")
-if ASKED_FOR[asked] and {"build", "build_ext", "bdist_wheel", "install"} & set(
-    sys.argv
-):  # others only ask what there is
+
+extensions = []
+if commands & {"build", "build_ext", "bdist_wheel", "install"}:  # others only ask what there is
     from mypyc.build import mypycify
 
     modules = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["pythia"]["compiled"]

@@ -340,10 +340,7 @@ class Exchange:
         for ticket in tickets:
             assert isinstance(ticket, CommitTicket)
             end = first + len(ticket.callers)
-            if end - first == asked:
-                ticket.decided(times, reasons)
-            else:
-                ticket.decided(times[first:end], reasons[first:end])
+            ticket.decided(times[first:end], reasons[first:end])
             first = end
 
     def _impossible(self, tickets: Sequence[Ticket], reason: str) -> None:
