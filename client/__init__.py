@@ -7,9 +7,12 @@
         with manager.transaction() as transaction:
             transaction.put("accounts", b"alice", {b"d:balance": b"70"})
             transaction.put("audit", b"2026-11-21/1", {b"d:what": b"alice -30"})
+
+On an event loop: ``AsyncTransactionManager``, of which the same is waited for.
 """
 
 from client.async_oracle import AsyncOracleClient
+from client.asyncio_front import AsyncSavepoint, AsyncSnapshot, AsyncTransaction, AsyncTransactionManager
 from client.catalog_entry import CatalogEntry, ConflictLevel
 from client.cells import cell_id, row_id
 from client.errors import (
@@ -42,6 +45,10 @@ __all__ = [
     "Aborted",
     "AccessDenied",
     "AsyncOracleClient",
+    "AsyncSavepoint",
+    "AsyncSnapshot",
+    "AsyncTransaction",
+    "AsyncTransactionManager",
     "Begun",
     "CatalogEntry",
     "ClientSettings",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -14,7 +13,7 @@ from client.bulk import AttemptWriter, require_open
 from client.catalog import Catalog
 from client.catalog_entry import CatalogEntry, ConflictLevel, family_names
 from client.commit import Services, finish_bulk_write
-from client.errors import InvalidRequest, TransactionAborted
+from client.errors import InvalidRequest
 from client.fences import place_fence
 from client.guards import Guards
 from client.handles import SnapshotHandle, TransactionHandle
@@ -27,6 +26,7 @@ from client.oracle import OracleClient
 from client.past import Past, moment_of
 from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from client.reading import SnapshotReader
+from client.reruns import retrying_rules
 from client.resolver import OutcomeCache, Resolver
 from client.revalidation import Revalidator
 from client.settings import ClientSettings
@@ -41,10 +41,6 @@ from store import CellStore
 from store.hbase import HBaseCellStore, PoolSettings
 
 Result = TypeVar("Result")
-
-_log = logging.getLogger(__name__)
-
-RERUN_WAIT_SECONDS_MAX = 1.0
 
 
 class TransactionManager:
@@ -244,15 +240,7 @@ class TransactionManager:
         outside its transaction. Returns what it returned in the attempt that committed. Raises the last
         ``TransactionAborted`` after ``attempts_max`` attempts, and every other error at once.
         """
-        if attempts_max < 1:
-            raise InvalidRequest(f"attempts_max is at least 1, not {attempts_max}")
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(_worth_a_rerun),
-            stop=tenacity.stop_after_attempt(attempts_max),
-            wait=tenacity.wait_random_exponential(multiplier=0.01, max=RERUN_WAIT_SECONDS_MAX),
-            before_sleep=_say_why,
-            reraise=True,
-        )
+        retrying = tenacity.Retrying(**retrying_rules(attempts_max))
         result: Result = retrying(self._run_once, function)
         return result
 
@@ -354,15 +342,6 @@ class TransactionManager:
         return SnapshotReader(
             self.store, self._services.resolver, view, self.catalog, vacuumed_below=self.catalog.vacuumed_below
         )
-
-
-def _worth_a_rerun(error: BaseException) -> bool:
-    return isinstance(error, TransactionAborted) and error.retriable
-
-
-def _say_why(state: tenacity.RetryCallState) -> None:
-    error = state.outcome.exception() if state.outcome else None
-    _log.info("attempt %d: %s; running it again on a new snapshot", state.attempt_number, error)
 
 
 def _check_timestamp(start_timestamp: int) -> None:

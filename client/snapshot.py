@@ -6,7 +6,7 @@ It needs no oracle once it is begun, and it can be handed to other processes.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 
 from client.cells import validate_choice, validate_column, validate_row
 from client.errors import InvalidRequest
@@ -74,7 +74,7 @@ class Snapshot:
         stop: bytes = b"",
         prefix: bytes = b"",
         columns: Sequence[bytes] | None = None,
-    ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+    ) -> Generator[tuple[bytes, dict[bytes, bytes]], None, None]:
         """Rows in key order, each (key, column → value): from ``start`` up to ``stop``, or with a ``prefix``.
 
         Rows of which nothing chosen is visible are left out, except those that a bulk writer marked as existing.
@@ -94,7 +94,7 @@ class Snapshot:
         prefix: bytes = b"",
         columns: Sequence[bytes] | None = None,
         batch_rows: int = SCAN_BATCH_ROWS,
-    ) -> Iterator[CellColumns]:
+    ) -> Generator[CellColumns, None, None]:
         """``scan`` for many rows: batches of up to ``batch_rows``, with the values of the columns ``known`` as columns.
 
         ``columns`` decide, as in ``scan``, which rows there are; of a row that has none of ``known`` the key comes.

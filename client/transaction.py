@@ -8,7 +8,7 @@ are told once, and which no hook can change.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from types import TracebackType
 
 from client import commit as committing
@@ -135,7 +135,7 @@ class Transaction:
         prefix: bytes = b"",
         columns: Sequence[bytes] | None = None,
         own_writes: OwnWrites = "all",
-    ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+    ) -> Generator[tuple[bytes, dict[bytes, bytes]], None, None]:
         """Rows in key order. See ``Snapshot.scan``, and ``get`` for ``own_writes``.
 
         The own writes that it shows are those of the moment of this call: what the transaction puts, deletes or undoes
@@ -158,7 +158,7 @@ class Transaction:
         prefix: bytes = b"",
         columns: Sequence[bytes] | None = None,
         batch_rows: int = SCAN_BATCH_ROWS,
-    ) -> Iterator[CellColumns]:
+    ) -> Generator[CellColumns, None, None]:
         """``scan`` for many rows, as columns, with all own writes. See ``Snapshot.scan_columns``."""
         self._standing.require_active()
         chosen = key_range(start, stop, prefix)
@@ -312,12 +312,14 @@ class Transaction:
         written, as_of = self._savepoints.shown(own_writes)
         return self._reader if own_writes == "all" else self._snapshot_reader, written, as_of
 
-    def _shown(self, rows: Iterable[tuple[bytes, dict[bytes, bytes]]]) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+    def _shown(
+        self, rows: Iterable[tuple[bytes, dict[bytes, bytes]]]
+    ) -> Generator[tuple[bytes, dict[bytes, bytes]], None, None]:
         """A method, so that a scan holds its transaction: one that nobody holds is given up by the oracle."""
         for row, values in rows:
             yield row, without_reserved(values)
 
-    def _held(self, batches: Iterable[CellColumns]) -> Iterator[CellColumns]:
+    def _held(self, batches: Iterable[CellColumns]) -> Generator[CellColumns, None, None]:
         """As ``_shown``."""
         yield from batches
 

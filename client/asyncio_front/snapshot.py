@@ -1,0 +1,67 @@
+"""A snapshot, for the tasks of an event loop."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from functools import partial
+
+from client.asyncio_front.blocking_calls import BlockingCalls
+from client.asyncio_front.streaming import streamed
+from client.handles import SnapshotHandle
+from client.reading import SCAN_BATCH_ROWS
+from client.snapshot import Snapshot
+from store.columns import CellColumns
+
+
+class AsyncSnapshot:
+    """``client.Snapshot``, to be waited for; any number of tasks may share it."""
+
+    def __init__(self, snapshot: Snapshot, calls: BlockingCalls) -> None:
+        self._snapshot = snapshot
+        self._calls = calls
+
+    @property
+    def timestamp(self) -> int:
+        """What is seen: every commit at or below it."""
+        return self._snapshot.timestamp
+
+    @property
+    def epoch(self) -> int:
+        """The first timestamp of the epoch in which the snapshot was taken."""
+        return self._snapshot.epoch
+
+    def handle(self) -> SnapshotHandle:
+        """The snapshot as a value, for ``manager.resume_snapshot`` in another process."""
+        return self._snapshot.handle()
+
+    async def get(self, table: str, row: bytes, columns: Sequence[bytes] | None = None) -> dict[bytes, bytes]:
+        """One row: column → value; empty where the snapshot sees none. See ``Snapshot.get``."""
+        return await self._calls.run(partial(self._snapshot.get, table, row, columns))
+
+    def scan(
+        self,
+        table: str,
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        prefix: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+    ) -> AsyncGenerator[tuple[bytes, dict[bytes, bytes]], None]:
+        """Rows in key order, for ``async for``. See ``Snapshot.scan``; what it raises comes with the first row."""
+        begin = partial(self._snapshot.scan, table, start=start, stop=stop, prefix=prefix, columns=columns)
+        return streamed(self._calls.run, begin, SCAN_BATCH_ROWS)
+
+    def scan_columns(
+        self,
+        table: str,
+        known: Sequence[bytes],
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        prefix: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+        batch_rows: int = SCAN_BATCH_ROWS,
+    ) -> AsyncGenerator[CellColumns, None]:
+        """Batches of many rows, for ``async for``. See ``Snapshot.scan_columns``."""
+        begin = partial(self._snapshot.scan_columns, table, known, start=start, stop=stop, prefix=prefix)
+        return streamed(self._calls.run, partial(begin, columns=columns, batch_rows=batch_rows), 1)

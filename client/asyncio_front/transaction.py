@@ -1,0 +1,210 @@
+"""A transaction, for the tasks of an event loop.
+
+What is asked of one transaction is done in the order in which it was asked, one after the other, so that several tasks
+may work in it. The invariant under cancellation: a call was made whole or not at all, and none is under way when a
+transaction is rolled back or committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from functools import partial
+from types import TracebackType
+from typing import TypeVar
+
+from client.asyncio_front.blocking_calls import BlockingCalls
+from client.asyncio_front.opening import Opening
+from client.asyncio_front.streaming import streamed
+from client.errors import InvalidRequest
+from client.handles import TransactionHandle
+from client.reading import SCAN_BATCH_ROWS
+from client.savepoints import OwnWrites, Savepoint
+from client.status import TransactionStatus
+from client.transaction import Transaction
+from commit_table import Aborted, Committed
+from store import StoreUnavailable
+
+_log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+class AsyncTransaction:
+    """``client.Transaction``, to be waited for; made by ``manager.transaction()``, used once.
+
+    As an asynchronous context manager it commits at the end of the block, and rolls back when the block raises. A call
+    that is cancelled ends when what it began has ended, within ``deadline_ms``: ``status`` says what a commit came to.
+    """
+
+    def __init__(self, transaction: Transaction, calls: BlockingCalls) -> None:
+        self._transaction = transaction
+        self._calls = calls
+        self._turn = asyncio.Lock()
+
+    @property
+    def start_timestamp(self) -> int:
+        """The transaction's id, and the HBase timestamp of the cells that it writes."""
+        return self._transaction.start_timestamp
+
+    @property
+    def snapshot_timestamp(self) -> int:
+        """What it reads: every commit at or below this."""
+        return self._transaction.snapshot_timestamp
+
+    @property
+    def epoch(self) -> int:
+        """The first timestamp of the epoch in which it began."""
+        return self._transaction.epoch
+
+    @property
+    def status(self) -> TransactionStatus:
+        """Where the transaction stands."""
+        return self._transaction.status
+
+    @property
+    def commit_forbidden(self) -> str | None:
+        """Why ``commit`` will roll it back; ``None`` where nobody forbade it."""
+        return self._transaction.commit_forbidden
+
+    async def handle(self) -> TransactionHandle:
+        """The transaction as a value, for other processes. See ``Transaction.handle``."""
+        return await self.apply(Transaction.handle)
+
+    async def apply(self, work: Callable[[Transaction], Result]) -> Result:
+        """Have ``work`` done on the transaction as it is without asyncio, in one call in a thread, and in its turn.
+
+        For code that is written for threads, and for many reads or writes at once: ``put`` and ``get`` here take a
+        change of threads each. ``work`` must not keep the transaction. Raises what ``work`` raises, ``InvalidRequest``
+        for a coroutine function, and what ``AsyncTransactionManager`` says of all its calls.
+        """
+        if inspect.iscoroutinefunction(work):
+            raise InvalidRequest(
+                "apply takes a function that blocks: call the methods of this transaction from async def"
+            )
+        return await self._calls.run(partial(work, self._transaction), self._turn)
+
+    async def get(
+        self, table: str, row: bytes, columns: Sequence[bytes] | None = None, *, own_writes: OwnWrites = "all"
+    ) -> dict[bytes, bytes]:
+        """One row: column → value; empty where there is none. See ``Transaction.get``."""
+        return await self.apply(lambda transaction: transaction.get(table, row, columns, own_writes=own_writes))
+
+    def scan(
+        self,
+        table: str,
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        prefix: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+        own_writes: OwnWrites = "all",
+    ) -> AsyncGenerator[tuple[bytes, dict[bytes, bytes]], None]:
+        """Rows in key order, for ``async for``. See ``Transaction.scan``; what it raises comes with the first row.
+
+        The own writes that it shows are those of the moment when the first row is asked for.
+        """
+        return streamed(
+            self._in_turn,
+            lambda: self._transaction.scan(
+                table, start=start, stop=stop, prefix=prefix, columns=columns, own_writes=own_writes
+            ),
+            SCAN_BATCH_ROWS,
+        )
+
+    async def put(self, table: str, row: bytes, values: Mapping[bytes, bytes], *, conflict_free: bool = False) -> None:
+        """Write columns of one row. Nothing is visible to others before the commit. See ``Transaction.put``."""
+        await self.apply(lambda transaction: transaction.put(table, row, values, conflict_free=conflict_free))
+
+    async def delete(
+        self, table: str, row: bytes, columns: Sequence[bytes] | None = None, *, conflict_free: bool = False
+    ) -> None:
+        """Delete columns of a row; by default every column that the transaction sees in it. See ``put``."""
+        await self.apply(lambda transaction: transaction.delete(table, row, columns, conflict_free=conflict_free))
+
+    def savepoint(self) -> Opening[AsyncSavepoint]:
+        """This moment, for ``rollback_to``; in ``async with`` it is gone back to when the block raises.
+
+        See ``Transaction.savepoint``. The moment is that of the waiting: calls made before it count, those after not.
+        """
+
+        async def opened() -> AsyncSavepoint:
+            return AsyncSavepoint(self, await self.apply(Transaction.savepoint))
+
+        return Opening(opened)
+
+    async def rollback_to(self, savepoint: AsyncSavepoint) -> None:
+        """Undo every put and delete after the savepoint, which stays open. See ``Transaction.rollback_to``."""
+        await self.apply(lambda transaction: transaction.rollback_to(savepoint.savepoint))
+
+    async def release(self, savepoint: AsyncSavepoint) -> None:
+        """Do without a savepoint, and those made after it, from now on; what was written stays."""
+        await self.apply(lambda transaction: transaction.release(savepoint.savepoint))
+
+    async def checkpoint(self) -> None:
+        """Have reads with ``own_writes="before_checkpoint"`` show what was written up to here."""
+        await self.apply(Transaction.checkpoint)
+
+    def forbid_commit(self, reason: str) -> None:
+        """Have ``commit`` roll the transaction back, for good. See ``Transaction.forbid_commit``."""
+        self._transaction.forbid_commit(reason)
+
+    async def commit(self) -> Committed:
+        """Make everything visible at once. See ``Transaction.commit``.
+
+        Where it is cancelled it goes on to its end, and the transaction is committed or not, as ``status`` says.
+        """
+        return await self.apply(Transaction.commit)
+
+    async def rollback(self) -> Committed | Aborted:
+        """Give the transaction up. See ``Transaction.rollback``."""
+        return await self.apply(Transaction.rollback)
+
+    async def __aenter__(self) -> AsyncTransaction:
+        self._transaction.__enter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            await self.apply(lambda transaction: transaction.__exit__(kind, error, traceback))
+        except StoreUnavailable as failure:
+            if kind is None:
+                raise
+            # The block's own error is the one to show; an open transaction that nobody holds never commits.
+            _log.warning("transaction %d could not be rolled back now: %s", self.start_timestamp, failure)
+
+    async def _in_turn(self, call: Callable[[], Result]) -> Result:
+        return await self._calls.run(call, self._turn)
+
+
+class AsyncSavepoint:
+    """``client.Savepoint``, to be waited for; made by ``transaction.savepoint()``."""
+
+    def __init__(self, transaction: AsyncTransaction, savepoint: Savepoint) -> None:
+        self._transaction = transaction
+        self.savepoint = savepoint
+        """The same for threads."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was neither released nor undone."""
+        return self.savepoint.is_open
+
+    async def __aenter__(self) -> AsyncSavepoint:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            await self._transaction.apply(lambda _: self.savepoint.__exit__(kind, error, traceback))
+        except BaseException as failure:
+            # Whoever sees the block raise takes it for undone, which it may not be.
+            if self._transaction.status is TransactionStatus.ACTIVE:
+                self._transaction.forbid_commit(f"the block of a savepoint did not come to its end: {failure!r}")
+            if kind is None or not isinstance(failure, StoreUnavailable):
+                raise

@@ -1,0 +1,39 @@
+"""When a function that a manager runs in transactions is run again: after an abort that a new snapshot may cure.
+
+Never a replay: the function reads the new snapshot and decides anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+import tenacity
+
+from client.errors import InvalidRequest, TransactionAborted
+
+_log = logging.getLogger(__name__)
+
+RERUN_WAIT_SECONDS_MAX: Final = 1.0
+
+
+def retrying_rules(attempts_max: int) -> dict[str, Any]:
+    """What ``tenacity.Retrying`` and ``AsyncRetrying`` are told. Raises ``InvalidRequest`` for too few attempts."""
+    if attempts_max < 1:
+        raise InvalidRequest(f"attempts_max is at least 1, not {attempts_max}")
+    return {
+        "retry": tenacity.retry_if_exception(_worth_a_rerun),
+        "stop": tenacity.stop_after_attempt(attempts_max),
+        "wait": tenacity.wait_random_exponential(multiplier=0.01, max=RERUN_WAIT_SECONDS_MAX),
+        "before_sleep": _say_why,
+        "reraise": True,
+    }
+
+
+def _worth_a_rerun(error: BaseException) -> bool:
+    return isinstance(error, TransactionAborted) and error.retriable
+
+
+def _say_why(state: tenacity.RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome else None
+    _log.info("attempt %d: %s; running it again on a new snapshot", state.attempt_number, error)

@@ -1,0 +1,218 @@
+"""Calls that block, made in threads for tasks: which are made, in which order, and what becomes of those cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import pytest
+
+from client.asyncio_front import blocking_calls
+from client.asyncio_front.blocking_calls import BlockingCalls
+from client.errors import InvalidRequest
+from store import StoreUnavailable
+
+WAIT_SECONDS_MAX = 20
+WAIT_MS_MAX = 1_000 * WAIT_SECONDS_MAX
+
+
+class Gate:
+    """A call that blocks until the test lets it go on."""
+
+    def __init__(self) -> None:
+        self.began = threading.Event()
+        self.goes_on = threading.Event()
+        self.ended = False
+
+    def __call__(self) -> str:
+        self.began.set()
+        assert self.goes_on.wait(WAIT_SECONDS_MAX)
+        self.ended = True
+        return "done"
+
+    async def has_begun(self) -> None:
+        assert await asyncio.to_thread(self.began.wait, WAIT_SECONDS_MAX)
+
+
+def on_a_loop(
+    test: Callable[[BlockingCalls], Awaitable[None]], threads: int = 2, wait_ms_max: int = WAIT_MS_MAX
+) -> None:
+    async def bounded() -> None:
+        calls = BlockingCalls(threads, wait_ms_max)
+        try:
+            async with asyncio.timeout(WAIT_SECONDS_MAX):
+                await test(calls)
+        finally:
+            calls.close()
+
+    asyncio.run(bounded())
+
+
+def test_the_event_loop_goes_on_while_calls_block() -> None:
+    async def test(calls: BlockingCalls) -> None:
+        gates = [Gate(), Gate()]
+        running = [asyncio.create_task(calls.run(gate)) for gate in gates]
+        for gate in gates:
+            await gate.has_begun()
+        for gate in gates:
+            gate.goes_on.set()
+        assert await asyncio.gather(*running) == ["done", "done"]
+
+    on_a_loop(test)
+
+
+def test_what_a_call_raises_is_raised() -> None:
+    async def test(calls: BlockingCalls) -> None:
+        with pytest.raises(ZeroDivisionError):
+            await calls.run(lambda: 1 // 0)
+        with pytest.raises(RuntimeError, match="StopIteration"):  # which no future can hold: it would never be told
+            await calls.run(partial(next, iter(())))
+
+    on_a_loop(test)
+
+
+def test_a_call_that_has_begun_is_waited_for_by_who_is_cancelled() -> None:
+    async def test(calls: BlockingCalls) -> None:
+        gate = Gate()
+        running = asyncio.create_task(calls.run(gate))
+        await gate.has_begun()
+        for _ in range(3):
+            running.cancel()
+            await asyncio.sleep(0)
+        assert not running.done()
+        gate.goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert gate.ended
+
+    on_a_loop(test)
+
+
+def test_what_a_call_raises_after_a_cancellation_is_not_complained_about(caplog: pytest.LogCaptureFixture) -> None:
+    async def test(calls: BlockingCalls) -> None:
+        gate = Gate()
+
+        def failing() -> None:
+            gate()
+            raise ValueError
+
+        running = asyncio.create_task(calls.run(failing))
+        await gate.has_begun()
+        running.cancel()
+        await asyncio.sleep(0)
+        gate.goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    on_a_loop(test)
+    assert not caplog.records
+
+
+def test_one_turn_after_the_other() -> None:
+    async def test(calls: BlockingCalls) -> None:
+        turn, gate, order = asyncio.Lock(), Gate(), list[int]()
+        running: list[asyncio.Task[object]] = [asyncio.create_task(calls.run(gate, turn))]
+        await gate.has_begun()
+        running += [asyncio.create_task(calls.run(partial(order.append, number), turn)) for number in range(10)]
+        assert await calls.run(lambda: "of no turn") == "of no turn"
+        assert not order
+        gate.goes_on.set()
+        await asyncio.gather(*running)
+        assert order == list(range(10))
+
+    on_a_loop(test)
+
+
+@pytest.mark.parametrize("threads", [1, 2], ids=["for-a-thread", "for-its-turn"])
+def test_a_call_that_is_cancelled_while_it_waits_is_never_made(threads: int) -> None:
+    async def test(calls: BlockingCalls) -> None:
+        turn, gate, made = asyncio.Lock(), Gate(), list[str]()
+        running = asyncio.create_task(calls.run(gate, turn))
+        await gate.has_begun()
+        waiting = asyncio.create_task(calls.run(partial(made.append, "made"), turn if threads == 2 else None))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        gate.goes_on.set()
+        assert await running == "done"
+        assert await calls.run(lambda: "the next", turn) == "the next"
+        assert not made
+
+    on_a_loop(test, threads)
+
+
+def test_a_thread_is_waited_for_no_longer_than_may_be() -> None:
+    async def test(calls: BlockingCalls) -> None:
+        gate = Gate()
+        running = asyncio.create_task(calls.run(gate))
+        await gate.has_begun()
+        with pytest.raises(StoreUnavailable, match=r"all 1 threads .* busy for 10 ms: give the manager more"):
+            await calls.run(lambda: pytest.fail("it was made"))
+        gate.goes_on.set()
+        await running
+        assert await calls.run(lambda: "later") == "later"
+
+    on_a_loop(test, threads=1, wait_ms_max=10)
+
+
+def test_no_more_calls_are_pending_than_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocking_calls, "CALLS_PENDING_MAX", 2)
+
+    async def test(calls: BlockingCalls) -> None:
+        gate = Gate()
+        running = [asyncio.create_task(calls.run(gate)) for _ in range(2)]
+        await gate.has_begun()
+        await asyncio.sleep(0)
+        with pytest.raises(InvalidRequest, match="2 calls are under way"):
+            await calls.run(lambda: pytest.fail("it was made"))
+        gate.goes_on.set()
+        await asyncio.gather(*running)
+        assert await calls.run(lambda: "later") == "later"
+
+    on_a_loop(test, threads=1)
+
+
+def test_nothing_is_made_after_the_close_and_what_has_begun_comes_to_its_end() -> None:
+    async def test(calls: BlockingCalls) -> None:
+        gate = Gate()
+        running = asyncio.create_task(calls.run(gate))
+        await gate.has_begun()
+        waiting = asyncio.create_task(calls.run(lambda: pytest.fail("it was made")))
+        await asyncio.sleep(0)
+        calls.close()
+        with pytest.raises(InvalidRequest, match="closed"):
+            await calls.run(lambda: pytest.fail("it was made"))
+        gate.goes_on.set()
+        assert await running == "done"
+        with pytest.raises(InvalidRequest, match="closed"):
+            await waiting
+
+    on_a_loop(test, threads=1)
+
+
+def test_one_event_loop_and_no_other() -> None:
+    calls = BlockingCalls(1, WAIT_MS_MAX)
+    assert asyncio.run(calls.run(lambda: "first")) == "first"
+    with pytest.raises(InvalidRequest, match="make one for each loop"):
+        asyncio.run(calls.run(lambda: pytest.fail("it was made")))
+    calls.close()
+
+
+def test_the_context_of_the_task_goes_along() -> None:
+    request = contextvars.ContextVar[str]("request")
+
+    async def test(calls: BlockingCalls) -> None:
+        request.set("17")
+        assert await calls.run(request.get) == "17"
+
+    on_a_loop(test)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 10_001, 1.5, True, "4"])
+def test_a_number_of_threads_that_cannot_be(threads: int) -> None:
+    with pytest.raises(InvalidRequest, match="threads is a whole number from 1"):
+        BlockingCalls(threads, WAIT_MS_MAX)
