@@ -40,11 +40,11 @@ class CommitStep(Enum):
 class TransactionHooks:
     """Does nothing; override what is of interest and give it to the manager as ``hooks``.
 
-    Called for the transactions that the manager begins, in the caller's thread, which waits for it; for one that came
-    by ``resume`` only from its commit or rollback on. A hook may use the transaction it is given, and not end it: that
-    is refused with ``InvalidRequest``. Not told of: ``manager.abort``, which ends somebody's transaction by its id,
-    ``manager.fence``, and snapshots. Of exceptions only the kinds below ``Exception`` are dealt with as described;
-    others go through.
+    Called for the transactions that the manager begins, in the caller's thread, which waits for it (a task's: in the
+    thread of its call, with its context variables); for one that came by ``resume`` only from its commit or rollback
+    on. A hook may use the transaction it is given, and not end it: that is refused with ``InvalidRequest``. Not told
+    of: ``manager.abort``, which ends somebody's transaction by its id, ``manager.fence``, and snapshots. Of exceptions
+    only the kinds below ``Exception`` are dealt with as described; others go through.
     """
 
     def before_begin(self) -> None:

@@ -36,7 +36,7 @@ class AsyncTransaction:
     """``client.Transaction``, to be waited for; made by ``manager.transaction()``, used once.
 
     As an asynchronous context manager it commits at the end of the block, and rolls back when the block raises. A call
-    that is cancelled ends when what it began has ended, within ``deadline_ms``: ``status`` says what a commit came to.
+    that is cancelled ends when what it began has ended, by limits of its own: ``status`` says what a commit came to.
     """
 
     def __init__(self, transaction: Transaction, calls: BlockingCalls) -> None:

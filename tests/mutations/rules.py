@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutations.access_rules import ACCESS_RULES
+from tests.mutations.asyncio_rules import ASYNCIO_RULES
 from tests.mutations.client_rules import CLIENT_RULES
 from tests.mutations.column_rules import COLUMN_RULES
 from tests.mutations.commit_table_rules import COMMIT_TABLE_RULES
@@ -30,6 +31,7 @@ RULES: list[Mutation] = [
     *PIPELINE_RULES,
     *CLIENT_RULES,
     *TRANSACTION_RULES,
+    *ASYNCIO_RULES,
     *FAILOVER_RULES,
     *VACUUM_RULES,
     *SNAPSHOT_RULES,

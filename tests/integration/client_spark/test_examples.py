@@ -7,14 +7,18 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
 
+import httpx
 import pytest
 from pyspark.sql import SparkSession
 
 from client import ClientSettings, TransactionManager
+from drills.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -70,11 +74,8 @@ def test_several_tables_in_one_transaction(spark: SparkSession, manager: Transac
     ]
 
 
-def test_an_example_runs_as_its_first_lines_say(oracle: ClientSettings, tmp_path: Path) -> None:
-    folder = tmp_path / "files"
-    folder.mkdir()
-    (folder / "1.json").write_text('{"sensor": "by itself", "celsius": -3.5}\n')
-    environment = os.environ | {
+def environment_of(oracle: ClientSettings) -> dict[str, str]:
+    return os.environ | {
         "PYTHIA_ZOOKEEPER": oracle.zookeeper,
         "PYTHIA_THRIFT": oracle.thrift,
         "PYTHIA_ROOT": oracle.root,
@@ -82,10 +83,16 @@ def test_an_example_runs_as_its_first_lines_say(oracle: ClientSettings, tmp_path
         "PYTHONPATH": str(ROOT),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
+
+
+def test_an_example_runs_as_its_first_lines_say(oracle: ClientSettings, tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "1.json").write_text('{"sensor": "by itself", "celsius": -3.5}\n')
     ran = subprocess.run(
         [sys.executable, "examples/streaming_upsert.py", str(folder), str(tmp_path / "checkpoint")],
         cwd=ROOT,
-        env=environment,
+        env=environment_of(oracle),
         capture_output=True,
         text=True,
         timeout=EXAMPLE_SECONDS_MAX,
@@ -93,3 +100,32 @@ def test_an_example_runs_as_its_first_lines_say(oracle: ClientSettings, tmp_path
     )
     assert ran.returncode == 0, ran.stderr
     assert "by itself" in ran.stdout
+
+
+@pytest.fixture
+def service(oracle: ClientSettings, tmp_path: Path) -> Iterator[httpx.Client]:
+    """``transfers_service``, as its first lines say."""
+    command = [sys.executable, "-m", "uvicorn", "--app-dir", "examples", "transfers_service:app", "--port", "0"]
+    log = tmp_path / "service.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment_of(oracle), stderr=output)
+    try:
+        wait_until(lambda: "running on" in log.read_text(), "the service to start", EXAMPLE_SECONDS_MAX, log.read_text)
+        address = log.read_text().partition("running on ")[2].split()[0]
+        with httpx.Client(base_url=address, timeout=EXAMPLE_SECONDS_MAX) as client:
+            yield client
+    finally:
+        process.terminate()
+        process.wait(EXAMPLE_SECONDS_MAX)
+
+
+def test_a_service_on_asyncio_loses_no_money(service: httpx.Client) -> None:
+    def transfer(payer: str, payee: str, amount: int) -> int:
+        return service.post("/transfers", json={"payer": payer, "payee": payee, "amount": amount}).status_code
+
+    assert transfer("bank", "alice", 10) == 204
+    with ThreadPoolExecutor(20) as callers:
+        answers = list(callers.map(lambda _: transfer("alice", "bob", 1), range(20)))
+    assert sorted(answers) == [204] * 10 + [409] * 10
+    assert service.get("/accounts").json() == {"alice": 0, "bank": -10, "bob": 10}
+    assert transfer("", "bob", 1) == 422

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -260,6 +261,7 @@ def test_tasks_in_one_transaction_are_never_in_it_at_once(manager: TransactionMa
         def work(transaction: Transaction) -> None:
             assert alone.acquire(blocking=False)
             transaction.get("t", b"r")
+            time.sleep(0.001)  # another would come in between
             alone.release()
 
         async with front.transaction() as transaction, asyncio.TaskGroup() as tasks:
