@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from client.deadline import seconds_of
 from client.dispatch import Dispatcher
 from client.errors import InvalidRequest
 from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
@@ -27,6 +28,7 @@ from wire import (
     HeartbeatReply,
     HeartbeatRequest,
     LargeCommitRequest,
+    LivesRequest,
     Message,
     OutcomeReply,
     OutcomeRequest,
@@ -74,7 +76,7 @@ class AsyncOracleClient:
     def begin(self, deadline_ms: int | None = None) -> asyncio.Future[Begun]:
         """Begin one transaction."""
         caller = self._loop.create_future()
-        self._dispatcher.begin(caller, None if deadline_ms is None else deadline_ms / 1000)
+        self._dispatcher.begin(caller, None if deadline_ms is None else seconds_of(deadline_ms))
         return caller
 
     def begin_many(self, count: int, deadline_ms: int | None = None) -> asyncio.Future[Begun]:
@@ -105,7 +107,7 @@ class AsyncOracleClient:
             )
         caller = self._loop.create_future()
         arguments = (start_timestamp, snapshot, validated, cells, guards)
-        self._dispatcher.commit(caller, arguments, count, None if deadline_ms is None else deadline_ms / 1000)
+        self._dispatcher.commit(caller, arguments, count, None if deadline_ms is None else seconds_of(deadline_ms))
         return caller
 
     def commit_many(self, request: CommitRequest, deadline_ms: int | None = None) -> asyncio.Future[Decisions]:
@@ -185,13 +187,11 @@ class AsyncOracleClient:
 
         Raises ``InvalidRequest`` for what no frame can carry.
         """
-        request = _sendable(lambda: AbortRequest(column("start_timestamps", start_timestamps, TIMESTAMP)))
-        return self._ask(request, deadline_ms, OutcomeReply)
+        return self._ask(request_about(AbortRequest, start_timestamps), deadline_ms, OutcomeReply)
 
     def outcomes(self, start_timestamps: Sequence[int], deadline_ms: int | None = None) -> asyncio.Future[OutcomeReply]:
         """What became of transactions, as the oracle and its commit table know it. See ``abort``."""
-        request = _sendable(lambda: OutcomeRequest(column("start_timestamps", start_timestamps, TIMESTAMP)))
-        return self._ask(request, deadline_ms, OutcomeReply)
+        return self._ask(request_about(OutcomeRequest, start_timestamps), deadline_ms, OutcomeReply)
 
     def heartbeat(self, snapshots: Mapping[int, int], deadline_ms: int | None = None) -> asyncio.Future[HeartbeatReply]:
         """Let transactions live on (start timestamp → snapshot). See ``abort``."""
@@ -219,13 +219,20 @@ class AsyncOracleClient:
         return caller, ticket
 
     def _times(self, deadline_ms: int | None) -> tuple[float, float]:
-        return self._dispatcher.times(None if deadline_ms is None else deadline_ms / 1000)
+        return self._dispatcher.times(None if deadline_ms is None else seconds_of(deadline_ms))
 
 
 def heartbeat_request(snapshots: Mapping[int, int]) -> HeartbeatRequest:
     """Start timestamp → snapshot, as a request. Raises ``InvalidRequest``."""
     columns = (("start_timestamps", snapshots.keys()), ("snapshots", snapshots.values()))
     return _sendable(lambda: HeartbeatRequest(*(column(name, values, TIMESTAMP) for name, values in columns)))
+
+
+def request_about(
+    kind: type[AbortRequest | LivesRequest | OutcomeRequest], start_timestamps: Sequence[int]
+) -> AbortRequest | LivesRequest | OutcomeRequest:
+    """A question about these transactions. Raises ``InvalidRequest``."""
+    return _sendable(lambda: kind(column("start_timestamps", start_timestamps, TIMESTAMP)))
 
 
 def _sendable(make: Callable[[], Asked]) -> Asked:

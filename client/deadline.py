@@ -5,14 +5,27 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
+
+from client.errors import InvalidRequest
+
+DEADLINE_MS_MAX: Final = 86_400_000
+"""As of the setting ``deadline_ms``."""
+
+
+def seconds_of(deadline_ms: float) -> float:
+    """So many milliseconds that a call may take, in seconds. Raises ``InvalidRequest`` for what is no such number."""
+    if not isinstance(deadline_ms, int | float) or not 0 <= deadline_ms <= DEADLINE_MS_MAX:  # nor is NaN
+        raise InvalidRequest(f"deadline_ms is a number from 0 to {DEADLINE_MS_MAX:,}, not {deadline_ms!r}")
+    return deadline_ms / 1000
 
 
 class Deadline:
-    """``limit_ms`` from now on."""
+    """``limit_ms`` from now on. Raises ``InvalidRequest`` as ``seconds_of`` does."""
 
     def __init__(self, limit_ms: int) -> None:
         self._started = time.monotonic()
-        self._limit_seconds = limit_ms / 1000
+        self._limit_seconds = seconds_of(limit_ms)
 
     @contextmanager
     def paused(self) -> Iterator[None]:

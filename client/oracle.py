@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import uvloop
 
-from client.async_oracle import COMMIT_CELLS_MAX, AsyncOracleClient, heartbeat_request
+from client.async_oracle import COMMIT_CELLS_MAX, AsyncOracleClient, heartbeat_request, request_about
 from client.cells import ConflictKeys
 from client.deadline import Deadline
 from client.errors import NoPrimary
@@ -64,8 +64,11 @@ class OracleClient:
         return begun
 
     def abort(self, start_timestamp: int, deadline: Deadline | None = None) -> Committed | Aborted:
-        """Have a transaction aborted for good, or learn that it committed. Raises ``NoPrimary``."""
-        reply = self._question(AbortRequest(np.array([start_timestamp], np.int64)), OutcomeReply, deadline)
+        """Have a transaction aborted for good, or learn that it committed.
+
+        Raises ``NoPrimary``, and ``InvalidRequest`` for what is no timestamp.
+        """
+        reply = self._question(request_about(AbortRequest, [start_timestamp]), OutcomeReply, deadline)
         if reply.statuses[0] == OutcomeStatus.COMMITTED:
             return Committed(int(reply.commit_timestamps[0]))
         return Aborted()
@@ -139,8 +142,8 @@ class OracleClient:
         return dict(zip(snapshots, map(bool, reply.alive), strict=True))
 
     def lives(self, start_timestamps: Sequence[int], deadline: Deadline | None = None) -> list[Life]:
-        """Which of these transactions live, by what the primary heard of them. Raises ``NoPrimary``."""
-        reply = self._question(LivesRequest(np.array(start_timestamps, np.int64)), LivesReply, deadline)
+        """Which of these transactions live, by what the primary heard of them. Raises as ``abort``."""
+        reply = self._question(request_about(LivesRequest, start_timestamps), LivesReply, deadline)
         return [Life(int(life)) for life in reply.lives]
 
     def status(self) -> StatusReply:

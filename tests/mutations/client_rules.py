@@ -6,6 +6,13 @@ from tests.mutations.mutation import Mutation
 
 CLIENT_RULES = [
     Mutation(
+        "a deadline that is not a number is waited for without an end",
+        "client/deadline.py",
+        "not 0 <= deadline_ms <= DEADLINE_MS_MAX",
+        "(deadline_ms < 0 or deadline_ms > DEADLINE_MS_MAX)",
+        "unit/client/test_async_oracle.py::test_a_deadline_that_is_none_is_refused_at_once",
+    ),
+    Mutation(
         "a commit right above the snapshot is visible",
         "client/visibility.py",
         "NOT_COMMITTED < outcome <= view.snapshot",

@@ -103,7 +103,7 @@ def test_an_example_runs_as_its_first_lines_say(oracle: ClientSettings, tmp_path
 
 
 @pytest.fixture
-def service(oracle: ClientSettings, tmp_path: Path) -> Iterator[httpx.Client]:
+def service(oracle: ClientSettings, manager: TransactionManager, tmp_path: Path) -> Iterator[httpx.Client]:
     """``transfers_service``, as its first lines say."""
     command = [sys.executable, "-m", "uvicorn", "--app-dir", "examples", "transfers_service:app", "--port", "0"]
     log = tmp_path / "service.log"
@@ -117,6 +117,7 @@ def service(oracle: ClientSettings, tmp_path: Path) -> Iterator[httpx.Client]:
     finally:
         process.terminate()
         process.wait(EXAMPLE_SECONDS_MAX)
+        manager.drop_table("example_accounts")
 
 
 def test_a_service_on_asyncio_loses_no_money(service: httpx.Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -384,6 +385,24 @@ def test_a_timestamp_that_is_none_is_refused_at_once(start: int) -> None:
             await client.commit_large(start, 100, np.zeros(1, np.uint64))
         with pytest.raises(InvalidRequest):
             await client.commit_large(101, 100, np.zeros(1, np.uint64), guards=2)
+        assert primary.connections == 0
+
+    with_client(Granting(), use)
+
+
+@pytest.mark.parametrize("deadline_ms", [math.nan, math.inf, -1, 86_400_001, "5"])
+def test_a_deadline_that_is_none_is_refused_at_once(deadline_ms: int) -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        calls: list[Callable[[], Awaitable[object]]] = [
+            lambda: client.begin(deadline_ms),
+            lambda: client.begin_many(2, deadline_ms),
+            lambda: client.commit(101, 100, [1], deadline_ms=deadline_ms),
+            lambda: client.commit_large(101, 100, np.zeros(1, np.uint64), deadline_ms=deadline_ms),
+            lambda: client.outcomes([101], deadline_ms),
+        ]
+        for call in calls:
+            with pytest.raises(InvalidRequest, match="deadline_ms is a number from 0 to 86,400,000, not"):
+                await call()
         assert primary.connections == 0
 
     with_client(Granting(), use)

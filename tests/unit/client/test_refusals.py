@@ -46,6 +46,13 @@ def test_what_cannot_be_stored_is_refused_and_leaves_the_transaction_usable(
     assert list(manager.snapshot().scan("t")) == [(b"good", {A: b"1"})]
 
 
+@pytest.mark.parametrize("start", [2**63, -1, 1.5], ids=["too large", "negative", "a part"])
+def test_a_transaction_that_no_frame_can_name_is_refused(manager: TransactionManager, start: int) -> None:
+    for ask in (manager.oracle.abort, lambda start: manager.oracle.lives([start]), manager.abort, manager.outcome):
+        with pytest.raises(InvalidRequest):
+            ask(start)
+
+
 def test_a_delete_of_an_unknown_family_is_refused_at_once(manager: TransactionManager) -> None:
     with manager.transaction() as transaction, pytest.raises(InvalidRequest, match="no family h"):
         transaction.delete("t", b"r", [b"h:a"])
