@@ -50,6 +50,8 @@ class Savepoint:
         self._transaction = weakref.ref(transaction)  # one that nobody holds any more falls silent at once
         self._start_timestamp = transaction.start_timestamp
         self._is_open = True
+        self.was_undone = False
+        """Whether an earlier one was gone back to while it was open."""
         self.mark = mark
         self.checkpoint = checkpoint
         """The transaction's last checkpoint when it was made."""
@@ -136,6 +138,8 @@ class Savepoints:
     def roll_back_to(self, savepoint: Savepoint) -> None:
         """Undo what came after an open savepoint, which stays."""
         self._buffer.undo_to(savepoint.mark)
+        for undone in self._open[self._open.index(savepoint) + 1 :]:
+            undone.was_undone = True
         self._close_from(self._open.index(savepoint) + 1)
         self._checkpoint = savepoint.checkpoint
 

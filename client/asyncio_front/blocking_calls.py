@@ -3,25 +3,35 @@
 A call that has begun cannot be stopped, and may have done what it was to do. So a task that is cancelled meanwhile is
 let go only when its call has ended: by then nothing is under way any more in what it was about, which says how it
 stands. (So do Trio's and AnyIO's threads by default; ``asyncio.to_thread`` lets go at once.)
+
+Invariant: whoever is told that a call was not made is told so for good.
 """
 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextvars
+import logging
+import threading
+from collections import deque
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager, nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, nullcontext, suppress
+from functools import partial
 from typing import Final, TypeVar
 
 from client.errors import InvalidRequest
 from store import StoreUnavailable
+
+_log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
 CALLS_PENDING_MAX: Final = 100_000
 """Of one manager, that are being made or wait for that."""
 THREADS_MAX: Final = 10_000
+_THREAD_NAME: Final = "pythia-blocking"
 
 
 class BlockingCalls:
@@ -35,8 +45,11 @@ class BlockingCalls:
             raise InvalidRequest(f"threads is a whole number from 1 to {THREADS_MAX:,}, not {threads!r}")
         self._threads = threads
         self._wait_ms_max = wait_ms_max
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="pythia-blocking")
-        self._free = asyncio.Semaphore(threads)
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=_THREAD_NAME)
+        self._cleaner = ThreadPoolExecutor(1, thread_name_prefix=f"{_THREAD_NAME}-cleaner")
+        """Never shut: a scan may be left after all else was closed. Its thread ends with this object."""
+        self._free = threads
+        self._in_line: deque[asyncio.Future[None]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pending = 0
         self._closed = False
@@ -52,14 +65,32 @@ class BlockingCalls:
         self._pending += 1
         try:
             async with nullcontext() if turn is None else turn, self._place():
-                return await self._in_thread(call)
+                self._require_open()
+                return await _made(self._pool, call)
         finally:
             self._pending -= 1
 
-    def close(self) -> None:
-        """Make no more calls; those that have begun come to their end."""
+    def clean_up(self, call: Callable[[], object]) -> None:
+        """Have something given back that nobody waits for: without a place, and after the close, too."""
+
+        def clean() -> None:
+            try:
+                call()
+            except Exception as error:
+                _log.warning("something could not be given back: %s", error)
+
+        try:
+            self._cleaner.submit(clean)
+        except RuntimeError as error:  # no thread can be started, or the interpreter ends
+            _log.warning("something could not be given back: %s", error)
+
+    async def close(self, last: Callable[[], None]) -> None:
+        """Make no more calls but ``last``; those that have begun come to their end. ``last`` is made in any case."""
         self._closed = True
-        self._pool.shutdown(wait=False)
+        try:
+            await _made(self._cleaner, last)
+        finally:
+            self._pool.shutdown(wait=False)
 
     def _require_usable(self) -> None:
         loop = asyncio.get_running_loop()
@@ -80,25 +111,66 @@ class BlockingCalls:
     @asynccontextmanager
     async def _place(self) -> AsyncIterator[None]:
         """One of the threads is free inside."""
+        await self._take_place()
         try:
-            async with asyncio.timeout(self._wait_ms_max / 1000):
-                await self._free.acquire()
-        except TimeoutError:
-            raise StoreUnavailable(
-                f"all {self._threads} threads for calls that block were busy for {self._wait_ms_max} ms: "
-                "give the manager more threads, or ask for less at once"
-            ) from None
-        try:
-            self._require_open()
             yield
         finally:
-            self._free.release()
+            self._give_place()
 
-    async def _in_thread(self, call: Callable[[], Result]) -> Result:
-        """Ends when the call has, and not before."""
-        began: Future[Result] = self._pool.submit(contextvars.copy_context().run, _called, call)
-        ended = asyncio.wrap_future(began)
-        cancelled: asyncio.CancelledError | None = None
+    async def _take_place(self) -> None:
+        """Not by ``asyncio.timeout``: before Python 3.11.4 who was cancelled once is told of that again by it."""
+        if self._free:
+            self._free -= 1
+            return
+        loop = asyncio.get_running_loop()
+        waiter = loop.create_future()
+        self._in_line.append(waiter)
+        timer = loop.call_later(self._wait_ms_max / 1000, self._wait_no_more, waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
+                self._give_place()  # it was given in the same moment
+            raise
+        finally:
+            timer.cancel()
+            while self._in_line and self._in_line[0].done():
+                self._in_line.popleft()
+
+    def _wait_no_more(self, waiter: asyncio.Future[None]) -> None:
+        if not waiter.done():
+            waiter.set_exception(
+                StoreUnavailable(
+                    f"all {self._threads} threads for calls that block were busy for {self._wait_ms_max} ms: "
+                    "give the manager more threads, or ask for less at once"
+                )
+            )
+
+    def _give_place(self) -> None:
+        while self._in_line:
+            waiter = self._in_line.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+        self._free += 1
+
+
+async def _made(pool: ThreadPoolExecutor, call: Callable[[], Result]) -> Result:
+    """What a call in a thread returns or raises. Ends when the call has, and not before.
+
+    Not by ``asyncio.wrap_future``: its futures hold each other, and with them an error and all that it came from.
+    """
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[Result] = loop.create_future()
+    decided = threading.Lock()
+    """Held, once it is certain that the call is made, or that it is not."""
+    cancelled: asyncio.CancelledError | None = None
+    try:
+        pool.submit(contextvars.copy_context().run, _make, [(call, ended)], decided, loop)
+    except RuntimeError as error:
+        if decided.acquire(blocking=False):  # else a thread that was there took it after all
+            raise StoreUnavailable(f"no thread could be had for a call that blocks: {error}") from error
+    try:
         while not ended.done():
             try:
                 await asyncio.wait((ended,))
@@ -108,11 +180,34 @@ class BlockingCalls:
             ended.exception()  # seen, though nobody is told: the cancellation is what goes on
             raise cancelled
         return ended.result()
+    finally:
+        del ended, cancelled, call  # an error's traceback holds this frame, which is not to hold the error
+
+
+def _make(
+    wanted: list[tuple[Callable[[], Result], asyncio.Future[Result]]],
+    decided: threading.Lock,
+    loop: asyncio.AbstractEventLoop,
+) -> None:
+    """In the thread: make the call, unless its caller was told that it is not made.
+
+    ``wanted`` is emptied: an error's traceback holds who called this, with the arguments, and is not to hold the error.
+    """
+    call, ended = wanted.pop()
+    if not decided.acquire(blocking=False):
+        return
+    try:
+        tell = partial(ended.set_result, _called(call))
+    except BaseException as error:
+        tell = partial(ended.set_exception, error)
+    with suppress(RuntimeError):  # the event loop is closed: nobody waits
+        loop.call_soon_threadsafe(tell)
+    del tell, ended, call  # as in ``_made``
 
 
 def _called(call: Callable[[], Result]) -> Result:
-    """What it returns. No future can hold a ``StopIteration``: who waited for it would wait for ever."""
+    """What it returns. Of these errors no future can tell: it would say nothing for ever, or that it was cancelled."""
     try:
         return call()
-    except StopIteration as error:
-        raise RuntimeError("a call raised StopIteration") from error
+    except (StopIteration, concurrent.futures.CancelledError, asyncio.CancelledError) as error:
+        raise RuntimeError(f"a call raised {error!r}") from error

@@ -38,10 +38,10 @@ THREADS: Final = 32
 class AsyncTransactionManager:
     """``client.TransactionManager``, to be waited for by the tasks of one event loop. Closes itself in ``async with``.
 
-    ``manager`` does all of it, in up to ``threads`` threads at once. Besides what its methods raise, every call may
-    raise ``StoreUnavailable`` where no thread came free within ``deadline_ms`` (nothing was done), and
-    ``InvalidRequest`` where it is closed, is used from a second event loop, or too many calls wait. A call that is
-    cancelled ends when what it began has ended.
+    ``manager`` does all of it, in up to ``threads`` threads at once. Besides what its methods raise, every call of a
+    method of its, or of what it gives, may raise ``StoreUnavailable`` where no thread came free within ``deadline_ms``,
+    and ``InvalidRequest`` where it is closed, is used from a second event loop, or too many calls wait: that call was
+    not made. One that is cancelled ends when what it began has ended.
     """
 
     def __init__(self, manager: TransactionManager, *, threads: int = THREADS) -> None:
@@ -60,9 +60,8 @@ class AsyncTransactionManager:
         return cls(TransactionManager.connect(settings, hooks=hooks), threads=threads)
 
     async def close(self) -> None:
-        """Give back every connection. What is under way comes to its end, without an oracle or a store maybe."""
-        self._calls.close()
-        await asyncio.to_thread(self.blocking.close)
+        """Give back every connection. What is under way comes to its end, if without an oracle or a store."""
+        await self._calls.close(self.blocking.close)
 
     async def __aenter__(self) -> AsyncTransactionManager:
         return self
@@ -95,13 +94,28 @@ class AsyncTransactionManager:
     def transaction(self, *, read_only: bool = False) -> Opening[AsyncTransaction]:
         """Begin a transaction: ``async with manager.transaction() as tx``, or ``tx = await manager.transaction()``.
 
-        See ``TransactionManager.transaction``.
+        See ``TransactionManager.transaction``. Cancelled while it begins it is rolled back.
         """
-        return self._opening(lambda: self.blocking.transaction(read_only=read_only))
+
+        async def opened() -> AsyncTransaction:
+            begun: list[Transaction] = []
+            try:
+                await self._calls.run(lambda: begun.append(self.blocking.transaction(read_only=read_only)))
+            except asyncio.CancelledError as error:
+                for transaction in begun:
+                    self._calls.clean_up(partial(transaction.__exit__, type(error), error, None))
+                raise
+            return AsyncTransaction(begun[0], self._calls)
+
+        return Opening(opened)
 
     def resume(self, handle: TransactionHandle) -> Opening[AsyncTransaction]:
         """A transaction that another process began, as by ``transaction``. See ``TransactionManager.resume``."""
-        return self._opening(lambda: self.blocking.resume(handle))
+
+        async def opened() -> AsyncTransaction:
+            return AsyncTransaction(await self._calls.run(partial(self.blocking.resume, handle)), self._calls)
+
+        return Opening(opened)
 
     async def snapshot(self, at: Moment | None = None) -> AsyncSnapshot:
         """Everything committed by now, or by then. See ``TransactionManager.snapshot``."""
@@ -140,12 +154,6 @@ class AsyncTransactionManager:
     async def abort(self, start_timestamp: int) -> Committed | Aborted:
         """Make sure that a transaction never commits, or learn that it did. See ``TransactionManager.abort``."""
         return await self._calls.run(partial(self.blocking.abort, start_timestamp))
-
-    def _opening(self, begin: Callable[[], Transaction]) -> Opening[AsyncTransaction]:
-        async def opened() -> AsyncTransaction:
-            return AsyncTransaction(await self._calls.run(begin), self._calls)
-
-        return Opening(opened)
 
     def _snapshot(self, snapshot: Snapshot) -> AsyncSnapshot:
         return AsyncSnapshot(snapshot, self._calls)

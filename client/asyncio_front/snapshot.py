@@ -49,7 +49,7 @@ class AsyncSnapshot:
     ) -> AsyncGenerator[tuple[bytes, dict[bytes, bytes]], None]:
         """Rows in key order, for ``async for``. See ``Snapshot.scan``; what it raises comes with the first row."""
         begin = partial(self._snapshot.scan, table, start=start, stop=stop, prefix=prefix, columns=columns)
-        return streamed(self._calls.run, begin, SCAN_BATCH_ROWS)
+        return streamed(self._calls, begin, SCAN_BATCH_ROWS)
 
     def scan_columns(
         self,
@@ -64,4 +64,4 @@ class AsyncSnapshot:
     ) -> AsyncGenerator[CellColumns, None]:
         """Batches of many rows, for ``async for``. See ``Snapshot.scan_columns``."""
         begin = partial(self._snapshot.scan_columns, table, known, start=start, stop=stop, prefix=prefix)
-        return streamed(self._calls.run, partial(begin, columns=columns, batch_rows=batch_rows), 1)
+        return streamed(self._calls, partial(begin, columns=columns, batch_rows=batch_rows), 1)

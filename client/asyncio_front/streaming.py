@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Generator
 from functools import partial
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
+
+from client.asyncio_front.blocking_calls import BlockingCalls
 
 Given = TypeVar("Given")
 
 
-class Run(Protocol):
-    """Makes a call that blocks; see ``BlockingCalls.run``."""
-
-    def __call__(self, call: Callable[[], Any], /) -> Awaitable[Any]:
-        """What the call returns."""
-
-
 async def streamed(
-    run: Run, begin: Callable[[], Generator[Given, None, None]], at_once: int
+    calls: BlockingCalls,
+    begin: Callable[[], Generator[Given, None, None]],
+    at_once: int,
+    turn: asyncio.Lock | None = None,
 ) -> AsyncGenerator[Given, None]:
-    """All of an iterator, ``at_once`` of it taken at a time. Left early it is closed, in a thread like all else."""
-    rows = await run(begin)
+    """All of an iterator, ``at_once`` of it taken at a time. Left early it is closed in a thread, like all else."""
+    rows: Generator[Given, None, None] | None = await calls.run(begin, turn)
     try:
-        while taken := await run(partial(_take, rows, at_once)):
+        while rows is not None:
+            taken = await calls.run(partial(_take, rows, at_once), turn)
+            if len(taken) < at_once:
+                rows = None  # it has come to its end
             for each in taken:
                 yield each
     finally:
-        await run(rows.close)
+        if rows is not None:
+            calls.clean_up(rows.close)
 
 
 def _take(rows: Generator[Given, None, None], at_once: int) -> list[Given]:

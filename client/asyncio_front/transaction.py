@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import TypeVar
@@ -18,14 +19,15 @@ from typing import TypeVar
 from client.asyncio_front.blocking_calls import BlockingCalls
 from client.asyncio_front.opening import Opening
 from client.asyncio_front.streaming import streamed
-from client.errors import InvalidRequest
+from client.errors import InvalidRequest, PythiaError
 from client.handles import TransactionHandle
 from client.reading import SCAN_BATCH_ROWS
 from client.savepoints import OwnWrites, Savepoint
 from client.status import TransactionStatus
 from client.transaction import Transaction
 from commit_table import Aborted, Committed
-from store import StoreUnavailable
+from store import StoreError
+from store.columns import CellColumns
 
 _log = logging.getLogger(__name__)
 
@@ -106,13 +108,23 @@ class AsyncTransaction:
 
         The own writes that it shows are those of the moment when the first row is asked for.
         """
-        return streamed(
-            self._in_turn,
-            lambda: self._transaction.scan(
-                table, start=start, stop=stop, prefix=prefix, columns=columns, own_writes=own_writes
-            ),
-            SCAN_BATCH_ROWS,
-        )
+        scan = partial(self._transaction.scan, table, start=start, stop=stop, prefix=prefix)
+        return streamed(self._calls, partial(scan, columns=columns, own_writes=own_writes), SCAN_BATCH_ROWS, self._turn)
+
+    def scan_columns(
+        self,
+        table: str,
+        known: Sequence[bytes],
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        prefix: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+        batch_rows: int = SCAN_BATCH_ROWS,
+    ) -> AsyncGenerator[CellColumns, None]:
+        """Batches of many rows with all own writes, for ``async for``. See ``Transaction.scan_columns``."""
+        begin = partial(self._transaction.scan_columns, table, known, start=start, stop=stop, prefix=prefix)
+        return streamed(self._calls, partial(begin, columns=columns, batch_rows=batch_rows), 1, self._turn)
 
     async def put(self, table: str, row: bytes, values: Mapping[bytes, bytes], *, conflict_free: bool = False) -> None:
         """Write columns of one row. Nothing is visible to others before the commit. See ``Transaction.put``."""
@@ -147,9 +159,9 @@ class AsyncTransaction:
         """Have reads with ``own_writes="before_checkpoint"`` show what was written up to here."""
         await self.apply(Transaction.checkpoint)
 
-    def forbid_commit(self, reason: str) -> None:
+    async def forbid_commit(self, reason: str) -> None:
         """Have ``commit`` roll the transaction back, for good. See ``Transaction.forbid_commit``."""
-        self._transaction.forbid_commit(reason)
+        await self.apply(lambda transaction: transaction.forbid_commit(reason))
 
     async def commit(self) -> Committed:
         """Make everything visible at once. See ``Transaction.commit``.
@@ -169,16 +181,21 @@ class AsyncTransaction:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        try:
-            await self.apply(lambda transaction: transaction.__exit__(kind, error, traceback))
-        except StoreUnavailable as failure:
-            if kind is None:
-                raise
-            # The block's own error is the one to show; an open transaction that nobody holds never commits.
-            _log.warning("transaction %d could not be rolled back now: %s", self.start_timestamp, failure)
+        await self.end_block(lambda transaction: transaction.__exit__(kind, error, traceback), failed=kind is not None)
 
-    async def _in_turn(self, call: Callable[[], Result]) -> Result:
-        return await self._calls.run(call, self._turn)
+    async def end_block(self, end: Callable[[Transaction], None], *, failed: bool) -> None:
+        """End a block in this transaction; for what such blocks are of. Where that cannot be, nothing of it commits.
+
+        Whoever sees a block raise takes it for undone. Where the block ``failed``, its own error is the one to show.
+        """
+        try:
+            await self.apply(end)
+        except BaseException as failure:
+            with suppress(PythiaError):  # it has ended
+                self._transaction.forbid_commit(f"a block in it did not come to its end: {failure!r}")
+            if not failed or not isinstance(failure, PythiaError | StoreError):
+                raise
+            _log.warning("transaction %d: the end of a block that failed: %s", self.start_timestamp, failure)
 
 
 class AsyncSavepoint:
@@ -200,11 +217,12 @@ class AsyncSavepoint:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        try:
-            await self._transaction.apply(lambda _: self.savepoint.__exit__(kind, error, traceback))
-        except BaseException as failure:
-            # Whoever sees the block raise takes it for undone, which it may not be.
-            if self._transaction.status is TransactionStatus.ACTIVE:
-                self._transaction.forbid_commit(f"the block of a savepoint did not come to its end: {failure!r}")
-            if kind is None or not isinstance(failure, StoreUnavailable):
-                raise
+        def end(_: Transaction) -> None:
+            self.savepoint.__exit__(kind, error, traceback)
+            if kind is None and self.savepoint.was_undone:
+                raise InvalidRequest(
+                    "what this block wrote was undone, by going back to a savepoint made before it: one transaction's "
+                    "tasks share its savepoints"
+                )
+
+        await self._transaction.end_block(end, failed=kind is not None)

@@ -67,7 +67,8 @@ def test_tasks_count_on_through_a_failover(installation: Installation, settings:
             in_flight = await front.transaction()
             await in_flight.put(table, b"in flight", {COLUMN: b"1"})
             counting = asyncio.create_task(count(front))
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.05)
+            assert not counting.done()
             await asyncio.to_thread(installation.oracles[0].end, signal.SIGKILL)
             await asyncio.to_thread(standby.until_primary)
             await counting

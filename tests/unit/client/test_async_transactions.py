@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
 
 import pytest
 
@@ -26,9 +25,10 @@ from client import (
     TransactionStatus,
     Undecided,
 )
+from client.asyncio_front.blocking_calls import BlockingCalls
 from client.reading import SCAN_BATCH_ROWS
 from store import StoreUnavailable
-from tests.unit.client.conftest import SETTINGS, A, Installation
+from tests.unit.client.conftest import A, Installation
 from tests.unit.client.transacting import get, put
 
 WAIT_SECONDS_MAX = 20
@@ -61,9 +61,11 @@ class Gates(TransactionHooks):
         assert self.goes_on.wait(WAIT_SECONDS_MAX)
 
 
-def on_a_loop(manager: TransactionManager, test: Test, threads: int = 4) -> None:
+def on_a_loop(manager: TransactionManager, test: Test, threads: int = 4, wait_ms_max: int | None = None) -> None:
     async def bounded() -> None:
         async with asyncio.timeout(WAIT_SECONDS_MAX), AsyncTransactionManager(manager, threads=threads) as front:
+            if wait_ms_max is not None:
+                front._calls = BlockingCalls(threads, wait_ms_max)
             await test(front)
 
     asyncio.run(bounded())
@@ -135,7 +137,7 @@ def test_begun_without_a_block(manager: TransactionManager) -> None:
             await third.put("t", b"r", {A: b"1"})
         assert await third.rollback() == Aborted()
         fourth = await front.transaction()
-        fourth.forbid_commit("the test says so")
+        await fourth.forbid_commit("the test says so")
         assert fourth.commit_forbidden == "the test says so"
         with pytest.raises(TransactionAborted, match="the test says so"):
             await fourth.commit()
@@ -356,9 +358,11 @@ async def busy(transaction: AsyncTransaction) -> AsyncIterator[None]:
 
     working = asyncio.create_task(transaction.apply(work))
     assert await asyncio.to_thread(began.wait, WAIT_SECONDS_MAX)
-    yield
-    goes_on.set()
-    await working
+    try:
+        yield
+    finally:
+        goes_on.set()
+        await working
 
 
 @pytest.mark.parametrize("fails", [True, False], ids=["after-an-error", "at-its-end"])
@@ -383,7 +387,7 @@ def test_a_savepoints_block_whose_end_is_cancelled_forbids_the_commit(manager: T
             in_block.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await in_block
-        with pytest.raises(TransactionAborted, match="the block of a savepoint did not come to its end"):
+        with pytest.raises(TransactionAborted, match="a block in it did not come to its end"):
             await transaction.commit()
         assert await (await front.snapshot()).get("t", b"half") == {}
 
@@ -391,23 +395,22 @@ def test_a_savepoints_block_whose_end_is_cancelled_forbids_the_commit(manager: T
 
 
 @pytest.mark.parametrize("fails", [True, False], ids=["after-an-error", "at-its-end"])
-def test_no_thread_to_end_a_savepoints_block_with(installation: Installation, fails: bool) -> None:
+def test_no_thread_to_end_a_savepoints_block_with(manager: TransactionManager, fails: bool) -> None:
     async def test(front: AsyncTransactionManager) -> None:
         transaction, other = await front.transaction(), await front.transaction()
         savepoint = await transaction.savepoint()
         async with busy(other):
             with pytest.raises(Failure if fails else StoreUnavailable):
                 await (fail_in if fails else do_nothing_in)(savepoint)
-        with pytest.raises(TransactionAborted, match="the block of a savepoint"):
+        with pytest.raises(TransactionAborted, match="a block in it did not come to its end"):
             await transaction.commit()
 
-    settings = replace(SETTINGS, deadline_ms=200)
-    on_a_loop(installation.manager(settings=settings), test, threads=1)
+    on_a_loop(manager, test, threads=1, wait_ms_max=200)
 
 
 @pytest.mark.parametrize("fails", [True, False], ids=["after-an-error", "at-its-end"])
 def test_no_thread_to_end_a_transactions_block_with(
-    installation: Installation, fails: bool, caplog: pytest.LogCaptureFixture
+    installation: Installation, manager: TransactionManager, fails: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test(front: AsyncTransactionManager) -> None:
         transaction, other = await front.transaction(), await front.transaction()
@@ -415,12 +418,11 @@ def test_no_thread_to_end_a_transactions_block_with(
         async with busy(other):
             with pytest.raises(Failure if fails else StoreUnavailable):
                 await (fail_in if fails else do_nothing_in)(transaction)
-        assert transaction.status is TransactionStatus.ACTIVE
+        with pytest.raises(TransactionAborted, match="a block in it did not come to its end"):
+            await transaction.commit()
 
-    settings = replace(SETTINGS, deadline_ms=200)
-    manager = installation.manager(settings=settings)
-    on_a_loop(manager, test, threads=1)
-    assert ("could not be rolled back now" in caplog.text) is fails
+    on_a_loop(manager, test, threads=1, wait_ms_max=200)
+    assert ("the end of a block that failed" in caplog.text) is fails
     assert get(installation.manager(), b"r") is None
 
 
@@ -432,5 +434,117 @@ def test_a_closed_manager_says_so(manager: TransactionManager) -> None:
         for call in (front.transaction, front.snapshot, transaction.commit):
             with pytest.raises(InvalidRequest, match="the manager is closed"):
                 await call()
+
+    on_a_loop(manager, test)
+
+
+def test_a_block_whose_manager_was_closed_shows_its_own_error(manager: TransactionManager) -> None:
+    async def test(front: AsyncTransactionManager) -> None:
+        transaction, savepoint_of = await front.transaction(), await front.transaction()
+        savepoint = await savepoint_of.savepoint()
+        await front.close()
+        for block in (transaction, savepoint):
+            with pytest.raises(Failure):
+                await fail_in(block)
+        with pytest.raises(InvalidRequest, match="closed"):
+            await do_nothing_in(savepoint)
+        assert transaction.commit_forbidden is not None
+
+    on_a_loop(manager, test)
+
+
+def test_a_begin_that_is_cancelled_is_rolled_back_and_the_hooks_are_told(installation: Installation) -> None:
+    class Told(TransactionHooks):
+        def __init__(self) -> None:
+            self.began, self.goes_on, self.rolled_back = threading.Event(), threading.Event(), threading.Event()
+
+        def after_begin(self, transaction: Transaction) -> None:
+            self.began.set()
+            assert self.goes_on.wait(WAIT_SECONDS_MAX)
+
+        def after_rollback(self, transaction: Transaction) -> None:
+            self.rolled_back.set()
+
+    told = Told()
+
+    async def test(front: AsyncTransactionManager) -> None:
+        async def begin() -> None:
+            await front.transaction()
+
+        beginning = asyncio.create_task(begin())
+        assert await asyncio.to_thread(told.began.wait, WAIT_SECONDS_MAX)
+        beginning.cancel()
+        await asyncio.sleep(0)
+        told.goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await beginning
+        assert await asyncio.to_thread(told.rolled_back.wait, WAIT_SECONDS_MAX)
+
+    on_a_loop(installation.manager(hooks=told), test)
+
+
+def test_what_opens_once_does_not_open_again(manager: TransactionManager) -> None:
+    async def test(front: AsyncTransactionManager) -> None:
+        opening = front.transaction()
+        async with opening:
+            with pytest.raises(InvalidRequest, match="ask for another one"):
+                await do_nothing_in(opening)
+            with pytest.raises(InvalidRequest, match="ask for another one"):
+                await opening
+
+    on_a_loop(manager, test)
+
+
+def test_a_savepoints_block_that_somebody_else_undid_says_so(manager: TransactionManager) -> None:
+    async def test(front: AsyncTransactionManager) -> None:
+        transaction = await front.transaction()
+        before = await transaction.savepoint()
+
+        async def undone() -> None:
+            async with transaction.savepoint():
+                await transaction.put("t", b"r", {A: b"1"})
+                await transaction.rollback_to(before)
+
+        with pytest.raises(InvalidRequest, match="what this block wrote was undone"):
+            await undone()
+        with pytest.raises(TransactionAborted, match="what this block wrote was undone"):
+            await transaction.commit()
+
+    on_a_loop(manager, test)
+
+
+def test_scans_that_are_left_are_closed_though_the_manager_is_or_no_thread_is_free(
+    manager: TransactionManager, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(manager, b"r", b"1")
+
+    async def test(front: AsyncTransactionManager) -> None:
+        snapshot, other = await front.snapshot(), await front.transaction()
+        with manager.transaction() as transaction:
+            for number in range(2 * SCAN_BATCH_ROWS):
+                transaction.put("t", b"%04d" % number, {A: b"1"})
+        rows, whole, left = [(await front.snapshot()).scan("t") for _ in range(3)]
+        assert (await anext(rows))[0] == b"0000"
+        assert (await anext(left))[0] == b"0000"
+        short = snapshot.scan("t")
+        async with busy(other):
+            with pytest.raises(StoreUnavailable):
+                await anext(short)
+            await rows.aclose()
+        assert len([row async for row in whole]) == 2 * SCAN_BATCH_ROWS + 1
+        await front.close()
+        await left.aclose()
+
+    on_a_loop(manager, test, threads=1, wait_ms_max=200)
+    assert "could not be given back" not in caplog.text
+
+
+def test_batches_of_a_transactions_own_writes(manager: TransactionManager) -> None:
+    put(manager, b"r", b"1")
+
+    async def test(front: AsyncTransactionManager) -> None:
+        async with front.transaction() as transaction:
+            await transaction.put("t", b"s", {A: b"2"})
+            assert [batch.rows async for batch in transaction.scan_columns("t", [A])] == [2]
 
     on_a_loop(manager, test)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import contextlib
 import contextvars
+import gc
 import threading
+import weakref
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -33,8 +37,15 @@ class Gate:
         self.ended = True
         return "done"
 
+    def pass_through(self) -> None:
+        self()
+
     async def has_begun(self) -> None:
         assert await asyncio.to_thread(self.began.wait, WAIT_SECONDS_MAX)
+
+
+def raise_it(error: type[BaseException]) -> None:
+    raise error
 
 
 def on_a_loop(
@@ -46,7 +57,7 @@ def on_a_loop(
             async with asyncio.timeout(WAIT_SECONDS_MAX):
                 await test(calls)
         finally:
-            calls.close()
+            await calls.close(lambda: None)
 
     asyncio.run(bounded())
 
@@ -68,8 +79,9 @@ def test_what_a_call_raises_is_raised() -> None:
     async def test(calls: BlockingCalls) -> None:
         with pytest.raises(ZeroDivisionError):
             await calls.run(lambda: 1 // 0)
-        with pytest.raises(RuntimeError, match="StopIteration"):  # which no future can hold: it would never be told
-            await calls.run(partial(next, iter(())))
+        for error in (StopIteration, asyncio.CancelledError, concurrent.futures.CancelledError):
+            with pytest.raises(RuntimeError, match=error.__name__):  # no future can tell of it
+                await calls.run(partial(raise_it, error))
 
     on_a_loop(test)
 
@@ -108,6 +120,7 @@ def test_what_a_call_raises_after_a_cancellation_is_not_complained_about(caplog:
             await running
 
     on_a_loop(test)
+    gc.collect()
     assert not caplog.records
 
 
@@ -183,7 +196,9 @@ def test_nothing_is_made_after_the_close_and_what_has_begun_comes_to_its_end() -
         await gate.has_begun()
         waiting = asyncio.create_task(calls.run(lambda: pytest.fail("it was made")))
         await asyncio.sleep(0)
-        calls.close()
+        made = list[str]()
+        await calls.close(partial(made.append, "last"))
+        assert made == ["last"]
         with pytest.raises(InvalidRequest, match="closed"):
             await calls.run(lambda: pytest.fail("it was made"))
         gate.goes_on.set()
@@ -199,7 +214,7 @@ def test_one_event_loop_and_no_other() -> None:
     assert asyncio.run(calls.run(lambda: "first")) == "first"
     with pytest.raises(InvalidRequest, match="make one for each loop"):
         asyncio.run(calls.run(lambda: pytest.fail("it was made")))
-    calls.close()
+    asyncio.run(calls.close(lambda: None))
 
 
 def test_the_context_of_the_task_goes_along() -> None:
@@ -210,6 +225,113 @@ def test_the_context_of_the_task_goes_along() -> None:
         assert await calls.run(request.get) == "17"
 
     on_a_loop(test)
+
+
+def test_a_call_for_which_no_thread_can_be_started_is_never_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(calls: BlockingCalls) -> None:
+        gate, made = Gate(), list[str]()
+        running = asyncio.create_task(calls.run(gate))
+        await gate.has_begun()
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", lambda _: raise_it(RuntimeError))
+            with pytest.raises(StoreUnavailable, match="no thread could be had"):
+                await calls.run(partial(made.append, "made"))
+        gate.goes_on.set()
+        await running
+        assert await calls.run(lambda: "later") == "later"
+        assert not made
+
+    on_a_loop(test)
+
+
+def test_who_gives_a_place_up_leaves_it_to_the_next() -> None:
+    async def test(calls: BlockingCalls) -> None:
+        for _ in range(3):
+            gate = Gate()
+            running = asyncio.create_task(calls.run(gate))
+            await gate.has_begun()
+            waiting = [asyncio.create_task(calls.run(lambda: "next")) for _ in range(3)]
+            await asyncio.sleep(0)
+            gate.goes_on.set()
+            while not running.done():  # the place is given to the first in line in the same turn of the loop
+                await asyncio.sleep(0)
+            waiting[0].cancel()
+            assert await asyncio.gather(*waiting[1:]) == ["next", "next"]
+            await asyncio.wait(waiting)
+
+    on_a_loop(test, threads=1)
+
+
+def test_who_was_cancelled_once_is_told_of_busy_threads_all_the_same() -> None:
+    async def test(calls: BlockingCalls) -> None:
+        gate = Gate()
+        running = asyncio.create_task(calls.run(gate))
+        await gate.has_begun()
+
+        async def cancelled_once() -> None:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(WAIT_SECONDS_MAX)
+            await calls.run(lambda: pytest.fail("it was made"))
+
+        late = asyncio.create_task(cancelled_once())
+        await asyncio.sleep(0)
+        late.cancel()
+        with pytest.raises(StoreUnavailable):
+            await late
+        gate.goes_on.set()
+        await running
+
+    on_a_loop(test, threads=1, wait_ms_max=10)
+
+
+def test_a_close_that_is_cancelled_is_made_all_the_same() -> None:
+    async def test(calls: BlockingCalls) -> None:
+        gate = Gate()
+        closing = asyncio.create_task(calls.close(gate.pass_through))
+        await gate.has_begun()
+        closing.cancel()
+        await asyncio.sleep(0)
+        assert not closing.done()
+        gate.goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        assert gate.ended
+
+    on_a_loop(test)
+
+
+def test_what_cannot_be_given_back_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def test(calls: BlockingCalls) -> None:
+        await calls.close(lambda: None)
+        calls.clean_up(partial(raise_it, ValueError))  # after the close, too
+
+    on_a_loop(test)
+    assert "could not be given back" in caplog.text
+
+
+def test_who_fails_or_is_cancelled_leaves_nothing_behind_that_holds_what_it_was_about() -> None:
+    class Held:
+        """A transaction, say, which lives for as long as somebody holds it."""
+
+    async def test(calls: BlockingCalls) -> None:
+        for error in (ValueError, SystemError):
+            held = Held()
+            gone = weakref.ref(held)
+
+            def failing(_: Held = held, error: type[Exception] = error) -> None:
+                raise error
+
+            with contextlib.suppress(error):
+                await calls.run(failing)
+            del held, failing
+            await calls.run(lambda: "the thread has gone on")
+            assert gone() is None
+
+    gc.disable()
+    try:
+        on_a_loop(test)
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("threads", [0, -1, 10_001, 1.5, True, "4"])
