@@ -184,7 +184,7 @@ class AsyncTransaction:
         await self.end_block(lambda transaction: transaction.__exit__(kind, error, traceback), failed=kind is not None)
 
     async def end_block(self, end: Callable[[Transaction], None], *, failed: bool) -> None:
-        """End a block in this transaction; for what such blocks are of. Where that cannot be, nothing of it commits.
+        """End a block of this transaction, or of a savepoint of its. Where that cannot be, nothing of it commits.
 
         Whoever sees a block raise takes it for undone. Where the block ``failed``, its own error is the one to show.
         """
