@@ -5,12 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
 
 from client.errors import InvalidRequest
-
-DEADLINE_MS_MAX: Final = 86_400_000
-"""As of the setting ``deadline_ms``."""
+from client.settings import DEADLINE_MS_MAX
 
 
 def seconds_of(deadline_ms: float) -> float:

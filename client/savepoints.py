@@ -63,9 +63,10 @@ class Savepoint:
         """Whether it was neither released nor undone."""
         return self._is_open
 
-    def close(self) -> None:
-        """Learn that it was released or undone."""
+    def close(self, *, undone: bool) -> None:
+        """Learn that it was released or ``undone``."""
         self._is_open = False
+        self.was_undone = undone
 
     def require_open_in(self, transaction: Transaction) -> None:
         """Raise ``InvalidRequest`` unless it is an open savepoint that this transaction made."""
@@ -138,19 +139,17 @@ class Savepoints:
     def roll_back_to(self, savepoint: Savepoint) -> None:
         """Undo what came after an open savepoint, which stays."""
         self._buffer.undo_to(savepoint.mark)
-        for undone in self._open[self._open.index(savepoint) + 1 :]:
-            undone.was_undone = True
-        self._close_from(self._open.index(savepoint) + 1)
+        self._close_from(self._open.index(savepoint) + 1, undone=True)
         self._checkpoint = savepoint.checkpoint
 
     def release(self, savepoint: Savepoint) -> None:
         """Do away with an open savepoint and those made after it; what was written stays."""
-        self._close_from(self._open.index(savepoint))
+        self._close_from(self._open.index(savepoint), undone=False)
         self._keep_needed()
 
-    def _close_from(self, place: int) -> None:
+    def _close_from(self, place: int, *, undone: bool) -> None:
         for savepoint in self._open[place:]:
-            savepoint.close()
+            savepoint.close(undone=undone)
         del self._open[place:]
 
     def _keep_needed(self) -> None:

@@ -15,6 +15,8 @@ from lease import ZnodePaths
 
 CREDENTIALS = ("token_file", "tls_authority_file", "tls_certificate_file", "tls_key_file", "tls_server_name")
 """The settings that say where it is what a client shows of itself."""
+DEADLINE_MS_MAX = 86_400_000
+"""Of ``deadline_ms``, and of what a call is given in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class ClientSettings:
         "How long a call may wait for the oracle, failovers included; reading and writing cells has the same limit "
         "once more, from the first failure on.",
         least=1,
-        most=86_400_000,
+        most=DEADLINE_MS_MAX,
     )
     transaction_bytes_max: int = setting(
         256 * 2**20,

@@ -131,6 +131,11 @@ class Installation:
     table: CommitTable
     oracles: list[Oracle]
 
+    @property
+    def settings(self) -> ClientSettings:
+        """By which its clients find it."""
+        return ClientSettings(zookeeper=self.services.zookeeper, thrift=self.services.thrift, root=self.root)
+
     def start(self, name: str) -> Oracle:
         self.oracles.append(Oracle(name, self.root, self.services))
         return self.oracles[-1]

@@ -28,8 +28,7 @@ WAIT_SECONDS_MAX = 120
 @pytest.fixture
 def settings(installation: Installation) -> ClientSettings:
     installation.start("a").until_primary()
-    services = installation.services
-    return ClientSettings(zookeeper=services.zookeeper, thrift=services.thrift, root=installation.root)
+    return installation.settings
 
 
 @pytest.fixture

@@ -35,9 +35,7 @@ WAIT_SECONDS_MAX = 60
 def manager(installation: Installation) -> Iterator[TransactionManager]:
     """A manager of an installation with a primary; the table is dropped afterwards."""
     installation.start("a").until_primary()
-    services = installation.services
-    settings = ClientSettings(zookeeper=services.zookeeper, thrift=services.thrift, root=installation.root)
-    with TransactionManager.connect(settings) as manager:
+    with TransactionManager.connect(installation.settings) as manager:
         manager.create_table(TABLE, ["f"])
         try:
             yield manager

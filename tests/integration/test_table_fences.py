@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from client import ClientSettings, Snapshot, TableFenced, Transaction, TransactionManager
+from client import Snapshot, TableFenced, Transaction, TransactionManager
 from commit_table import system_table
 from store import RowPut
 from store.columns import CellColumns
@@ -106,11 +106,10 @@ def test_the_conflict_free_write_of_the_one_that_began_last_stays(manager: Trans
 
 
 def test_a_fence_holds_when_the_primary_is_killed(installation: Installation) -> None:
-    services, killed = installation.services, installation.start("a")
+    killed = installation.start("a")
     killed.until_primary()
-    settings = ClientSettings(zookeeper=services.zookeeper, thrift=services.thrift, root=installation.root)
     name = f"fenced_{uuid.uuid4().hex[:8]}"
-    with TransactionManager.connect(settings) as manager:
+    with TransactionManager.connect(installation.settings) as manager:
         manager.create_table(name, ["f"])
         try:
             old = writers(manager, name)

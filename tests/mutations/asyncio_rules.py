@@ -97,8 +97,8 @@ ASYNCIO_RULES = [
     Mutation(
         "a savepoint's block that another task undid ends as if nothing were",
         "client/savepoints.py",
-        "            undone.was_undone = True",
-        "            pass",
+        "savepoint) + 1, undone=True)",
+        "savepoint) + 1, undone=False)",
         _TRANSACTIONS + "test_a_savepoints_block_that_somebody_else_undid_says_so",
     ),
     Mutation(

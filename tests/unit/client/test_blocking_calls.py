@@ -44,6 +44,14 @@ class Gate:
         assert await asyncio.to_thread(self.began.wait, WAIT_SECONDS_MAX)
 
 
+async def begun(calls: BlockingCalls, turn: asyncio.Lock | None = None) -> tuple[Gate, asyncio.Task[str]]:
+    """A call that is under way, and blocks."""
+    gate = Gate()
+    running = asyncio.create_task(calls.run(gate, turn))
+    await gate.has_begun()
+    return gate, running
+
+
 def raise_it(error: type[BaseException]) -> None:
     raise error
 
@@ -88,9 +96,7 @@ def test_what_a_call_raises_is_raised() -> None:
 
 def test_a_call_that_has_begun_is_waited_for_by_who_is_cancelled() -> None:
     async def test(calls: BlockingCalls) -> None:
-        gate = Gate()
-        running = asyncio.create_task(calls.run(gate))
-        await gate.has_begun()
+        gate, running = await begun(calls)
         for _ in range(3):
             running.cancel()
             await asyncio.sleep(0)
@@ -142,9 +148,8 @@ def test_one_turn_after_the_other() -> None:
 @pytest.mark.parametrize("threads", [1, 2], ids=["for-a-thread", "for-its-turn"])
 def test_a_call_that_is_cancelled_while_it_waits_is_never_made(threads: int) -> None:
     async def test(calls: BlockingCalls) -> None:
-        turn, gate, made = asyncio.Lock(), Gate(), list[str]()
-        running = asyncio.create_task(calls.run(gate, turn))
-        await gate.has_begun()
+        turn, made = asyncio.Lock(), list[str]()
+        gate, running = await begun(calls, turn)
         waiting = asyncio.create_task(calls.run(partial(made.append, "made"), turn if threads == 2 else None))
         await asyncio.sleep(0)
         waiting.cancel()
@@ -160,9 +165,7 @@ def test_a_call_that_is_cancelled_while_it_waits_is_never_made(threads: int) -> 
 
 def test_a_thread_is_waited_for_no_longer_than_may_be() -> None:
     async def test(calls: BlockingCalls) -> None:
-        gate = Gate()
-        running = asyncio.create_task(calls.run(gate))
-        await gate.has_begun()
+        gate, running = await begun(calls)
         with pytest.raises(StoreUnavailable, match=r"all 1 threads .* busy for 10 ms: give the manager more"):
             await calls.run(lambda: pytest.fail("it was made"))
         gate.goes_on.set()
@@ -191,9 +194,7 @@ def test_no_more_calls_are_pending_than_may_be(monkeypatch: pytest.MonkeyPatch) 
 
 def test_nothing_is_made_after_the_close_and_what_has_begun_comes_to_its_end() -> None:
     async def test(calls: BlockingCalls) -> None:
-        gate = Gate()
-        running = asyncio.create_task(calls.run(gate))
-        await gate.has_begun()
+        gate, running = await begun(calls)
         waiting = asyncio.create_task(calls.run(lambda: pytest.fail("it was made")))
         await asyncio.sleep(0)
         made = list[str]()
@@ -229,9 +230,8 @@ def test_the_context_of_the_task_goes_along() -> None:
 
 def test_a_call_for_which_no_thread_can_be_started_is_never_made(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test(calls: BlockingCalls) -> None:
-        gate, made = Gate(), list[str]()
-        running = asyncio.create_task(calls.run(gate))
-        await gate.has_begun()
+        made = list[str]()
+        gate, running = await begun(calls)
         with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, "start", lambda _: raise_it(RuntimeError))
             with pytest.raises(StoreUnavailable, match="no thread could be had"):
@@ -247,9 +247,7 @@ def test_a_call_for_which_no_thread_can_be_started_is_never_made(monkeypatch: py
 def test_who_gives_a_place_up_leaves_it_to_the_next() -> None:
     async def test(calls: BlockingCalls) -> None:
         for _ in range(3):
-            gate = Gate()
-            running = asyncio.create_task(calls.run(gate))
-            await gate.has_begun()
+            gate, running = await begun(calls)
             waiting = [asyncio.create_task(calls.run(lambda: "next")) for _ in range(3)]
             await asyncio.sleep(0)
             gate.goes_on.set()
@@ -264,9 +262,7 @@ def test_who_gives_a_place_up_leaves_it_to_the_next() -> None:
 
 def test_who_was_cancelled_once_is_told_of_busy_threads_all_the_same() -> None:
     async def test(calls: BlockingCalls) -> None:
-        gate = Gate()
-        running = asyncio.create_task(calls.run(gate))
-        await gate.has_begun()
+        gate, running = await begun(calls)
 
         async def cancelled_once() -> None:
             with contextlib.suppress(asyncio.CancelledError):
