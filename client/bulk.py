@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 
-from client.catalog_entry import ConflictLevel
+from client.catalog import Catalog
 from client.cells import is_shadow
 from client.errors import InvalidRequest, TransactionAborted
 from client.handles import TransactionHandle
@@ -28,10 +28,10 @@ class AttemptWriter:
         self,
         store: CellStore,
         commit_table: CommitTable,
+        catalog: Catalog,
         manifest: Manifest,
         handle: TransactionHandle,
         table: str,
-        level: ConflictLevel,
         job: str,
         *,
         partition: int,
@@ -39,11 +39,11 @@ class AttemptWriter:
     ) -> None:
         self._store = store
         self._commit_table = commit_table
+        self._catalog = catalog
         self._manifest = manifest
         self._handle = handle
         self._start_timestamp = handle.start_timestamp
         self._table = table
-        self._level: ConflictLevel = level
         self._job = job
         self._attempt = (partition, attempt)
         self._sequence = 0
@@ -69,8 +69,8 @@ class AttemptWriter:
     def write(self, cells: CellColumns) -> None:
         """Record and write some rows, each of which has at least one cell.
 
-        Raises ``InvalidRequest`` (nothing written), ``TransactionAborted``, ``StoreUnavailable``. A transaction that
-        has ended takes nothing more: what came late would show in snapshots that were read before.
+        Raises ``InvalidRequest`` (nothing written), ``TransactionAborted``, ``StoreUnavailable``, ``UpgradeNeeded``. A
+        transaction that has ended takes nothing more: what came late would show in snapshots that were read before.
         """
         if any(is_shadow(column) for column in cells.columns):
             raise InvalidRequest("shadow cells are not a writer's to write")
@@ -81,8 +81,9 @@ class AttemptWriter:
         if not cells.rows:
             return
         require_open(self._commit_table, self._start_timestamp)
+        level = self._catalog.entry(self._table).conflict_level  # of which the installation's level is a part
         self._sequence = self._manifest.record(
-            self._start_timestamp, self._job, self._attempt, self._sequence, self._table, self._level, cells
+            self._start_timestamp, self._job, self._attempt, self._sequence, self._table, level, cells
         )
         self._store.put_columns(self._table, cells, self._start_timestamp)
 

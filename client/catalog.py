@@ -76,7 +76,7 @@ class Catalog:
         adds the entry.
         """
         self._check_name(table)
-        self._require_level()
+        self.require_level()
         if self._stored_entry(table) is not None:
             raise InvalidRequest(f"table {table!r} exists already; if its drop failed halfway, drop it again")
         try:
@@ -132,8 +132,11 @@ class Catalog:
         rows = self._store.scan(self._own.name(), _ALL_ROWS, [_VACUUMED_BELOW])
         return max((int(cells[_VACUUMED_BELOW].value) for _, cells in rows), default=0)
 
-    def _require_level(self) -> None:
-        """Raise ``UpgradeNeeded`` unless this library worked at the level, ``ENTRY_AGE_SECONDS_MAX`` ago at most."""
+    def require_level(self) -> None:
+        """Raise ``UpgradeNeeded`` unless this library worked at the level, ``ENTRY_AGE_SECONDS_MAX`` ago at most.
+
+        Raises ``StoreUnavailable``. For those who go on for long without asking for an entry: before each step.
+        """
         read_seconds = time.monotonic()
         if read_seconds < self._level_read_seconds + ENTRY_AGE_SECONDS_MAX:
             return
@@ -146,7 +149,7 @@ class Catalog:
         self._level_read_seconds = read_seconds
 
     def _known(self, table: str) -> _Remembered:
-        self._require_level()
+        self.require_level()
         known = self._entries.get(table)
         if known is not None and time.monotonic() < known.read_seconds + ENTRY_AGE_SECONDS_MAX:
             return known
@@ -154,7 +157,7 @@ class Catalog:
 
     def _read(self, table: str) -> _Remembered:
         self._check_name(table)
-        self._require_level()
+        self.require_level()
         read_seconds = time.monotonic()
         cells = self._store.get(self._own.name(), table.encode(), [_ENTRY, _VACUUMED_BELOW])
         value = cells[_ENTRY].value if _ENTRY in cells else None

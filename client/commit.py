@@ -35,6 +35,7 @@ from client.errors import (
     TransactionAborted,
     TransactionExpired,
     TransactionTooLarge,
+    UpgradeNeeded,
 )
 from client.guards import Guards
 from client.handles import TransactionHandle
@@ -159,14 +160,18 @@ def finish(
         services.resolver.write_shadows(_sites(buffer), start_timestamp, commit_timestamp)
         if shared and not services.defer_shadow_cells:
             finish_bulk_write(services, start_timestamp, commit_timestamp)
-    except StoreError as error:
+    except (StoreError, UpgradeNeeded) as error:
         _log.warning("shadow cells of transaction %d are left to readers: %s", start_timestamp, error)
 
 
 def finish_bulk_write(services: Services, start_timestamp: int, outcome: int) -> None:
-    """Write the shadow cells of a transaction's bulk writes, and drop their record. Raises ``StoreError``."""
+    """Write the shadow cells of a transaction's bulk writes, and drop their record.
+
+    Raises ``StoreError``, ``UpgradeNeeded``.
+    """
+    store, catalog, manifest = services.store, services.catalog, services.manifest
     writers_max = services.shadow_writers_max
-    write_bulk_shadows(services.store, services.manifest, start_timestamp, outcome, writers_max=writers_max)
+    write_bulk_shadows(store, catalog, manifest, start_timestamp, outcome, writers_max=writers_max)
 
 
 def mark_aborted(services: Services, start_timestamp: int, buffer: WriteBuffer, *, shared: bool) -> None:
@@ -176,7 +181,7 @@ def mark_aborted(services: Services, start_timestamp: int, buffer: WriteBuffer, 
         services.resolver.write_shadows(_sites(buffer), start_timestamp, NOT_COMMITTED)
         if shared:
             finish_bulk_write(services, start_timestamp, ABORTED_SHADOW)
-    except StoreError as error:
+    except (StoreError, UpgradeNeeded) as error:
         _log.info("cells of the aborted transaction %d are left unmarked: %s", start_timestamp, error)
 
 

@@ -259,14 +259,14 @@ class TransactionManager:
     ) -> AttemptWriter:
         """Where one attempt of one task of a bulk write puts its rows; see ``client.bulk``."""
         self._check_ours(handle)
-        level = self.catalog.entry(table).conflict_level
+        self.catalog.entry(table)  # a table that is none is refused before the task has read its input
         writer = AttemptWriter(
             self.store,
             self.commit_table,
+            self.catalog,
             self.manifest,
             handle,
             table,
-            level,
             job,
             partition=partition,
             attempt=attempt,
@@ -294,7 +294,7 @@ class TransactionManager:
         """Write the shadow cells that ended bulk writes still lack; how many transactions these were.
 
         Those that ``defer_shadow_cells`` left behind, and those of processes that died after their commit. Raises
-        ``StoreUnavailable``; what was done by then is done.
+        ``StoreUnavailable`` and ``UpgradeNeeded``; what was done by then is done.
         """
         finished = 0
         for start_timestamp in self.manifest.transactions():

@@ -9,13 +9,14 @@ up again by whoever comes by.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 
 import numpy as np
 
+from client.catalog import Catalog
 from client.cells import encode_shadow, family_of, shadow_column
 from client.manifest import Manifest, Piece
 from store import CellStore, TableMissing
@@ -23,21 +24,28 @@ from store.columns import CellColumns
 
 
 def write_bulk_shadows(
-    store: CellStore, manifest: Manifest, start_timestamp: int, outcome: int, *, writers_max: int
+    store: CellStore, catalog: Catalog, manifest: Manifest, start_timestamp: int, outcome: int, *, writers_max: int
 ) -> None:
     """Write the shadow cells of all that a transaction's bulk writers recorded, and drop the record.
 
     ``outcome``: its commit timestamp, or ``ABORTED_SHADOW`` once it never can commit. Nothing is owed to a table
-    that is gone. Raises ``StoreError``.
+    that is gone. Raises ``StoreError``, ``UpgradeNeeded``.
     """
     write = partial(_write, store, start_timestamp, encode_shadow(outcome))
-    pieces = manifest.pieces(start_timestamp)
+    pieces = _at_our_level(catalog, manifest.pieces(start_timestamp))
     if writers_max == 1:
         for piece in pieces:
             write(piece)
     else:
         _in_threads(write, pieces, writers_max)
     manifest.forget(start_timestamp)
+
+
+def _at_our_level(catalog: Catalog, pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """The same pieces, for as long as this program works at the installation's level."""
+    for piece in pieces:
+        catalog.require_level()
+        yield piece
 
 
 def _in_threads(write: Callable[[Piece], None], pieces: Iterable[Piece], writers_max: int) -> None:

@@ -155,9 +155,11 @@ def _sweep(
     """Sweep one table; what fails is a problem, but for a table that was dropped meanwhile, with all its cells."""
     done = report.tables[table] = TableReport()
     try:
+        manager.catalog.require_level()
         for batch in sweep.table(table, families, removable):
             done.add(batch)
             progress(table, done)
+            manager.catalog.require_level()  # before the next batch
     except TableMissing as error:
         try:
             if table in manager.store.table_names():

@@ -142,4 +142,25 @@ UPGRADE_RULES = [
         "        return super().__repr__()",
         "unit/lease/test_protection.py::test_credentials_are_not_shown",
     ),
+    Mutation(
+        "a bulk writer at work does not look at the level again",
+        "client/bulk.py",
+        "level = self._catalog.entry(self._table).conflict_level ",
+        "level = self._catalog._entries[self._table].entry.conflict_level ",
+        "unit/client/test_levels.py::test_a_writer_at_work_is_told_before_its_next_rows",
+    ),
+    Mutation(
+        "a shadow pass goes on past the level it knows",
+        "client/shadow_pass.py",
+        "        catalog.require_level()\n",
+        "",
+        "unit/client/test_levels.py::test_shadow_cells_are_written_only_as_long_as_their_format_is_the_installations",
+    ),
+    Mutation(
+        "a vacuum goes on past the level it knows",
+        "client/vacuum/run.py",
+        "            manager.catalog.require_level()  # before the next batch\n",
+        "",
+        "unit/client/test_vacuum.py::test_a_vacuum_ends_where_the_level_is_raised",
+    ),
 ]  # fmt: skip

@@ -1,7 +1,8 @@
 """A story from a seed: random jobs, and what the model says has to come of each. Pure.
 
 Chance alone writes to rows that are not there, and asks for values that no row has: so each story begins with tables
-that are mostly full, and what is deleted, replaced or asked for is chosen among what is there.
+that are mostly full, and what is deleted, replaced or asked for is chosen among what is there. Nor may a kind of step,
+of value or of filter be missing from many stories: they are dealt from decks.
 Invariant: the same seed gives the same story; the model alone decides what is expected.
 """
 
@@ -11,6 +12,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from tests.spark_jobs.deck import Deck
 from tests.spark_jobs.model import Draft, Key, Model, Outcome, State, Table, Values
 from tests.spark_jobs.steps import (
     Begin,
@@ -26,12 +28,14 @@ from tests.spark_jobs.steps import (
     Write,
     WriteShadows,
 )
-from tests.spark_jobs.values import KEY_TYPES, VALUE_TYPES, comparable, some_value
+from tests.spark_jobs.values import KEY_TYPES, VALUE_TYPES, comparable, values_of
 
 KEYS_MAX: Final = 14
 """Different row keys of one table in a story: few, so that jobs meet in them."""
 ROWS_MAX: Final = 8
 TABLES: Final = 2
+WIDTHS: Final = (1, 4, 6, 8)
+"""Columns of values."""
 ACTS: Final = 6
 READ_AGAIN_MAX: Final = 2
 READS: Final = 2
@@ -40,6 +44,8 @@ FILLED: Final = 0.7
 """Of a table's keys, the part that has rows in the beginning."""
 MET: Final = 0.8
 """How often a key is chosen among those that have rows, where it may be."""
+PUSHED: Final = 0.8
+"""How often a read leaves its filters to the data source."""
 
 
 def invent(seed: int, acts: int = ACTS) -> Story:
@@ -78,7 +84,17 @@ def passes(value: Any, condition: Condition) -> bool:
 
 class _Inventor:
     def __init__(self, seed: int) -> None:
-        self._choice = random.Random(seed)
+        self._choice = choice = random.Random(seed)
+        self._acts = Deck(choice, [self._alone, self._alone, self._together, self._side_by_side])
+        self._conflicts = Deck(choice, ["by cell", "by row", "packed"])
+        self._widths = Deck(choice, WIDTHS)
+        self._value_types = Deck(choice, VALUE_TYPES)
+        self._value_decks = {type_name: Deck(choice, values_of(type_name)) for type_name in VALUE_TYPES}
+        self._hows = Deck(choice, [How.UPSERT, How.UPSERT, How.DELETE, How.OVERWRITE])
+        self._overwrites_a_part = Deck(choice, [False, True])
+        self._faults = Deck(choice, [Fault.NONE, Fault.NONE, Fault.ONCE, Fault.ALWAYS])
+        self._nulls = Deck(choice, [0.0, 0.3, 0.3, 1.0])
+        self._operators = Deck(choice, ["=", "<", "<=", ">", ">=", "in", "starts", "null", "not null"])
         tables = [self._table(f"t{number}") for number in range(TABLES)]
         self._story = Story(seed, tables)
         self._model = Model(tables)
@@ -89,8 +105,7 @@ class _Inventor:
         for table in self._story.tables:
             self._fill(table)
         for _ in range(acts):
-            act = self._choice.choice([self._alone, self._alone, self._together, self._side_by_side])
-            act()
+            self._acts.deal()()
             if self._choice.random() < 0.25:
                 self._add(WriteShadows())
             self._look()
@@ -113,7 +128,7 @@ class _Inventor:
     def _alone(self) -> None:
         """A job with a transaction of its own."""
         draft = self._model.begin()
-        self._write("", draft, fault=self._choice.choice([Fault.NONE, Fault.NONE, Fault.ONCE, Fault.ALWAYS]))
+        self._write("", draft, fault=self._faults.deal())
 
     def _together(self) -> None:
         """Several jobs and plain writes in one transaction, with reads of it."""
@@ -169,17 +184,16 @@ class _Inventor:
 
     def _write(self, transaction: str, draft: Draft, *, fault: Fault) -> None:
         table = self._choice.choice(self._story.tables)
-        how = self._choice.choice([How.UPSERT, How.UPSERT, How.UPSERT, How.DELETE, How.OVERWRITE])
+        how = self._hows.deal()
         prefix: Key = ()
         state = draft.state()
-        if how is How.OVERWRITE and self._choice.random() < 0.5:
+        if how is How.OVERWRITE and self._overwrites_a_part.deal():
             prefix = self._choice.choice(self._met(table, state))[: self._choice.randint(1, len(table.keys))]
         columns = self._columns(table, how)
         among = self._met(table, state) if how is How.DELETE else self._keys[table.name]
         keys = [key for key in among if key[: len(prefix)] == prefix]
-        chosen = self._choice.sample(keys, self._choice.randint(0, min(ROWS_MAX, len(keys))))
-        if fault is not Fault.NONE and not chosen:
-            chosen = keys[:1]
+        rows_min = int(how is How.DELETE or fault is not Fault.NONE)
+        chosen = self._choice.sample(keys, self._choice.randint(rows_min, min(ROWS_MAX, len(keys))))
         rows = {key: self._values(table, columns) for key in chosen}
         if fault is Fault.ALWAYS:
             draft.failed = True
@@ -213,11 +227,11 @@ class _Inventor:
         return self._choice.sample(names, self._choice.randint(1, len(names)))
 
     def _values(self, table: Table, columns: Sequence[str]) -> dict[str, Any]:
-        nulls = self._choice.choice([0.0, 0.3, 0.3, 1.0])
-        return {
-            column: None if self._choice.random() < nulls else some_value(self._choice, table.values[column])
-            for column in columns
-        }
+        nulls = self._nulls.deal()
+        return {column: None if self._choice.random() < nulls else self._value(table, column) for column in columns}
+
+    def _value(self, table: Table, column: str) -> Any:
+        return self._value_decks[table.values[column]].deal()
 
     def _plain(self, transaction: str, draft: Draft) -> None:
         table = self._choice.choice(self._story.tables)
@@ -231,7 +245,7 @@ class _Inventor:
             return
         key = self._choice.choice(self._keys[table.name])
         columns = self._choice.sample(list(table.values), self._choice.randint(1, len(table.values)))
-        values = {column: some_value(self._choice, table.values[column]) for column in columns}
+        values = {column: self._value(table, column) for column in columns}
         draft.upsert(table.name, {key: values})
         self._add(Plain(table.name, transaction, key, values))
 
@@ -260,25 +274,28 @@ class _Inventor:
                 shown(table, state, columns),
                 point=point,
                 conditions=conditions,
-                pushed=self._choice.random() < 0.7,
+                pushed=self._choice.random() < PUSHED,
                 by_schema=self._choice.random() < 0.5,
                 by_handle=self._choice.random() < 0.5,
             )
         )
 
     def _condition(self, table: Table, state: State) -> Condition:
-        if self._choice.random() < 0.2:
-            return Condition(self._choice.choice(list(table.values)), self._choice.choice(["null", "not null"]))
-        position = self._choice.choice([0, 0, *range(len(table.keys))])
+        operator = self._operators.deal()
+        if operator in ("null", "not null"):
+            return Condition(self._choice.choice(list(table.values)), operator)
+        positions: Sequence[int] = range(len(table.keys))
+        if operator == "starts":
+            positions = [each for each, type_name in enumerate(table.keys.values()) if type_name == "string"]
+            if not positions:
+                return self._condition(table, state)
+        position = self._choice.choice([positions[0], positions[0], *positions])
         column = list(table.keys)[position]
         keys = self._met(table, state)
-        operand = self._choice.choice(keys)[position]
-        operators = ["=", "=", "<", "<=", ">", ">=", "in", *(["starts"] if table.keys[column] == "string" else [])]
-        operator = self._choice.choice(operators)
         if operator == "in":
             several = self._choice.sample(keys, min(3, len(keys)))
             return Condition(column, operator, tuple(dict.fromkeys(key[position] for key in several)))
-        return Condition(column, operator, operand)
+        return Condition(column, operator, self._choice.choice(keys)[position])
 
     def _met(self, table: Table, state: State) -> list[Key]:
         """Keys to choose among: as a rule those that have rows."""
@@ -290,13 +307,12 @@ class _Inventor:
     def _table(self, name: str) -> Table:
         types = self._choice.sample(KEY_TYPES, self._choice.randint(1, 3))
         keys = {f"k{number}": type_name for number, type_name in enumerate(types)}
-        wide = self._choice.sample(VALUE_TYPES, self._choice.randint(1, 5))
-        values = {f"v{number}": type_name for number, type_name in enumerate(wide)}
-        by_row = self._choice.random() < 0.6
-        return Table(name, keys, values, by_row, packed=by_row and self._choice.random() < 0.5)
+        values = {f"v{number}": self._value_types.deal() for number in range(self._widths.deal())}
+        conflicts = self._conflicts.deal()
+        return Table(name, keys, values, by_row=conflicts != "by cell", packed=conflicts == "packed")
 
     def _some_keys(self, table: Table) -> list[Key]:
-        drawn = [tuple(some_value(self._choice, each) for each in table.keys.values()) for _ in range(KEYS_MAX)]
+        drawn = [tuple(self._choice.choice(values_of(each)) for each in table.keys.values()) for _ in range(KEYS_MAX)]
         return list(dict.fromkeys(drawn))
 
     def _add(self, step: Step) -> None:

@@ -7,7 +7,6 @@ are said here a second time, on purpose: a plain write is read by Spark, and the
 from __future__ import annotations
 
 import math
-import random
 import struct
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -67,9 +66,9 @@ _DIGITS_MAX: Final = 38
 _EPOCH: Final = datetime(1970, 1, 1)
 
 
-def some_value(choice: random.Random, type_name: str) -> Any:
-    """A value of a type, never null."""
-    return choice.choice(_POOLS[type_name])
+def values_of(type_name: str) -> Sequence[Any]:
+    """All values of a type that jobs write; null is not among them."""
+    return _POOLS[type_name]
 
 
 def comparable(value: Any) -> Any:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from client import ClientSettings, NoPrimary, UpgradeNeeded
+from client import ClientSettings, NoPrimary, UpgradeNeeded, shadow_pass
 from client.catalog import ENTRY_AGE_SECONDS_MAX
+from client.manifest import Piece
 from client.primary import ZooKeeperDirectory
 from commit_table.level_record import LevelOfData
 from lease import LeaseRecord, LevelRefused, SetData, ZnodePaths
 from lease.coordinator import Create, create_root
 from lease.memory import MemoryCoordinator, MemoryTree
+from store import CellStore
+from store.columns import CellColumns
+from tests.unit.client.bulk_writing import puts, shadow
+from tests.unit.client.bulk_writing import write as bulk_write
 from tests.unit.client.conftest import SETTINGS, A, Installation
 
 PATHS = ZnodePaths("/pythia")
@@ -53,23 +60,84 @@ def test_whoever_waits_for_the_oracle_is_told_and_does_not_wait_for_long(install
     assert not told.value.retriable
 
 
-def test_who_only_reads_cells_is_told_by_the_data(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+def raise_level(installation: Installation) -> None:
+    LevelOfData(installation.store, SETTINGS.root).raise_to(2)
+
+
+@pytest.fixture
+def time_passes(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """As much as nothing is believed for."""
+
+    def pass_time() -> None:
+        later = time.monotonic() + ENTRY_AGE_SECONDS_MAX + 1
+        monkeypatch.setattr("client.catalog.time.monotonic", lambda: later)
+
+    return pass_time
+
+
+def test_who_only_reads_cells_is_told_by_the_data(installation: Installation, time_passes: Callable[[], None]) -> None:
     manager = installation.manager()
     with manager.transaction() as transaction:
         transaction.put("t", b"r", {A: b"1"})
     snapshot = manager.snapshot()
-    LevelOfData(installation.store, SETTINGS.root).raise_to(2)
+    raise_level(installation)
     assert snapshot.get("t", b"r") == {A: b"1"}, "it is believed for a while"
     with pytest.raises(UpgradeNeeded, match=r"requires level 2.*works at level 1"):
         installation.manager().resume_snapshot(snapshot.handle()).get("t", b"r")
-    later = time.monotonic() + ENTRY_AGE_SECONDS_MAX + 1
-    monkeypatch.setattr("client.catalog.time.monotonic", lambda: later)
+    time_passes()
     with pytest.raises(UpgradeNeeded):
         snapshot.get("t", b"r")
 
 
+def test_a_writer_at_work_is_told_before_its_next_rows(
+    installation: Installation, time_passes: Callable[[], None]
+) -> None:
+    manager = installation.manager()
+    transaction = manager.transaction()
+    writer = manager.attempt_writer(transaction.handle(), "t", "job", partition=0, attempt=0)
+    writer.write(CellColumns.of_puts(puts(b"a")))
+    raise_level(installation)
+    time_passes()
+    with pytest.raises(UpgradeNeeded, match="requires level 2"):
+        writer.write(CellColumns.of_puts(puts(b"b")))
+    assert manager.store.versions("t", b"a", A, limit=1)
+    assert not manager.store.versions("t", b"b", A, limit=1)
+
+
+@pytest.mark.parametrize("writers_max", [1, 4])
+def test_shadow_cells_are_written_only_as_long_as_their_format_is_the_installations(
+    installation: Installation,
+    time_passes: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    writers_max: int,
+) -> None:
+    manager = installation.manager(settings=replace(SETTINGS, shadow_writers_max=writers_max))
+    transaction = manager.transaction()
+    partitions = range(40)
+    for partition in partitions:
+        bulk_write(manager, transaction.handle(), "job", b"%02d" % partition, partition=partition)
+    manager.manifest.seal(transaction.start_timestamp, "job", [(partition, 0) for partition in partitions])
+
+    def write_and_raise(store: CellStore, start_timestamp: int, value: bytes, piece: Piece) -> None:
+        write(store, start_timestamp, value, piece)
+        raise_level(installation)
+        time_passes()
+
+    write = shadow_pass._write
+    monkeypatch.setattr(shadow_pass, "_write", write_and_raise)
+    committed = transaction.commit()
+    shadows = [shadow(manager, b"%02d" % partition) for partition in partitions]
+    assert set(shadows) == {None, committed.commit_timestamp}
+    assert shadows.count(committed.commit_timestamp) <= 3 * writers_max, "those that were under way"
+    assert "are left to readers: the data that" in caplog.text
+    assert list(manager.manifest.transactions()) == [transaction.start_timestamp], "a newer library finishes it"
+    with pytest.raises(UpgradeNeeded):
+        manager.finish_bulk_writes()
+
+
 def test_no_table_is_made_at_a_level_that_is_not_known(installation: Installation) -> None:
-    LevelOfData(installation.store, SETTINGS.root).raise_to(2)
+    raise_level(installation)
     with pytest.raises(UpgradeNeeded):
         installation.manager().create_table("another", ["f"])
     assert "another" not in installation.store.table_names()

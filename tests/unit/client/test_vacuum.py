@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 
 import pytest
@@ -11,10 +12,12 @@ from click.testing import CliRunner
 from client import InvalidRequest, PythiaError, TableFenced, Transaction, TransactionManager
 from client.catalog import ENTRY_AGE_SECONDS_MAX
 from client.cells import decode_shadow
-from client.vacuum import HorizonUnknown, VacuumReport, run_vacuum
+from client.vacuum import HorizonUnknown, TableReport, VacuumReport, run_vacuum
 from client.vacuum.command import vacuum
+from client.vacuum.run import Progress
 from commit_table import system_table
 from commit_table.level_record import ROW as LEVEL_ROW
+from commit_table.level_record import LevelOfData
 from commit_table.timestamps import milliseconds_of
 from store import Cell, KeyRange, RowPut
 from store.faults import Fault
@@ -47,7 +50,12 @@ def at_once(seconds: float) -> None:
 
 
 def vacuum_through(
-    manager: TransactionManager, moment: int, wait: Callable[[float], None] = at_once, *, dry_run: bool = False
+    manager: TransactionManager,
+    moment: int,
+    wait: Callable[[float], None] = at_once,
+    *,
+    dry_run: bool = False,
+    progress: Progress = lambda table, report: None,
 ) -> VacuumReport:
     """Vacuum, once the oracle says that nobody lives who reads or writes in the millisecond of a moment, or before it:
     the commit table has a row for each.
@@ -58,7 +66,7 @@ def vacuum_through(
         except HorizonUnknown:
             continue
         if milliseconds_of(counted.outcomes_horizon) > milliseconds_of(moment):
-            return run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, wait=wait, dry_run=dry_run)
+            return run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, wait=wait, dry_run=dry_run, progress=progress)
 
 
 def rows(manager: TransactionManager, table: str, families: list[bytes]) -> list[bytes]:
@@ -284,3 +292,18 @@ def test_without_services_the_command_says_so_in_a_line(monkeypatch: pytest.Monk
     monkeypatch.setattr(TransactionManager, "connect", connect)
     told = CliRunner().invoke(vacuum, ["--thrift", "h:1", "--oracle", "h:1"])
     assert (told.exit_code, told.stderr) == (1, "Error: nobody is there\n")
+
+
+def test_a_vacuum_ends_where_the_level_is_raised(manager: TransactionManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    manager.create_table("u", ["f"])
+    last = write_three_times(manager)[-1]
+
+    def raise_level(table: str, report: TableReport) -> None:
+        LevelOfData(manager.store, SETTINGS.root).raise_to(2)
+        later = time.monotonic() + ENTRY_AGE_SECONDS_MAX + 1
+        monkeypatch.setattr("client.catalog.time.monotonic", lambda: later)
+
+    report = vacuum_through(manager, last, progress=raise_level)
+    assert report.tables["t"].columns_trimmed > 0
+    assert all("requires level 2" in report.problems[table] for table in ("t", "u"))
+    assert report.commit_table_rows_dropped == 0

@@ -36,6 +36,11 @@ LEASE_MS = 60_000
 """Longer than the pauses of a shared machine: a lost lease would be answered with 503, rightly."""
 
 
+def unconnected() -> RestInstallation:
+    """An installation for what looks at an application alone."""
+    raise AssertionError("nothing is to be asked")
+
+
 class RunningRest:
     """A REST server, on an event loop in a thread of the test's own process."""
 

@@ -11,12 +11,13 @@ from typing import Any, get_args
 import httpx
 import pytest
 
-from rest import problems, services
+from rest import problems
 from rest.app import create_app
 from rest.limits import RestLimits
 from rest.problems import KINDS, Problem
 from rest.roles import ROLES, Role
 from tests.imports import ROOT
+from tests.unit.rest.conftest import unconnected
 
 DOCS = (ROOT / "docs" / "rest.md").read_text()
 
@@ -41,10 +42,6 @@ def test_every_code_is_used() -> None:
 def test_the_documented_limits_are_those_there_are() -> None:
     documented = [tuple(row[:2]) for row in rows_under("Limits")]
     assert documented == [(limit.name, f"{limit.default:,}") for limit in dataclasses.fields(RestLimits)]
-
-
-def unconnected() -> services.Installation:
-    raise AssertionError("nothing is to be asked")
 
 
 def operations() -> dict[str, dict[str, Any]]:

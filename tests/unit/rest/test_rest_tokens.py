@@ -25,8 +25,7 @@ from rest.problems import problem_of
 from rest.roles import ROLES
 from tests.certificates import Authority
 from tests.tokens import Keyring, one_of_each
-from tests.unit.rest.conftest import WAIT_S, RunningRest, Serve
-from tests.unit.rest.test_rest_tables_of_facts import unconnected
+from tests.unit.rest.conftest import WAIT_S, RunningRest, Serve, unconnected
 
 APP = create_app(unconnected, RestLimits(), require=by_token)
 CHUNKS = 100_000
