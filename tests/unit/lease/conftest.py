@@ -16,24 +16,26 @@ COUNTER_BITS = 18
 DEFAULTS = LeaseSettings(lease_ms=1000)
 ROOT = "/team/pythia"
 
+Hook = Callable[[Sequence[str]], None]
+
 
 class Client(MemoryCoordinator):
-    """The twin with hooks right before a request takes place, and before a write's answer comes back."""
+    """The twin with hooks right before a request for some paths takes place, and before a write's answer comes back."""
 
     def __init__(self, tree: MemoryTree) -> None:
         super().__init__(tree)
-        self.before_read: Callable[[], None] = lambda: None
-        self.before_write: Callable[[], None] = lambda: None
+        self.before_read: Hook = lambda paths: None
+        self.before_write: Hook = lambda paths: None
         self.after_write: Callable[[], None] = lambda: None
 
     def read(
         self, path: str, *, timeout_ms: float, synced: bool = False, changed: threading.Event | None = None
     ) -> Node | None:
-        self.before_read()
+        self.before_read([path])
         return super().read(path, timeout_ms=timeout_ms, synced=synced, changed=changed)
 
     def commit(self, operations: Sequence[Operation], *, timeout_ms: float) -> CompareAndSet:
-        self.before_write()
+        self.before_write([operation.path for operation in operations])
         result = super().commit(operations, timeout_ms=timeout_ms)
         self.after_write()
         return result

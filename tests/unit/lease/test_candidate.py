@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -40,9 +41,10 @@ def test_two_first_starts_at_the_same_time_make_one_primary(site: Installation) 
     (one, client), (other, _) = site.candidate("a"), site.candidate("b")
     outcomes: list[Tenure | StandBy] = []
 
-    def meanwhile() -> None:
-        client.before_write = lambda: None
-        outcomes.append(other.attempt())
+    def meanwhile(paths: Sequence[str]) -> None:
+        if site.paths.lease in paths:
+            client.before_write = lambda paths: None
+            outcomes.append(other.attempt())
 
     client.before_write = meanwhile
     standby = site.waiting(one)
@@ -69,10 +71,11 @@ def test_the_wait_counts_from_after_the_write_was_seen(site: Installation) -> No
     (one, _), (other, client) = site.candidate("a"), site.candidate("b")
     tenure = site.held(one)
 
-    def slow_read() -> None:
-        client.before_read = lambda: None
-        site.advance(500)
-        assert tenure.renew()
+    def slow_read(paths: Sequence[str]) -> None:
+        if site.paths.lease in paths:
+            client.before_read = lambda paths: None
+            site.advance(500)
+            assert tenure.renew()
 
     client.before_read = slow_read
     assert site.waiting(other).wait_ms == 1000
@@ -153,7 +156,7 @@ def test_a_late_takeover_that_lands_after_another_sent_write_is_recognised(site:
     candidate, client = site.candidate("a")
     client.write_faults = [WriteFault.LATE]
     site.waiting(candidate)
-    client.before_write = client.deliver_late
+    client.before_write = lambda paths: client.deliver_late()
     tenure = site.held(candidate)
     assert site.lease() == tenure.record
     assert tenure.renew()

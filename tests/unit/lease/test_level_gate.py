@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from lease import (
@@ -101,7 +103,7 @@ def test_a_takeover_is_refused_where_the_level_was_raised_since_it_was_read(tree
 
     slow = Client(tree)
 
-    def raise_meanwhile() -> None:
+    def raise_meanwhile(paths: Sequence[str]) -> None:
         if seen(operator).level.record.required == 1:
             raise_to(operator, 2)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,7 +27,7 @@ def test_release_stops_holding_before_it_writes(site: Installation) -> None:
     candidate, client = site.candidate("a")
     tenure = site.held(candidate)
     seen: list[bool] = []
-    client.before_write = lambda: seen.append(tenure.is_held())
+    client.before_write = lambda paths: seen.append(tenure.is_held())
     tenure.release()
     assert seen == [False]
 
@@ -53,7 +54,7 @@ def test_release_gives_up_quietly_when_nobody_answers(site: Installation) -> Non
 def test_validity_counts_from_before_the_takeover_was_sent(site: Installation) -> None:
     site.serve_once()
     candidate, client = site.candidate("a")
-    client.before_write = lambda: site.advance(300)
+    client.before_write = lambda paths: site.advance(300)
     client.after_write = lambda: site.advance(200)
     tenure = site.held(candidate)
     site.advance(site.settings.validity_ms - 500 - 1)
@@ -65,9 +66,9 @@ def test_validity_counts_from_before_the_takeover_was_sent(site: Installation) -
 def test_validity_counts_from_before_the_renewal_was_sent(site: Installation) -> None:
     candidate, client = site.candidate("a")
     tenure = site.held(candidate)
-    client.before_write = lambda: site.advance(400)
+    client.before_write = lambda paths: site.advance(400)
     assert tenure.renew()
-    client.before_write = lambda: None
+    client.before_write = lambda paths: None
     site.advance(site.settings.validity_ms - 400 - 1)
     assert tenure.is_held()
     site.advance(1)
@@ -191,7 +192,7 @@ def test_a_refusal_of_the_service_ends_nothing_by_itself(site: Installation) -> 
     candidate, client = site.candidate("a")
     tenure = site.held(candidate)
 
-    def refuse() -> None:
+    def refuse(paths: Sequence[str]) -> None:
         raise CoordinatorRefused("no permission")
 
     client.before_write = refuse
