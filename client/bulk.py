@@ -71,6 +71,7 @@ class AttemptWriter:
 
         Raises ``InvalidRequest`` (nothing written), ``TransactionAborted``, ``StoreUnavailable``, ``UpgradeNeeded``. A
         transaction that has ended takes nothing more: what came late would show in snapshots that were read before.
+        Nor does one that is being ended: its commit may have read already what it judges.
         """
         if any(is_shadow(column) for column in cells.columns):
             raise InvalidRequest("shadow cells are not a writer's to write")
@@ -80,11 +81,13 @@ class AttemptWriter:
             raise InvalidRequest(str(error)) from error
         if not cells.rows:
             return
-        require_open(self._commit_table, self._start_timestamp)
+        if self._sequence == 0:  # of what has ended long ago nothing new is recorded
+            require_open(self._commit_table, self._start_timestamp)
         level = self._catalog.entry(self._table).conflict_level  # of which the installation's level is a part
         self._sequence = self._manifest.record(
             self._start_timestamp, self._job, self._attempt, self._sequence, self._table, level, cells
         )
+        require_not_ending(self._commit_table, self._manifest, self._start_timestamp)
         self._store.put_columns(self._table, cells, self._start_timestamp)
 
 
@@ -97,3 +100,17 @@ def require_open(commit_table: CommitTable, start_timestamp: int) -> None:
         )
     if isinstance(outcome, Aborted):
         raise TransactionAborted(start_timestamp, "it was rolled back before all of it was written")
+
+
+def require_not_ending(commit_table: CommitTable, manifest: Manifest, start_timestamp: int) -> None:
+    """``require_open`` for what is on record already; raises ``InvalidRequest`` while somebody ends the transaction.
+
+    The claim is looked for first: with the record of a commit that has ended it is gone, and the commit table knows.
+    """
+    is_claimed = manifest.is_end_claimed(start_timestamp)
+    require_open(commit_table, start_timestamp)
+    if is_claimed:
+        raise InvalidRequest(
+            f"transaction {start_timestamp} is being ended by a process that shares it: nothing more can be written "
+            "into it, and this was not; wait for all who write before you end it"
+        )

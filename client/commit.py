@@ -45,7 +45,7 @@ from client.oracle import OracleClient
 from client.resolver import OutcomeCache, Resolver, Site
 from client.revalidation import Revalidator, WrittenRows
 from client.shadow_pass import write_bulk_shadows
-from client.tickets import Decision, ReplyLost
+from client.tickets import Begun, Decision, ReplyLost
 from client.visibility import NOT_COMMITTED
 from client.write_buffer import WriteBuffer
 from commit_table import CommitTable, Committed
@@ -223,8 +223,7 @@ def _decide(
     """The commit timestamp; raises ``TransactionAborted`` or ``OutcomeUnknown``, and ``NoPrimary`` or ``StoreError``
     where it surely did not commit.
     """
-    start_timestamp = handle.start_timestamp
-    uncertain, validated = False, 0
+    start_timestamp, validated = handle.start_timestamp, 0
     guards = services.guards.keys(written.tables)
     try:
         for _ in range(1 + REVALIDATIONS_MAX):
@@ -235,20 +234,31 @@ def _decide(
                 error, reason = _REFUSALS[decision.reason]
                 raise error(start_timestamp, reason)
             _log.info("transaction %d: the oracle does not remember its snapshot; revalidating it", start_timestamp)
-            uncertain = decision.after_loss
-            revalidated = services.revalidator.revalidate(handle, written, written.tables, deadline)
-            if isinstance(revalidated, Committed):
-                return revalidated.commit_timestamp
-            uncertain, validated = False, revalidated  # it is fenced: whatever was lost did not commit it
+            own = _settled(services, handle, deadline, uncertain=decision.after_loss)
+            if isinstance(own, Committed):
+                return own.commit_timestamp
+            validated = services.revalidator.look_for_conflicts(handle, written, written.tables, own, deadline)
     except ReplyLost as error:
         raise OutcomeUnknown(start_timestamp, deadline.waited_ms) from error
-    except (NoPrimary, StoreError) as error:
-        if uncertain:
-            raise OutcomeUnknown(start_timestamp, deadline.waited_ms) from error
-        raise
     raise SnapshotTooOld(
         start_timestamp, f"it was revalidated {REVALIDATIONS_MAX} times, and each time the oracle had moved on"
     )
+
+
+def _settled(
+    services: Services, handle: TransactionHandle, deadline: Deadline, *, uncertain: bool
+) -> Committed | Begun:
+    """The transaction's own commit, or what it is fenced by. ``uncertain``: an answer was lost, which may have been
+    that it committed; until it is known, no error says that it did not.
+    """
+    try:
+        return services.revalidator.settle(handle, deadline)
+    except TransactionAborted:
+        raise
+    except (PythiaError, StoreError) as error:
+        if uncertain:
+            raise OutcomeUnknown(handle.start_timestamp, deadline.waited_ms) from error
+        raise
 
 
 def _ask(
@@ -271,10 +281,12 @@ def _ask(
 
 
 def _finish_through_oracle(services: Services, start_timestamp: int, deadline: Deadline) -> int:
-    """Have the transaction aborted for good: its commit timestamp if it did commit, else 0."""
+    """Have the transaction aborted for good: its commit timestamp if it did commit, else 0. Raises ``OutcomeUnknown``
+    where the oracle cannot be asked.
+    """
     try:
         outcome = services.oracle.abort(start_timestamp, deadline)
-    except NoPrimary as error:
+    except PythiaError as error:
         raise OutcomeUnknown(start_timestamp, deadline.waited_ms) from error
     return outcome.commit_timestamp if isinstance(outcome, Committed) else 0
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import tenacity
 
-from client.bulk import AttemptWriter, require_open
+from client.bulk import AttemptWriter, require_not_ending, require_open
 from client.catalog import Catalog
 from client.catalog_entry import CatalogEntry, ConflictLevel, family_names
 from client.commit import Services, finish_bulk_write
@@ -277,12 +277,14 @@ class TransactionManager:
     def open_job(self, handle: TransactionHandle) -> str:
         """Announce a bulk write: from now on the transaction commits only if ``seal_job`` was called for it.
 
-        Returns the job's name. Raises ``InvalidRequest`` or ``TransactionAborted`` where the transaction has ended.
+        Returns the job's name. Raises ``InvalidRequest`` or ``TransactionAborted`` where the transaction has ended, or
+        is being ended.
         """
         self._check_ours(handle)
         require_open(self.commit_table, handle.start_timestamp)
         job = uuid.uuid4().hex
         self.manifest.open(handle.start_timestamp, job)
+        require_not_ending(self.commit_table, self.manifest, handle.start_timestamp)
         return job
 
     def seal_job(self, handle: TransactionHandle, job: str, winners: Sequence[Attempt]) -> None:

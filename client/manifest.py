@@ -5,6 +5,10 @@ by no commit message. So an attempt first records the rows it is about to write,
 From the record any process can tell the transaction's write set, finish its shadow cells, or mark the cells of an
 aborted one; and a commit can see that a job of it never ended.
 
+Who ends a transaction claims that first, and reads the record *then*; who writes into it puts its record, and looks
+for a claim *then*, before it writes. Of the two at least one sees the other: nothing becomes visible that the commit
+has not judged.
+
 The row keys and the conflict keys of what was written lie in columns of their own. A commit reads the conflict keys
 alone, 8 bytes each, and holds nothing else of a write, however large; the row keys are read piece by piece by those who
 go over the cells.
@@ -22,6 +26,7 @@ from __future__ import annotations
 
 import json
 import struct
+import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +39,7 @@ from client.cells import ConflictKeys, write_set_of_columns
 from client.errors import InvalidRequest
 from client.manifest_summary import BulkSummary
 from commit_table import system_table
-from store import Applied, CellStore, Family, KeyRange, Row, RowPut, StoreUnavailable, Unknown
+from store import Applied, CellStore, Family, KeyRange, Row, RowPut, StoreUnavailable
 from store.columns import Bytes, CellColumns, Places, cuts, taken
 
 ENTRY_BYTES_MAX = 2**20
@@ -164,18 +169,27 @@ class Manifest:
         self._store.put(self._own.name(), [RowPut(key, {b"m:winners": value})], start_timestamp)
 
     def claim_end(self, start_timestamp: int, claimant: str) -> bool:
-        """Whether ``claimant``, a text never used before, is the one that ends the transaction; only one ever is."""
+        """Whether ``claimant``, a text that nobody else uses, is the one that ends the transaction; only one ever is.
+
+        It may be asked again after an error. Raises ``StoreUnavailable``.
+        """
         key, value = START.pack(start_timestamp) + END, claimant.encode()
         for _ in range(CLAIM_ATTEMPTS_MAX):
             answer = self._store.compare_and_set(
                 self._own.name(), key, check=_CLAIM, expected=None, put=_CLAIM, value=value
             )
-            if not isinstance(answer, Unknown):
-                return isinstance(answer, Applied)
+            if isinstance(answer, Applied):
+                return True
             stored = self._store.get(self._own.name(), key, [_CLAIM]).get(_CLAIM)
             if stored is not None:
                 return stored.value == value
         raise StoreUnavailable(f"it cannot be found out who ends transaction {start_timestamp}")
+
+    def is_end_claimed(self, start_timestamp: int) -> bool:
+        """Whether somebody ends the transaction, or has. What was recorded before this was asked, and found not to be
+        so, is seen by whoever ends it. Raises ``StoreUnavailable``.
+        """
+        return _CLAIM in self._store.get(self._own.name(), START.pack(start_timestamp) + END, [_CLAIM])
 
     def jobs(self, start_timestamp: int) -> dict[str, Job]:
         """Every job on record for a transaction, with its conflict keys, 8 bytes for each row or cell written."""
@@ -251,9 +265,20 @@ class Manifest:
                 yield start_timestamp
 
     def forget(self, start_timestamp: int) -> None:
-        """Drop the record of a transaction whose shadow cells all stand."""
+        """Drop the record of a committed transaction whose shadow cells all stand."""
         keys = [key for key, _ in self._scan(start_timestamp, KEY_COLUMNS, claims=True)]
         self._store.delete(self._own.name(), keys, start_timestamp)
+
+    def forget_aborted(self, start_timestamp: int) -> None:
+        """Drop the record of an aborted transaction, but for the claim of its end, which it gets if it has none.
+
+        A process that starts over with its handle would find nothing written, and commit that, once the commit table
+        has forgotten the abort. Where nothing is on record nothing was written, and nothing is claimed.
+        """
+        keys = [key for key, _ in self._scan(start_timestamp, KEY_COLUMNS)]
+        if keys:
+            self.claim_end(start_timestamp, uuid.uuid4().hex)
+            self._store.delete(self._own.name(), keys, start_timestamp)
 
     def _scan(
         self,

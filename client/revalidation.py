@@ -27,6 +27,7 @@ from client.handles import TransactionHandle
 from client.oracle import OracleClient
 from client.reading import SnapshotReader
 from client.resolver import OutcomeCache, Resolver
+from client.tickets import Begun
 from client.visibility import NOT_COMMITTED, View
 from commit_table import Aborted, CommitTable, Committed
 from store import CellStore
@@ -52,31 +53,52 @@ class Revalidator:
         self._guards = guards
         self._oracle = oracle
 
-    def revalidate(
-        self, handle: TransactionHandle, compared: Iterable[WrittenRows], tables: Collection[str], deadline: Deadline
-    ) -> Committed | int:
-        """The commit, where the transaction turns out to have committed, or a snapshot up to which nothing conflicts.
+    def settle(self, handle: TransactionHandle, deadline: Deadline) -> Committed | Begun:
+        """The commit, where the transaction turns out to have committed, or a snapshot up to which conflicts have to be
+        looked for: at the epoch of that the transaction is fenced, so that whatever was lost did not commit it.
+
+        Steps 1 and 2. Raises ``TransactionAborted`` (somebody aborted it); every other error leaves it open whether it
+        committed: ``NoPrimary``, ``InvalidRequest`` (the oracle's client is closed, or full), ``StoreUnavailable``.
+        """
+        begun = self._oracle.begin(deadline)
+        with deadline.paused():
+            outcome = self._commit_table.resolve(handle.start_timestamp, begun.epoch)
+        if isinstance(outcome, Committed):
+            return outcome
+        if isinstance(outcome, Aborted):
+            raise TransactionAborted(handle.start_timestamp, ABORTED_BY_ANOTHER)
+        return begun
+
+    def look_for_conflicts(
+        self,
+        handle: TransactionHandle,
+        compared: Iterable[WrittenRows],
+        tables: Collection[str],
+        begun: Begun,
+        deadline: Deadline,
+    ) -> int:
+        """The snapshot of ``begun``, up to which nothing conflicts. Step 3.
 
         ``compared``: the rows and columns in which it conflicts with others, part by part; ``tables``: all that it
         wrote. Reading the data does not count against ``deadline``. Raises ``TableFenced``, ``Conflict``,
-        ``TransactionAborted`` (somebody aborted it), ``NoPrimary``, ``StoreUnavailable``.
+        ``StoreUnavailable``.
         """
-        start_timestamp = handle.start_timestamp
-        begun = self._oracle.begin(deadline)
         with deadline.paused():
-            outcome = self._commit_table.resolve(start_timestamp, begun.epoch)
-            if isinstance(outcome, Committed):
-                return outcome
-            if isinstance(outcome, Aborted):
-                raise TransactionAborted(start_timestamp, ABORTED_BY_ANOTHER)
-            reader = self._reader(View(begun.snapshot, begun.epoch), start_timestamp)
-            fence = self._guards.fence_since(handle.snapshot_timestamp, tables, reader)
-            if fence is not None:
-                raise TableFenced(start_timestamp, *fence)
+            reader = self._reader(View(begun.snapshot, begun.epoch), handle.start_timestamp)
+            self._require_no_fence(handle, tables, reader)
             for rows_by_table in compared:
                 for table, rows in rows_by_table.items():
                     self._check(reader, handle, table, rows)
+            # Once more, and by now: a vacuum that set its mark meanwhile may have deleted what was looked for.
+            self._require_no_fence(handle, tables, None)
         return begun.snapshot
+
+    def _require_no_fence(
+        self, handle: TransactionHandle, tables: Collection[str], reader: SnapshotReader | None
+    ) -> None:
+        fence = self._guards.fence_since(handle.snapshot_timestamp, tables, reader)
+        if fence is not None:
+            raise TableFenced(handle.start_timestamp, *fence)
 
     def _reader(self, view: View, own: int) -> SnapshotReader:
         """Heals nothing and remembers nothing: that the transaction's own versions do not count holds here only."""

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from client.catalog import Catalog
-from client.cells import encode_shadow, family_of, shadow_column
+from client.cells import ABORTED_SHADOW, encode_shadow, family_of, shadow_column
 from client.manifest import Manifest, Piece
 from store import CellStore, TableMissing
 from store.columns import CellColumns
@@ -38,7 +38,10 @@ def write_bulk_shadows(
             write(piece)
     else:
         _in_threads(write, pieces, writers_max)
-    manifest.forget(start_timestamp)
+    if outcome == ABORTED_SHADOW:
+        manifest.forget_aborted(start_timestamp)
+    else:
+        manifest.forget(start_timestamp)
 
 
 def _at_our_level(catalog: Catalog, pieces: Iterable[Piece]) -> Iterator[Piece]:

@@ -8,7 +8,6 @@ checkpoints, hold only as far as no bulk write reaches across them; which jobs t
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Collection
 
 from client.commit import Services, mark_aborted
@@ -20,12 +19,13 @@ from commit_table import Aborted, Committed
 JOBS_SHOWN_MAX = 3
 
 
-def claim_end(services: Services, start_timestamp: int) -> Committed | None:
+def claim_end(services: Services, start_timestamp: int, claimant: str) -> Committed | None:
     """Be the one that ends a transaction; its commit where another process had it commit before.
 
-    Raises ``InvalidRequest`` where another one is at it, ``TransactionAborted`` where another one rolled it back.
+    Raises ``InvalidRequest`` where another one is at it, ``TransactionAborted`` where another one rolled it back, and
+    ``StoreUnavailable``: then the same ``claimant`` may try again.
     """
-    is_mine = services.manifest.claim_end(start_timestamp, uuid.uuid4().hex)
+    is_mine = services.manifest.claim_end(start_timestamp, claimant)
     outcome = services.commit_table.outcome(start_timestamp)
     if isinstance(outcome, Committed):
         return outcome

@@ -8,6 +8,7 @@ are told once, and which no hook can change.
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from types import TracebackType
 
@@ -58,6 +59,8 @@ class Transaction:
         self._buffer = buffer
         self._savepoints = Savepoints(buffer)
         self._shared = shared
+        self._claimant = ""
+        """By what name it claims its end among those that share it."""
         self._standing = Standing(handle.start_timestamp, read_only=read_only)
 
     @property
@@ -252,7 +255,9 @@ class Transaction:
         """Make everything visible at once.
 
         Raises ``Conflict`` and the other kinds of ``TransactionAborted`` (nothing of it is or will be visible; it was
-        forbidden, for one), or ``OutcomeUnknown`` when the deadline came before the answer.
+        forbidden, for one), or ``OutcomeUnknown`` when the deadline came before the answer. Of a transaction that
+        others write into also ``StoreUnavailable``, where it cannot be read what they wrote: nothing was decided then,
+        and it may be called again.
         """
         self._standing.require_active()
         self._standing.require_outside_hooks()
@@ -302,10 +307,15 @@ class Transaction:
     ) -> None:
         if self._standing.status is not TransactionStatus.ACTIVE:
             return
-        if kind is None:
-            self.commit()
+        if kind is not None:
+            self._roll_back_quietly()
             return
-        self._roll_back_quietly()
+        try:
+            self.commit()
+        except StoreError:  # nobody is left who could call it again
+            if self._standing.status is TransactionStatus.ACTIVE:
+                self._roll_back_quietly()
+            raise
 
     def _sight(self, own_writes: OwnWrites) -> tuple[SnapshotReader, WriteBuffer, Mark | None]:
         """What to read with, the writes to lay over it, and the mark up to which they count (``None``: all of them)."""
@@ -325,7 +335,8 @@ class Transaction:
 
     def _commit(self) -> Committed:
         if self._shared:
-            ended = claim_end(self._services, self.start_timestamp)
+            self._claimant = self._claimant or uuid.uuid4().hex
+            ended = claim_end(self._services, self.start_timestamp, self._claimant)
             if ended is not None:
                 self._require_nothing_put(ended)
                 return ended

@@ -138,6 +138,8 @@ async def heartbeat(services: Primary, body: models.HeartbeatBody) -> models.Ali
     """Let transactions live on that take longer than the oracle waits for news of them."""
     _check_number(services, len(body.transactions))
     snapshots = {int(beat.start_timestamp): int(beat.snapshot) for beat in body.transactions}
+    for start in snapshots:
+        services.gateway.require_not_others(start)
     reply = await services.oracle.heartbeat(snapshots)
     return models.Alive(alive={str(start): bool(alive) for start, alive in zip(snapshots, reply.alive, strict=True)})
 

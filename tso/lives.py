@@ -86,10 +86,16 @@ class Lives:
         return Life.HEARD_OF if self.is_alive(start_timestamp, now_ms) else Life.GIVEN_UP
 
     def beat(self, start_timestamp: int, snapshot: int, now_ms: float) -> bool:
-        """Let a transaction live for another life; false where it was given up before."""
+        """Let a transaction live for another life; false where it was given up before.
+
+        Of several snapshots the oldest counts: whoever names a later one for a transaction of somebody else's must not
+        have a vacuum delete what that one reads.
+        """
         if not self.is_alive(start_timestamp, now_ms):
             return False
-        self._beating[start_timestamp] = _Beat(max(snapshot, self._horizon), now_ms)
+        known = self._beating.get(start_timestamp)
+        oldest = snapshot if known is None else min(known.snapshot, snapshot)
+        self._beating[start_timestamp] = _Beat(max(oldest, self._horizon), now_ms)
         self._beating.move_to_end(start_timestamp)
         return True
 

@@ -259,6 +259,9 @@ class Oracle:
         starts, snapshots = request.start_timestamps.tolist(), request.snapshots.tolist()
         if max(starts) > self.range.last:
             return self._not_issued("start timestamp", max(starts))
+        for start, snapshot in zip(starts, snapshots, strict=True):
+            if snapshot >= start:
+                return self._above_its_start(start, snapshot)
         if not self.lives.has_room(starts, now.monotonic_ms):
             return Later(self._limits.retry_after_ms)
         alive = [self.lives.beat(*pair, now.monotonic_ms) for pair in zip(starts, snapshots, strict=True)]
@@ -338,10 +341,11 @@ class Oracle:
         if start > self.range.last:
             return self._not_issued("start timestamp", start)
         if snapshot >= start:
-            return Impossible(
-                f"transaction {start} claims snapshot {snapshot}: a snapshot lies below the start timestamp"
-            )
+            return self._above_its_start(start, snapshot)
         return self._not_issued("validated snapshot", int(commits.validated[transaction]))
+
+    def _above_its_start(self, start: int, snapshot: int) -> Impossible:
+        return Impossible(f"transaction {start} claims snapshot {snapshot}: a snapshot lies below the start timestamp")
 
     def _not_issued(self, what: str, timestamp: int) -> Impossible:
         return Impossible(f"{what} {timestamp} has never been handed out: the last one was {self.range.last}")

@@ -142,4 +142,11 @@ ACCESS_RULES = [
         "",
         f"{_TLS}::test_a_client_gets_no_ticket_by_which_it_would_show_no_certificate",
     ),
+    Mutation(
+        "a heartbeat may be sent for what another caller began",
+        "rest/oracle_routes.py",
+        "    for start in snapshots:\n        services.gateway.require_not_others(start)\n",
+        "",
+        f"{_REST}::test_a_transaction_is_its_callers_alone",
+    ),
 ]

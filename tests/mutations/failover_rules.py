@@ -10,14 +10,14 @@ FAILOVER_RULES = [
     Mutation(
         "a transaction is revalidated without a fence of its own",
         "client/revalidation.py",
-        "self._commit_table.resolve(start_timestamp, begun.epoch)",
-        "self._commit_table.outcome(start_timestamp)",
+        "self._commit_table.resolve(handle.start_timestamp, begun.epoch)",
+        "self._commit_table.outcome(handle.start_timestamp)",
         _FAILOVER + "test_a_late_write_of_the_old_primary_cannot_commit_what_was_told_to_be_aborted",
     ),
     Mutation(
         "a transaction that did commit before the failover is committed once more",
         "client/revalidation.py",
-        "            if isinstance(outcome, Committed):\n                return outcome\n",
+        "        if isinstance(outcome, Committed):\n            return outcome\n",
         "",
         _FAILOVER + "test_what_did_commit_before_the_failover_is_told_so_though_the_answer_was_lost",
     ),
@@ -31,7 +31,7 @@ FAILOVER_RULES = [
     Mutation(
         "two processes may end a shared transaction at once",
         "client/manifest.py",
-        "                return isinstance(answer, Applied)\n",
+        "                return stored.value == value\n",
         "                return True\n",
         "unit/client/test_bulk.py::test_of_two_that_end_a_shared_transaction_at_once_only_one_may_write_into_it",
     ),
@@ -141,6 +141,22 @@ FAILOVER_RULES = [
         "oldest = min(young, min((beat.snapshot for beat in self._beating.values()), default=young))",
         "oldest = young",
         "unit/tso/test_lives.py",
+    ),
+    Mutation(
+        "a heartbeat lifts what another one said that a transaction reads",
+        "tso/lives.py",
+        "oldest = snapshot if known is None else min(known.snapshot, snapshot)",
+        "oldest = snapshot",
+        "unit/tso/test_lives.py",
+    ),
+    Mutation(
+        "a heartbeat may name any snapshot",
+        "tso/oracle.py",
+        "        for start, snapshot in zip(starts, snapshots, strict=True):\n"
+        "            if snapshot >= start:\n"
+        "                return self._above_its_start(start, snapshot)\n",
+        "",
+        "unit/tso/test_oracle.py::TestLives::test_a_heartbeat_names_a_snapshot_below_its_start",
     ),
     Mutation(
         "the horizon passes a transaction that is young",

@@ -6,6 +6,7 @@ from tests.mutations.mutation import Mutation
 
 _FENCES = "unit/client/test_fences.py::"
 _FAILOVERS = "unit/client/test_fences_across_failovers.py::"
+_BULK = "unit/client/test_bulk.py::"
 _CONFLICT_FREE = "unit/client/test_conflict_free.py::"
 
 TRANSACTION_RULES = [
@@ -229,8 +230,8 @@ TRANSACTION_RULES = [
     Mutation(
         "a revalidation does not look at fences",
         "client/revalidation.py",
-        "            if fence is not None:",
-        "            if False:",
+        "        if fence is not None:",
+        "        if False:",
         _FAILOVERS + "test_a_fence_holds_on_either_side_of_a_failover",
     ),
     Mutation(
@@ -365,5 +366,83 @@ TRANSACTION_RULES = [
         "tombstones(columns), conflict_free=conflict_free)",
         "tombstones(columns))",
         _CONFLICT_FREE + "test_a_delete_of_a_whole_row_may_be_conflict_free",
+    ),
+    Mutation(
+        "a task writes into a transaction whose commit has read its record",
+        "client/bulk.py",
+        "        require_not_ending(self._commit_table, self._manifest, self._start_timestamp)\n",
+        "",
+        _BULK + "test_what_is_written_while_the_commit_runs_is_refused_and_hides_nobody",
+    ),
+    Mutation(
+        "a task looks for the end of its transaction before it records its rows",
+        "client/bulk.py",
+        "        self._sequence = self._manifest.record(\n"
+        "            self._start_timestamp, self._job, self._attempt, self._sequence, self._table, level, cells\n"
+        "        )\n"
+        "        require_not_ending(self._commit_table, self._manifest, self._start_timestamp)\n",
+        "        require_not_ending(self._commit_table, self._manifest, self._start_timestamp)\n"
+        "        self._sequence = self._manifest.record(\n"
+        "            self._start_timestamp, self._job, self._attempt, self._sequence, self._table, level, cells\n"
+        "        )\n",
+        _BULK + "test_a_task_that_recorded_its_rows_too_late_writes_none",
+    ),
+    Mutation(
+        "a task that recorded its rows asks whether somebody ends the transaction, and not whether it has ended",
+        "client/bulk.py",
+        "    require_open(commit_table, start_timestamp)\n    if is_claimed",
+        "    if is_claimed",
+        _BULK + "test_a_task_that_recorded_its_rows_too_late_writes_none",
+    ),
+    Mutation(
+        "a job begins while its transaction commits",
+        "client/manager.py",
+        "        require_not_ending(self.commit_table, self.manifest, handle.start_timestamp)\n",
+        "",
+        _BULK + "test_no_job_is_begun_while_the_transaction_commits",
+    ),
+    Mutation(
+        "who claimed the end of a transaction cannot claim it again",
+        "client/manifest.py",
+        "            if isinstance(answer, Applied):\n                return True\n",
+        "            if not isinstance(answer, Unknown):\n                return isinstance(answer, Applied)\n",
+        _BULK + "test_a_commit_that_could_not_begin_may_be_tried_again",
+    ),
+    Mutation(
+        "a block whose commit could not begin stays open",
+        "client/transaction.py",
+        "        except StoreError:  # nobody is left who could call it again\n"
+        "            if self._standing.status is TransactionStatus.ACTIVE:\n"
+        "                self._roll_back_quietly()\n            raise",
+        "        except StoreError:\n            raise",
+        _BULK + "test_a_block_whose_commit_could_not_begin_is_rolled_back",
+    ),
+    Mutation(
+        "the claim of an aborted transaction's end goes with its record",
+        "client/shadow_pass.py",
+        "        manifest.forget_aborted(start_timestamp)",
+        "        manifest.forget(start_timestamp)",
+        "unit/client/test_vacuum.py::test_who_was_rolled_back_never_commits_though_the_commit_table_forgot_it",
+    ),
+    Mutation(
+        "an aborted transaction that nobody claimed gets no claim",
+        "client/manifest.py",
+        "            self.claim_end(start_timestamp, uuid.uuid4().hex)\n",
+        "",
+        "unit/client/test_vacuum.py::test_who_was_rolled_back_never_commits_though_the_commit_table_forgot_it",
+    ),
+    Mutation(
+        "an error before a lost answer is known of says that nothing committed",
+        "client/commit.py",
+        "    except (PythiaError, StoreError) as error:\n        if uncertain:\n",
+        "    except (NoPrimary, StoreError) as error:\n        if uncertain:\n",
+        "unit/client/test_failover.py::test_a_commit_whose_answer_was_lost_is_not_told_as_aborted_before_that_is_known",
+    ),
+    Mutation(
+        "a vacuum's mark is looked for before the data alone",
+        "client/revalidation.py",
+        "            self._require_no_fence(handle, tables, None)\n",
+        "",
+        "unit/client/test_failover.py::test_a_vacuum_that_sets_its_mark_while_conflicts_are_looked_for_is_one",
     ),
 ]

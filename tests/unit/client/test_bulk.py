@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -17,14 +19,16 @@ from client import (
     TransactionHandle,
     TransactionHooks,
     TransactionManager,
+    TransactionStatus,
 )
 from client.cells import ABORTED_SHADOW, cell_id, decode_shadow, row_marker_column
 from client.manifest import ENTRY_BYTES_MAX, Manifest, joined
+from commit_table import Outcome
 from store import MemoryCellStore, RowPut, StoreUnavailable
 from store.columns import CellColumns
 from store.faults import Fault
 from tests.unit.client.bulk_writing import puts, rows_seen, shadow, write
-from tests.unit.client.conftest import SETTINGS, A, Installation
+from tests.unit.client.conftest import SETTINGS, A, Installation, written_in_bulk
 
 
 def test_several_jobs_and_plain_writes_land_together(installation: Installation, manager: TransactionManager) -> None:
@@ -101,6 +105,124 @@ def test_rows_are_on_record_before_any_of_them_is_written(
         writer.write(CellColumns.of_puts(puts(b"a")))
     assert manager.store.versions("t", b"a", A, limit=1) == []
     assert manager.manifest.jobs(handle.start_timestamp)["job"].keys[0, 0]["t"] == [[cell_id("t", b"a", A)]]
+
+
+class _WhileItCommits(TransactionHooks):
+    """Calls something once a commit has read what it judges, and before that is decided."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+
+    def commit_step(self, step: CommitStep, start_timestamp: int) -> None:
+        if step is CommitStep.WRITTEN:
+            self._call()
+
+
+def test_what_is_written_while_the_commit_runs_is_refused_and_hides_nobody(installation: Installation) -> None:
+    """A repetition of a task that is still at work: what it writes has been judged by nobody."""
+    straggling = installation.manager()
+    refused: list[pytest.ExceptionInfo[InvalidRequest]] = []
+
+    def straggle() -> None:
+        with pytest.raises(InvalidRequest, match=r"is being ended .* this was not") as told:
+            write(straggling, handle, job, b"a", b"theirs", b"nobody's", attempt=1)
+        refused.append(told)
+
+    manager = installation.manager(hooks=_WhileItCommits(straggle))
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    job = manager.open_job(handle)
+    write(manager, handle, job, b"a")
+    with straggling.transaction() as other:
+        other.put("t", b"theirs", {A: b"acknowledged"})
+    manager.seal_job(handle, job, [(0, 0)])
+    transaction.commit()
+    assert len(refused) == 1
+    assert dict(straggling.snapshot().scan("t")) == {b"a": {A: b"1"}, b"theirs": {A: b"acknowledged"}}
+
+
+def test_what_was_recorded_before_the_commit_began_is_judged_by_it(
+    installation: Installation, manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    job = manager.open_job(handle)
+    write(manager, handle, job, b"a")
+    manager.seal_job(handle, job, [(0, 0)])
+    put_columns = installation.store.put_columns
+    ended: list[pytest.ExceptionInfo[TransactionAborted]] = []
+
+    def commit_first(*arguments: Any) -> None:
+        monkeypatch.undo()
+        with pytest.raises(TransactionAborted, match="repeated with other rows") as told:
+            transaction.commit()
+        ended.append(told)
+        put_columns(*arguments)
+
+    monkeypatch.setattr(installation.store, "put_columns", commit_first)
+    write(installation.manager(), handle, job, b"more", attempt=1)
+    assert len(ended) == 1
+    assert rows_seen(manager) == []
+
+
+def test_a_task_that_recorded_its_rows_too_late_writes_none(
+    installation: Installation, manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straggling = installation.manager()
+    transaction = written_in_bulk(manager)
+    handle = transaction.handle()
+    record = straggling.manifest.record
+
+    def commit_first(*arguments: Any) -> int:
+        transaction.commit()
+        return record(*arguments)
+
+    monkeypatch.setattr(straggling.manifest, "record", commit_first)
+    with pytest.raises(InvalidRequest, match="has committed"):
+        write(straggling, handle, "job", b"late")
+    assert rows_seen(manager) == [b"r"]
+
+
+def test_no_job_is_begun_while_the_transaction_commits(installation: Installation) -> None:
+    other = installation.manager()
+
+    def begin_a_job() -> None:
+        with pytest.raises(InvalidRequest, match="is being ended"):
+            other.open_job(handle)
+
+    manager = installation.manager(hooks=_WhileItCommits(begin_a_job))
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    transaction.put("t", b"a", {A: b"1"})
+    transaction.commit()
+    assert rows_seen(other) == [b"a"]
+
+
+def test_a_commit_that_could_not_begin_may_be_tried_again(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transaction = written_in_bulk(manager)
+    monkeypatch.setattr(manager.commit_table, "outcome", _unavailable)
+    with pytest.raises(StoreUnavailable):
+        transaction.commit()
+    assert transaction.status is TransactionStatus.ACTIVE
+    monkeypatch.undo()
+    transaction.commit()
+    assert rows_seen(manager) == [b"r"]
+
+
+def test_a_block_whose_commit_could_not_begin_is_rolled_back(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(StoreUnavailable), written_in_bulk(manager) as transaction:
+        monkeypatch.setattr(manager.commit_table, "outcome", _unavailable)
+    monkeypatch.undo()
+    assert transaction.status is TransactionStatus.ABORTED
+    assert manager.outcome(transaction.start_timestamp) == Aborted()
+
+
+def _unavailable(start_timestamp: int) -> Outcome:
+    raise StoreUnavailable("for a moment")
 
 
 def test_another_process_may_end_the_transaction(installation: Installation, manager: TransactionManager) -> None:

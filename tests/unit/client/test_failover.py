@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any, NoReturn
 
 import pytest
 
@@ -15,12 +16,16 @@ from client import (
     InvalidRequest,
     NoPrimary,
     OutcomeUnknown,
+    TableFenced,
     Transaction,
     TransactionAborted,
     TransactionHandle,
     TransactionManager,
 )
 from client.cells import encode_value
+from client.revalidation import Revalidator
+from client.tickets import Decision
+from client.vacuum.run import _mark
 from commit_table import CommitTable
 from commit_table.timestamps import compose, milliseconds_of
 from store import RowPut
@@ -30,6 +35,7 @@ from tests.recording import record
 from tests.small_limits import small_limits
 from tests.unit.client.conftest import COMMITS, SETTINGS, Installation
 from tests.unit.client.transacting import fail_over, get, open_with, put
+from wire import Reason
 
 A, B = b"f:a", b"f:b"
 
@@ -261,6 +267,52 @@ def test_a_store_that_fails_while_a_transaction_is_revalidated_aborts_it_whole(i
     fail_over(installation)
     installation.store.plan("get_many", Fault.LOST)
     with pytest.raises(TransactionAborted, match="never taken up"):
+        transaction.commit()
+    assert get(manager, b"r") is None
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_commit_whose_answer_was_lost_is_not_told_as_aborted_before_that_is_known(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    manager = installation.manager()
+    transaction = open_with(manager, b"r", b"1")
+    if shared:
+        transaction.handle()
+    decide = manager.oracle.commit
+
+    def refuse(*arguments: Any) -> NoReturn:
+        raise InvalidRequest("100000 requests of this kind wait to be sent to the oracle")
+
+    def lose(*arguments: Any, **options: Any) -> Decision:
+        assert decide(*arguments, **options).commit_timestamp
+        for call in ("begin", "abort"):
+            monkeypatch.setattr(manager.oracle, call, refuse)
+        return Decision(0, Reason.TOO_OLD, after_loss=True)  # as of an oracle that knows nothing of it
+
+    monkeypatch.setattr(manager.oracle, "commit", lose)
+    with pytest.raises(OutcomeUnknown):
+        transaction.commit()
+    monkeypatch.undo()
+    assert get(installation.manager(), b"r") == b"1"
+    assert isinstance(transaction.rollback(), Committed)
+
+
+def test_a_vacuum_that_sets_its_mark_while_conflicts_are_looked_for_is_one(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have deleted what was looked for."""
+    manager = installation.manager()
+    transaction = open_with(manager, b"r", b"1")
+    fail_over(installation)
+    look = Revalidator._check
+
+    def vacuumed_meanwhile(self: Revalidator, *arguments: Any) -> None:
+        look(self, *arguments)
+        _mark(manager, "t", transaction.start_timestamp, manager.oracle.begin().first_start_timestamp)
+
+    monkeypatch.setattr(Revalidator, "_check", vacuumed_meanwhile)
+    with pytest.raises(TableFenced):
         transaction.commit()
     assert get(manager, b"r") is None
 

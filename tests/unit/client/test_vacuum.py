@@ -15,14 +15,14 @@ from client.cells import decode_shadow
 from client.vacuum import HorizonUnknown, TableReport, VacuumReport, run_vacuum
 from client.vacuum.command import vacuum
 from client.vacuum.run import Progress
-from commit_table import system_table
+from commit_table import Undecided, system_table
 from commit_table.level_record import ROW as LEVEL_ROW
 from commit_table.level_record import LevelOfData
 from commit_table.timestamps import milliseconds_of
 from store import Cell, KeyRange, RowPut
 from store.faults import Fault
 from tests.small_limits import small_limits
-from tests.unit.client.conftest import COMMITS, SETTINGS, A, Installation
+from tests.unit.client.conftest import COMMITS, SETTINGS, A, Installation, written_in_bulk
 from tests.unit.client.transacting import fail_over, get, put
 
 LIFE_MS = 100
@@ -292,6 +292,19 @@ def test_without_services_the_command_says_so_in_a_line(monkeypatch: pytest.Monk
     monkeypatch.setattr(TransactionManager, "connect", connect)
     told = CliRunner().invoke(vacuum, ["--thrift", "h:1", "--oracle", "h:1"])
     assert (told.exit_code, told.stderr) == (1, "Error: nobody is there\n")
+
+
+def test_who_was_rolled_back_never_commits_though_the_commit_table_forgot_it(
+    manager: TransactionManager, forgetful: Installation
+) -> None:
+    transaction = written_in_bulk(manager)
+    handle = transaction.handle()
+    transaction.rollback()
+    vacuum_through(manager, handle.start_timestamp)
+    assert manager.outcome(handle.start_timestamp) == Undecided()
+    fail_over(forgetful)
+    with pytest.raises(InvalidRequest, match="is being ended"):
+        forgetful.manager().resume(handle).commit()
 
 
 def test_a_vacuum_ends_where_the_level_is_raised(manager: TransactionManager, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,6 +148,7 @@ def test_a_transaction_is_its_callers_alone(rest: RunningRest, keyring: Keyring)
         ("POST", "/v1/oracle/abort", {"start_timestamps": [id]}),
         ("POST", "/v1/oracle/commit", commit),
         ("POST", "/v1/oracle/commits", {"commits": [commit]}),
+        ("POST", "/v1/oracle/heartbeat", {"transactions": [{"start_timestamp": id, "snapshot": snapshot}]}),
     ):
         answer = rest.client.request(method, where, json=body, headers=theirs)
         assert (answer.status_code, answer.json()["code"]) == (404, "transaction-unknown"), (method, where, answer.text)

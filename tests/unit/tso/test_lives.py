@@ -51,6 +51,15 @@ def test_a_heartbeat_lets_it_live_for_another_life_and_hold_the_horizon() -> Non
     assert lives.horizon(3.9 * LIFE_MS) > 99
 
 
+def test_whoever_names_a_later_snapshot_lifts_no_horizon_above_what_is_read() -> None:
+    lives = Lives(LIFE_MS, beating_max=10)
+    lives.sample(last_timestamp=100, snapshot=100, now_ms=0)
+    assert lives.beat(100, 90, 0)
+    assert lives.beat(100, 99, 1)
+    lives.sample(last_timestamp=200, snapshot=200, now_ms=LIFE_MS / 2)
+    assert lives.horizon(LIFE_MS) == 90
+
+
 def test_nothing_is_known_of_the_horizon_in_the_first_life_of_an_epoch() -> None:
     lives = Lives(LIFE_MS, beating_max=10)
     lives.sample(last_timestamp=100, snapshot=100, now_ms=0)

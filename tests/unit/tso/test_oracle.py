@@ -218,6 +218,14 @@ class TestLives:
         oracle.observe(end)
         assert commit_one(oracle, EPOCH - 10, EPOCH - 11, [1], now=end) is Reason.TOO_OLD
 
+    def test_a_heartbeat_names_a_snapshot_below_its_start(self) -> None:
+        oracle = make()
+        start = begin(oracle).first_start_timestamp
+        answer = oracle.heartbeat(HeartbeatRequest([start], [start]), NOW)  # type: ignore[arg-type]
+        assert isinstance(answer, Impossible)
+        assert "a snapshot lies below" in answer.reason
+        assert len(oracle.lives) == 0
+
     def test_heartbeats_have_a_limit(self) -> None:
         oracle = make(heartbeat_transactions_max=1)
         first, second = begin(oracle).first_start_timestamp, begin(oracle).first_start_timestamp
