@@ -27,6 +27,8 @@ Places: TypeAlias = npt.NDArray[np.int64]
 
 ABSENT: Final = -1
 """The length of a cell that is not there."""
+PLACES_MAX: Final = 2**18
+"""Rows times columns of what ``in_pieces`` makes: 16 bytes each, whether there is a cell or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +242,25 @@ def taken(data: Bytes, starts: Places, lengths: Places) -> list[bytes]:
     block = data.tobytes() if _is_dense(data, lengths) else np.ascontiguousarray(data).data
     ends = (starts + np.maximum(lengths, 0)).tolist()
     return [bytes(block[start:end]) for start, end in zip(starts.tolist(), ends, strict=True)]
+
+
+def in_pieces(puts: Iterable[RowPut]) -> Iterator[CellColumns]:
+    """The same rows as columns, in their order, in pieces of at most ``PLACES_MAX`` places.
+
+    For rows that may each have columns of their own: all in one, they would have as many columns as all of them
+    together. A row that has more columns than that goes alone.
+    """
+    together: list[RowPut] = []
+    columns: set[bytes] = set()
+    for put in puts:
+        further = put.columns.keys() - columns
+        if together and (len(together) + 1) * (len(columns) + len(further)) > PLACES_MAX:
+            yield CellColumns.of_puts(together)
+            together, columns = [], set()
+        together.append(put)
+        columns.update(put.columns)
+    if together:
+        yield CellColumns.of_puts(together)
 
 
 def cuts(sizes: Places, bytes_max: int, rows_max: int) -> Iterator[tuple[int, int]]:

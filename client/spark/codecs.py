@@ -49,6 +49,10 @@ class RowEncoder:
             return in_cells(self._mapping.cells, keys, [pack(self._columns, values)])
         return self._with_tombstones(keys, values)
 
+    def pieces(self, batch: pa.RecordBatch) -> Sequence[CellColumns]:
+        """What ``encode`` makes, in one piece: it has no more columns than the mapping. Raises as ``encode``."""
+        return [self.encode(batch)]
+
     def values(self, batch: pa.RecordBatch) -> tuple[ByteColumn, list[ByteColumn]]:
         """The row keys of a batch, and the bytes of its value columns, none where a null is. Raises as ``encode``."""
         columns = by_name(batch)

@@ -25,7 +25,7 @@ from client.spark.errors import InvalidData
 from client.spark.key_codec import row_keys
 from client.spark.mapping import TableMapping
 from store import CellStore, RowPut
-from store.columns import CellColumns, taken
+from store.columns import CellColumns, in_pieces, taken
 
 SWEEP: Final[Attempt] = (2**32 - 1, 0)
 """The attempt by which an overwrite deletes; no task of Spark's is the partition of that number."""
@@ -46,15 +46,13 @@ class RowRemover:
         self._families = [family.encode() for family in mapping.families]
         self._before = start_timestamp + 1
 
-    def encode(self, batch: pa.RecordBatch) -> CellColumns:
+    def pieces(self, batch: pa.RecordBatch) -> Iterator[CellColumns]:
         """Each row once. Raises ``InvalidData`` for a null in a key column, ``StoreUnavailable``."""
         keys = list(dict.fromkeys(taken(*row_keys(self._mapping, batch))))
         stored = self._store.get_many(self._mapping.table, keys, self._families, before=self._before) if keys else {}
-        return CellColumns.of_puts(
-            [
-                RowPut(key, tombstones(self._mapping, (each for each in stored.get(key, ()) if not is_shadow(each))))
-                for key in keys
-            ]
+        return in_pieces(
+            RowPut(key, tombstones(self._mapping, (each for each in stored.get(key, ()) if not is_shadow(each))))
+            for key in keys
         )
 
 
@@ -66,8 +64,8 @@ class PrefixedEncoder:
         self._prefix = prefix
         self._text = text
 
-    def encode(self, batch: pa.RecordBatch) -> CellColumns:
-        """As ``RowEncoder.encode``. Raises ``InvalidData`` for a row outside, too."""
+    def pieces(self, batch: pa.RecordBatch) -> Sequence[CellColumns]:
+        """As ``RowEncoder.pieces``. Raises ``InvalidData`` for a row outside, too."""
         cells = self._encoder.encode(batch)
         for row in cells.row_keys():
             if not row.startswith(self._prefix):
@@ -75,7 +73,7 @@ class PrefixedEncoder:
                     f"the row with the key {row!r} lies outside of what overwrite_prefix={self._text} replaces: "
                     "filter the DataFrame, or leave the option out to replace the whole table"
                 )
-        return cells
+        return [cells]
 
 
 def delete_the_rest(
@@ -84,9 +82,9 @@ def delete_the_rest(
     """Delete the rows seen whose keys are not ``kept``, and what is not mapped of those that are; how many they are."""
     deleted = 0
     for batch in batches:
-        puts = list(_deletes(mapping, batch, kept))
-        writer.write(CellColumns.of_puts(puts))
-        deleted += len(puts)
+        for cells in in_pieces(_deletes(mapping, batch, kept)):
+            writer.write(cells)
+            deleted += cells.rows
     return deleted
 
 

@@ -65,8 +65,8 @@ class WrittenRows(WriterCommitMessage):
 class BatchEncoder(Protocol):
     """Makes of a batch's rows what is stored."""
 
-    def encode(self, batch: pa.RecordBatch) -> CellColumns:
-        """Raises ``InvalidData`` for rows that cannot be stored."""
+    def pieces(self, batch: pa.RecordBatch) -> Iterable[CellColumns]:
+        """One or several writes, in the order of the rows. Raises ``InvalidData`` for rows that cannot be stored."""
         ...
 
 
@@ -170,6 +170,7 @@ def write_batches(
     for batch in record_batches:
         piece_rows = max(1, min(batch_rows, PIECE_BYTES_WANTED * batch.num_rows // max(1, batch.nbytes)))
         for start in range(0, batch.num_rows, piece_rows):
-            attempt_writer.write(encoder.encode(batch.slice(start, piece_rows)))
+            for cells in encoder.pieces(batch.slice(start, piece_rows)):
+                attempt_writer.write(cells)
         rows += batch.num_rows
     return rows

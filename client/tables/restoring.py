@@ -24,7 +24,7 @@ from client.settling import commit_or_settle
 from client.snapshot import Snapshot
 from client.transaction import Transaction
 from store import RowPut, StoreError
-from store.columns import CellColumns
+from store.columns import in_pieces
 
 BATCH_ROWS_MAX: Final = 2_000
 
@@ -137,4 +137,5 @@ def _side_by_side(
 
 def _write(writer: AttemptWriter, rows: Iterator[ScannedRow]) -> None:
     for batch in batches(rows, BATCH_ROWS_MAX, BATCH_BYTES_MAX):
-        writer.write(CellColumns.of_puts([RowPut(*row) for row in batch]))
+        for cells in in_pieces(RowPut(*row) for row in batch):
+            writer.write(cells)

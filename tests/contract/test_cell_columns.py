@@ -25,8 +25,9 @@ from store import (
     Row,
     RowPut,
     TableMissing,
+    columns,
 )
-from store.columns import CellColumns, ColumnsByRows, batches_of_columns, gathered
+from store.columns import CellColumns, ColumnsByRows, batches_of_columns, gathered, in_pieces
 from store.hbase import HBaseCellStore, RequestLimits
 from store.validation import VALUE_BYTES_MAX
 
@@ -266,6 +267,16 @@ def test_batches_that_are_gathered_have_the_same_rows(rows_max: int, bytes_wante
     found = list(gathered(parts, rows_max, bytes_wanted))
     assert [batch.cells.rows for batch in found] == sizes
     assert [batch.row(index) for batch in found for index in range(batch.cells.rows)] == rows
+
+
+def test_rows_in_pieces_are_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "PLACES_MAX", 6)
+    widths = [1, 1, 1, 3, 2, 9, 1, 3, 3]
+    puts = [RowPut(b"%d" % row, {b"f:%d" % each: b"x" for each in range(width)}) for row, width in enumerate(widths)]
+    pieces = list(in_pieces(iter(puts)))
+    assert [put for cells in pieces for put in cells.puts()] == puts
+    assert [(cells.rows, len(cells.columns)) for cells in pieces] == [(3, 1), (2, 3), (1, 9), (2, 3), (1, 3)]
+    assert list(in_pieces([])) == []
 
 
 def test_slices_and_rows_of_a_batch() -> None:

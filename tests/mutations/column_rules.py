@@ -122,4 +122,11 @@ COLUMN_RULES = [
         "np.hstack([each.value_starts for each in cells]),",
         "contract/test_cell_columns.py::test_batches_that_are_gathered_have_the_same_rows",
     ),
+    Mutation(
+        "rows with columns of their own are put into one form, however many",
+        "store/columns.py",
+        "if together and (len(together) + 1) * (len(columns) + len(further)) > PLACES_MAX:",
+        "if False:",
+        "contract/test_cell_columns.py::test_rows_in_pieces_are_the_same_rows",
+    ),
 ]

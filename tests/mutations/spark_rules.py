@@ -43,6 +43,14 @@ SPARK_RULES = [
         "unit/client_spark/test_spark_removal.py::test_a_delete_takes_mapped_columns_and_whatever_else_is_there",
     ),
     Mutation(
+        "an overwrite puts what it deletes into one form, however many columns its rows have",
+        "client/spark/removal.py",
+        "for cells in in_pieces(_deletes(mapping, batch, kept)):",
+        "for cells in [CellColumns.of_puts(list(_deletes(mapping, batch, kept)))]:",
+        "unit/client_spark/test_spark_removal.py::"
+        "test_deletes_of_rows_with_columns_of_their_own_are_written_in_bounded_pieces",
+    ),
+    Mutation(
         "what an overwrite deletes does not count",
         "client/spark/writer.py",
         "            winners.append(SWEEP)\n",

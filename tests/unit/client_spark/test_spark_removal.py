@@ -18,7 +18,7 @@ from client.spark.key_codec import row_key
 from client.spark.key_values import key_prefix
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.removal import SWEEP, PrefixedEncoder, RowRemover, delete_the_rest, rows_written, tombstones
-from store import Family, MemoryCellStore, RowPut
+from store import Family, MemoryCellStore, RowPut, columns
 from store.columns import CellColumns
 
 MAPPING = TableMapping("t", ("k",), (KeyColumn("k", "int"), ValueColumn("v", "int"), ValueColumn("w", "int", "g")))
@@ -37,11 +37,14 @@ def store() -> MemoryCellStore:
     return made
 
 
+def deletes(remover: RowRemover, *values: int) -> list[RowPut]:
+    return [put for cells in remover.pieces(keys(*values)) for put in cells.puts()]
+
+
 def test_a_delete_takes_mapped_columns_and_whatever_else_is_there(store: MemoryCellStore) -> None:
     store.put("t", [RowPut(row_key(MAPPING, 2), {b"g:other": b"x", shadow_column(b"g"): bytes(8)})], 30)
     store.put("t", [RowPut(row_key(MAPPING, 2), {b"g:newer": b"x"})], 31)
-    puts = RowRemover(store, MAPPING, 30).encode(keys(1, 2, 1)).puts()
-    assert list(puts) == [
+    assert deletes(RowRemover(store, MAPPING, 30), 1, 2, 1) == [
         RowPut(row_key(MAPPING, 1), MAPPED),
         RowPut(row_key(MAPPING, 2), {**MAPPED, b"g:other": TOMBSTONE}),
     ]
@@ -50,23 +53,49 @@ def test_a_delete_takes_mapped_columns_and_whatever_else_is_there(store: MemoryC
 def test_a_repeated_delete_deletes_the_same(store: MemoryCellStore) -> None:
     store.put("t", [RowPut(row_key(MAPPING, 2), {b"g:other": b"x"})], 20)
     remover = RowRemover(store, MAPPING, 30)
-    first = list(remover.encode(keys(1, 2)).puts())
+    first = deletes(remover, 1, 2)
     store.put("t", first, 30)
-    assert list(remover.encode(keys(1, 2)).puts()) == first
+    assert deletes(remover, 1, 2) == first
 
 
 def test_a_delete_without_rows_asks_nothing_and_one_without_a_key_is_refused(store: MemoryCellStore) -> None:
-    assert RowRemover(store, MAPPING, 30).encode(keys()).rows == 0
+    assert deletes(RowRemover(store, MAPPING, 30)) == []
     with pytest.raises(InvalidData, match="'k' is null"):
-        RowRemover(store, MAPPING, 30).encode(keys(1, None))
+        RowRemover(store, MAPPING, 30).pieces(keys(1, None))
+
+
+def wide(row: int) -> dict[bytes, bytes]:
+    """A row whose qualifiers are data, so that no other row has them."""
+    return {b"f:%d-%d" % (row, number): b"x" for number in range(100)}
+
+
+def test_deletes_of_rows_with_columns_of_their_own_are_written_in_bounded_pieces(
+    store: MemoryCellStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columns, "PLACES_MAX", 1_000)
+    store.put("t", [RowPut(row_key(MAPPING, row), wide(row)) for row in range(20)], 20)
+    pieces = list(RowRemover(store, MAPPING, 30).pieces(keys(*range(20))))
+    assert [put.row for piece in pieces for put in piece.puts()] == [row_key(MAPPING, row) for row in range(20)]
+    recorded = Recorded()
+    seen = [[(row_key(MAPPING, row), wide(row)) for row in range(20)]]
+    assert delete_the_rest(cast(AttemptWriter, recorded), MAPPING, seen, {row_key(MAPPING, 0)}) == 20
+    assert [put.row for put in recorded.puts] == [row_key(MAPPING, row) for row in range(20)]
+    assert recorded.puts[0].columns == dict.fromkeys(wide(0), TOMBSTONE)
+    assert recorded.puts[1].columns == {**MAPPED, **dict.fromkeys(wide(1), TOMBSTONE)}
+    for piece in [*pieces, *recorded.pieces]:
+        assert piece.value_lengths.size <= 1_000
 
 
 class Recorded:
     def __init__(self) -> None:
-        self.puts: list[RowPut] = []
+        self.pieces: list[CellColumns] = []
+
+    @property
+    def puts(self) -> list[RowPut]:
+        return [put for cells in self.pieces for put in cells.puts()]
 
     def write(self, cells: CellColumns) -> None:
-        self.puts += cells.puts()
+        self.pieces.append(cells)
 
 
 def test_an_overwrite_deletes_what_it_did_not_write() -> None:
@@ -104,9 +133,9 @@ def test_only_rows_of_attempts_that_count_are_kept() -> None:
 def test_rows_outside_of_what_is_replaced_are_refused() -> None:
     encoder = PrefixedEncoder(RowEncoder(MAPPING, ["k", "v"]), row_key(MAPPING, 7), "[7]")
     batch = pa.record_batch([pa.array([7, 8], pa.int32()), pa.array([1, 1], pa.int32())], ["k", "v"])
-    assert encoder.encode(batch.slice(0, 1)).row_keys() == [row_key(MAPPING, 7)]
+    assert [cells.row_keys() for cells in encoder.pieces(batch.slice(0, 1))] == [[row_key(MAPPING, 7)]]
     with pytest.raises(InvalidData, match=r"lies outside of what overwrite_prefix=\[7\] replaces"):
-        encoder.encode(batch)
+        encoder.pieces(batch)
 
 
 KEYED = TableMapping(

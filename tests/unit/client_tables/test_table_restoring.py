@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from client import Conflict, InvalidRequest, TransactionManager
+from client.bulk import AttemptWriter
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, encode_value, row_marker_column
 from client.tables import restoring
 from client.tables.restoring import Restored, restore
 from store import RowPut
-from store.columns import CellColumns
+from store.columns import PLACES_MAX, CellColumns
 from tests.unit.client_tables.conftest import Run, done, refused
 
 if TYPE_CHECKING:
@@ -139,6 +140,20 @@ def test_many_rows_go_back_in_pieces(manager: TransactionManager, monkeypatch: p
     restore(manager, manager.snapshot("then"), ["t"], lambda table, rows: told.append(rows))
     assert set(map(tuple, (values.items() for values in content(manager).values()))) == {((A, b"1"),)}
     assert told == [3, 6, 9]
+
+
+def test_rows_with_columns_of_their_own_are_written_in_bounded_pieces() -> None:
+    rows = [(b"%03d" % row, {b"f:%d-%d" % (row, number): b"x" for number in range(100)}) for row in range(400)]
+    pieces: list[CellColumns] = []
+
+    class FakeAttemptWriter:
+        def write(self, cells: CellColumns) -> None:
+            pieces.append(cells)
+
+    restoring._write(cast(AttemptWriter, FakeAttemptWriter()), iter(rows))
+    assert [put for cells in pieces for put in cells.puts()] == [RowPut(*row) for row in rows]
+    assert max(cells.value_lengths.size for cells in pieces) <= PLACES_MAX
+    assert len(pieces) < 10
 
 
 def test_the_command_restores_and_says_what_it_did(run: Run, installation: Installation, tmp_path: Path) -> None:
