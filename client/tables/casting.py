@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from client.spark.column_types import arrow_type
 from client.spark.errors import InvalidData
@@ -30,6 +31,8 @@ _KINDS: Final = {
 """The first that says yes counts."""
 _CHECKED_CASTS: Final = {("integer", "float"), ("integer", "decimal"), *((kind, kind) for kind in _KINDS)}
 """From and to which kinds Arrow looks at each value, and refuses what it cannot keep."""
+_WHOLE_NUMBER: Final = "^[+-]?[0-9]+$"
+_INFINITY: Final = "(?i)^[+-]?inf(inity)?$"
 
 
 def check_fits(mapping: TableMapping, schema: pa.Schema, file: str) -> None:
@@ -92,7 +95,22 @@ def _converted(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         array = array.cast(array.type.value_type)
     if _kind(array.type) == "text" and pa.types.is_binary(wanted):
         return pa.array(_from_hexadecimal(array.to_pylist()), type=wanted)
-    return array.cast(wanted)
+    converted = array.cast(wanted)
+    if _kind(array.type) == "text":
+        _require_said(array.cast(pa.string()), converted)
+    return converted
+
+
+def _require_said(texts: pa.Array, numbers: pa.Array) -> None:
+    """Raise ``ValueError`` for numbers that Arrow reads into texts: of ``0xFFFFFFFF`` -1, of ``1e999`` infinity."""
+    if pa.types.is_integer(numbers.type):
+        said = pc.match_substring_regex(texts, _WHOLE_NUMBER)
+    elif pa.types.is_floating(numbers.type):
+        said = pc.or_(pc.invert(pc.is_inf(numbers)), pc.match_substring_regex(texts, _INFINITY))
+    else:
+        return
+    if not pc.all(said, min_count=0).as_py():
+        raise ValueError("a text is no number of this type")
 
 
 def _from_hexadecimal(texts: Sequence[str | None]) -> list[bytes | None]:

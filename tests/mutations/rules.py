@@ -19,6 +19,7 @@ from tests.mutations.rest_rules import REST_RULES
 from tests.mutations.snapshot_rules import SNAPSHOT_RULES
 from tests.mutations.spark_rules import SPARK_RULES
 from tests.mutations.streaming_rules import STREAMING_RULES
+from tests.mutations.table_rules import TABLE_RULES
 from tests.mutations.transaction_rules import TRANSACTION_RULES
 from tests.mutations.tso_rules import TSO_RULES
 from tests.mutations.upgrade_rules import UPGRADE_RULES
@@ -37,6 +38,7 @@ RULES: list[Mutation] = [
     *SNAPSHOT_RULES,
     *STREAMING_RULES,
     *SPARK_RULES,
+    *TABLE_RULES,
     *COLUMN_RULES,
     *OBSERVING_RULES,
     *OPERATING_RULES,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import math
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -31,7 +33,14 @@ def piece(values: list[Any], kind: pa.DataType, keys: list[Any] | None = None, f
     [
         ("int", "-7", -7),
         ("boolean", "true", True),
+        ("boolean", "TRUE", True),
+        ("boolean", "0", False),
+        ("bigint", "-007", -7),
         ("double", "1e-3", 0.001),
+        ("double", "+1.5", 1.5),
+        ("double", "inf", math.inf),
+        ("float", "-INF", -math.inf),
+        ("double", "+Infinity", math.inf),
         ("string", "", ""),
         ("binary", "00ff", b"\x00\xff"),
         ("date", "2026-11-21", datetime.date(2026, 11, 21)),
@@ -50,7 +59,18 @@ def test_text_becomes_what_it_says(kind: str, text: str | None, value: Any) -> N
     [
         ("int", "1.5"),
         ("int", ""),
+        ("int", "0x10"),
+        ("int", "0xFFFFFFFF"),
+        ("bigint", "0Xff"),
+        ("int", " 1"),
+        ("int", "+1"),
         ("tinyint", "128"),
+        ("double", "1e999"),
+        ("double", "-1e999"),
+        ("float", "1e400"),
+        ("float", "3.5e38"),
+        ("double", "infinit"),
+        ("boolean", "2"),
         ("boolean", "maybe"),
         ("binary", "0"),
         ("date", "21.11.2026"),
@@ -62,7 +82,7 @@ def test_text_becomes_what_it_says(kind: str, text: str | None, value: Any) -> N
 def test_text_that_says_something_else_is_refused_by_file_row_and_column(kind: str, text: str) -> None:
     good = cast(mapping("string"), piece([text], pa.string()))
     values = [None] * 5 + [text] + [None] * 3 + [text]
-    with pytest.raises(InvalidData, match=rf"f\.csv, row 1,006, column 'v': '{text}' is no ") as refusal:
+    with pytest.raises(InvalidData, match=rf"f\.csv, row 1,006, column 'v': '{re.escape(text)}' is no ") as refusal:
         cast(mapping(kind), piece(values, pa.string(), first_row=1_001))
     assert good.num_rows == 1
     assert kind in str(refusal.value)
@@ -114,6 +134,16 @@ def test_types_between_which_something_would_be_lost_are_refused(found: pa.DataT
 )
 def test_types_that_lose_nothing_are_taken(found: pa.DataType, kind: str) -> None:
     check_fits(mapping(kind), pa.schema({"k": pa.int32(), "v": found}), "f.parquet")
+
+
+@pytest.mark.parametrize("found", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())])
+def test_every_kind_of_text_is_read_as_text(found: pa.DataType) -> None:
+    numbers = cast(mapping("int"), piece(["1", None, "-2"], pa.string()))
+    given = Piece("f", 1, pa.record_batch([pa.array([0, 1, 2]), pa.array(["1", None, "-2"]).cast(found)], ["k", "v"]))
+    assert cast(mapping("int"), given) == numbers
+    given = Piece("f", 1, pa.record_batch([pa.array([0, 1]), pa.array(["1", "0x2"]).cast(found)], ["k", "v"]))
+    with pytest.raises(InvalidData, match="row 2, column 'v': '0x2' is no int"):
+        cast(mapping("int"), given)
 
 
 def test_a_dictionary_is_read_as_its_values() -> None:

@@ -1,0 +1,24 @@
+"""Broken rules of tables on the command line: what of a file lands, and what an exported file is."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_CASTING = "unit/client_tables/test_table_casting.py"
+
+TABLE_RULES = [
+    Mutation(
+        "hexadecimal digits become a whole number, and its highest bit a sign",
+        "client/tables/casting.py",
+        "    if pa.types.is_integer(numbers.type):",
+        "    if False:",
+        _CASTING,
+    ),
+    Mutation(
+        "a number that is too large becomes infinity",
+        "client/tables/casting.py",
+        "    elif pa.types.is_floating(numbers.type):",
+        "    elif False:",
+        _CASTING,
+    ),
+]
