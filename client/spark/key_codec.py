@@ -18,7 +18,17 @@ from client.spark.byte_columns import ByteColumn, joined, split_text_keys, text_
 from client.spark.column_types import arrow_type
 from client.spark.errors import InvalidData
 from client.spark.mapping import KeyColumn, TableMapping
-from client.spark.value_codec import TEXTS, WIDTHS, big_endian, null_mask, numbers, texts, to_array
+from client.spark.value_codec import (
+    TEXTS,
+    WIDTHS,
+    big_endian,
+    is_utf8,
+    null_mask,
+    numbers,
+    shown,
+    texts,
+    to_array,
+)
 from store import ROW_KEY_BYTES_MAX
 from store.columns import Places, taken
 
@@ -111,12 +121,25 @@ def by_name(batch: pa.RecordBatch) -> dict[str, pa.Array]:
 def as_type(name: str, type_name: str, columns: Mapping[str, pa.Array]) -> pa.Array:
     """The column of this name in the Arrow type of ``type_name``. Raises ``InvalidData`` where that cannot be."""
     array, wanted = columns[name.lower()], arrow_type(type_name)
-    if array.type.equals(wanted):
-        return array
-    try:
-        return array.cast(wanted)
-    except pa.ArrowException as error:
-        raise InvalidData(f"column {name!r}: {array.type} cannot become {type_name}: {error}") from error
+    if not array.type.equals(wanted):
+        try:
+            array = array.cast(wanted)
+        except pa.ArrowException as error:
+            raise InvalidData(f"column {name!r}: {array.type} cannot become {type_name}: {error}") from error
+    if type_name == "string":
+        _require_utf8(name, array)
+    return array
+
+
+def _require_utf8(name: str, array: pa.Array) -> None:
+    """Raise ``InvalidData`` for text of other bytes, which Spark and Arrow may hold: no read would take it again."""
+    if is_utf8(array):
+        return
+    row = next(row for row in range(len(array)) if not is_utf8(array.slice(row, 1)))
+    raise InvalidData(
+        f"column {name!r} is no UTF-8 in row {row} of a batch ({shown(array[row])}), and a string has to be: correct "
+        f"the text, or cast it to binary and write it to a column of that type"
+    )
 
 
 def _one_value(column: KeyColumn, value: Any) -> pa.Array:

@@ -90,6 +90,23 @@ def numbers(array: pa.Array) -> npt.NDArray[Any]:
     return _data(array, np.dtype(array.type.to_pandas_dtype()), 1)
 
 
+def is_utf8(array: pa.Array) -> bool:
+    """Whether text is what Arrow says that it is: it looks at no byte where text comes from elsewhere."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowException:
+        return False
+    return True
+
+
+def shown(value: pa.Scalar) -> str:
+    """A value for an error, be it one that Python has no object for."""
+    try:
+        return repr(value.as_py())
+    except UnicodeDecodeError:
+        return repr(value.cast(pa.string()).cast(pa.binary()).as_py())
+
+
 def null_mask(array: pa.Array) -> npt.NDArray[np.bool_]:
     """Where the nulls are."""
     mask: npt.NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)

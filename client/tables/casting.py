@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from client.spark.column_types import arrow_type
 from client.spark.errors import InvalidData
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
+from client.spark.value_codec import is_utf8, shown
 from client.tables.supply import Piece
 
 _KINDS: Final = {
@@ -81,7 +82,7 @@ def _column(column: KeyColumn | ValueColumn, arrays: Mapping[str, pa.Array], pie
     except (pa.ArrowException, ValueError):
         row = _first_refused(array, wanted)
         raise InvalidData(
-            f"{_place(piece, row, column)}: {array[row].as_py()!r} is no {column.type}; nothing of its transaction "
+            f"{_place(piece, row, column)}: {shown(array[row])} is no {column.type}; nothing of its transaction "
             f"has landed: correct the file, and import it again"
         ) from None
     if isinstance(column, KeyColumn) and converted.null_count:
@@ -96,6 +97,8 @@ def _converted(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if _kind(array.type) == "text" and pa.types.is_binary(wanted):
         return pa.array(_from_hexadecimal(array.to_pylist()), type=wanted)
     converted = array.cast(wanted)
+    if pa.types.is_string(wanted) and not is_utf8(converted):
+        raise ValueError("a text is no UTF-8")
     if _kind(array.type) == "text":
         _require_said(array.cast(pa.string()), converted)
     return converted

@@ -51,6 +51,13 @@ SPARK_RULES = [
         "test_deletes_of_rows_with_columns_of_their_own_are_written_in_bounded_pieces",
     ),
     Mutation(
+        "text that no read takes is written",
+        "client/spark/key_codec.py",
+        "    if is_utf8(array):\n",
+        "    if True:\n",
+        "unit/client_spark/test_spark_codecs.py::test_text_that_is_no_utf8_is_refused_before_it_is_written",
+    ),
+    Mutation(
         "what an overwrite deletes does not count",
         "client/spark/writer.py",
         "            winners.append(SWEEP)\n",

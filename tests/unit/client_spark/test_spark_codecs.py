@@ -269,6 +269,34 @@ def test_a_row_key_that_is_too_long_is_refused() -> None:
     assert f"at most {ROW_KEY_BYTES_MAX:,} bytes" in encode_error(mapping_of("string"), [{"k0": "x" * 40_000, "v0": 1}])
 
 
+def any_text(kind: pa.DataType, *values: bytes | None) -> pa.Array:
+    """Text of any bytes, as Spark and foreign files may have it."""
+    large = pa.types.is_large_string(kind)
+    return pa.array(values, pa.large_binary() if large else pa.binary()).view(kind)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize("column", ["k0", "v0"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_text_that_is_no_utf8_is_refused_before_it_is_written(kind: pa.DataType, column: str, packed: bool) -> None:
+    plain = mapping_of("string", values=("string",))
+    encoder = RowEncoder(TableMapping("t", plain.row_key, plain.columns, packed=packed))
+    good = any_text(kind, b"a", b"b", b"c", "ä".encode())
+    columns = {"k0": good, "v0": good, column: any_text(kind, b"a", "ö".encode(), b"\xffx", "ä".encode()[:1])}
+    batch = pa.record_batch(columns)
+    with pytest.raises(InvalidData, match=rf"column '{column}' is no UTF-8 in row 2 of a batch \(b'\\xffx'\)"):
+        encoder.encode(batch)
+    assert encoder.encode(batch.slice(0, 2)).rows == 2
+
+
+def test_bytes_under_a_null_are_no_text() -> None:
+    array = pa.Array.from_buffers(
+        pa.string(), 1, [pa.py_buffer(b"\0"), pa.py_buffer(struct.pack("=ii", 0, 1)), pa.py_buffer(b"\xff")]
+    )
+    (put,) = encoded(mapping_of("int", values=("string",)), pa.record_batch({"k0": [1], "v0": array}))
+    assert put.columns[b"f:v0"] == cells.TOMBSTONE
+
+
 @pytest.mark.parametrize(
     ("type_name", "stored"),
     [

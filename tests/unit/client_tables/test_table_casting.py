@@ -146,6 +146,18 @@ def test_every_kind_of_text_is_read_as_text(found: pa.DataType) -> None:
         cast(mapping("int"), given)
 
 
+@pytest.mark.parametrize("kind", ["string", "int", "double"])
+def test_text_that_is_no_utf8_is_refused_by_file_row_and_column(kind: str) -> None:
+    texts = pa.array([b"1", None, b"\xff", b"\xff"], pa.binary()).view(pa.string())
+    given = Piece("f.parquet", 11, pa.record_batch([pa.array([0, 1, 2, 3]), texts], ["k", "v"]))
+    with pytest.raises(InvalidData, match=rf"f\.parquet, row 13, column 'v': b'\\xff' is no {kind}; nothing of its"):
+        cast(mapping(kind), given)
+    in_a_dictionary = given._replace(batch=pa.record_batch({"k": [0, 1, 2, 3], "v": texts.dictionary_encode()}))
+    with pytest.raises(InvalidData, match=rf"f\.parquet, row 13, column 'v': b'\\xff' is no {kind}; nothing of its"):
+        cast(mapping(kind), in_a_dictionary)
+    assert cast(mapping(kind), given._replace(batch=given.batch.slice(0, 2))).num_rows == 2
+
+
 def test_a_dictionary_is_read_as_its_values() -> None:
     given = Piece("f", 1, pa.record_batch([pa.array([1]), pa.array(["x"]).dictionary_encode()], ["k", "v"]))
     assert cast(mapping("string"), given).column("v").to_pylist() == ["x"]
