@@ -16,6 +16,7 @@ from client.spark.column_types import arrow_type
 from client.spark.errors import InvalidData
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.value_codec import is_utf8, shown
+from client.tables.files import FileFormat
 from client.tables.supply import Piece
 
 _KINDS: Final = {
@@ -36,7 +37,7 @@ _WHOLE_NUMBER: Final = "^[+-]?[0-9]+$"
 _INFINITY: Final = "(?i)^[+-]?inf(inity)?$"
 
 
-def check_fits(mapping: TableMapping, schema: pa.Schema, file: str) -> None:
+def check_fits(mapping: TableMapping, schema: pa.Schema, file: str, file_format: FileFormat) -> None:
     """Raise ``InvalidData`` that names every column in which a file does not fit a table."""
     found = {name.lower(): kind for name, kind in zip(schema.names, schema.types, strict=True)}
     wanted = {column.name.lower() for column in mapping.columns}
@@ -49,6 +50,11 @@ def check_fits(mapping: TableMapping, schema: pa.Schema, file: str) -> None:
             problems.append(f"column {column.name!r} ({column.type}) is missing")
         elif not _may_become(kind, arrow_type(column.type)):
             problems.append(f"column {column.name!r} is {kind}, which cannot become the table's {column.type} exactly")
+        elif file_format != "csv" and column.type == "binary" and _is_text(kind):
+            problems.append(
+                f"column {column.name!r} is {kind}, which cannot become the table's binary exactly: hexadecimal digits "
+                f"are for CSV files, so cast it to binary when the file is written"
+            )
     if problems:
         raise InvalidData(f"{file} does not fit table {mapping.table!r}: {'; '.join(problems)}")
 
@@ -68,6 +74,10 @@ def _may_become(found: pa.DataType, wanted: pa.DataType) -> bool:
     if _kind(found) == _kind(wanted) == "float":
         return bool(found.bit_width <= wanted.bit_width)
     return (_kind(found), _kind(wanted)) in _CHECKED_CASTS
+
+
+def _is_text(found: pa.DataType) -> bool:
+    return _kind(found.value_type if pa.types.is_dictionary(found) else found) == "text"
 
 
 def _kind(arrow: pa.DataType) -> str:

@@ -234,7 +234,7 @@ def export_(
 
 
 def _sampled_keys(mapping: TableMapping, file: DataFile) -> list[bytes]:
-    check_fits(mapping, file.schema(), str(file.path))
+    check_fits(mapping, file.schema(), str(file.path), file.format)
     encoder, sample = RowEncoder(mapping), KeySample()
     supply = Supply(file.pieces(), PIECE_ROWS)
     while not supply.ended():

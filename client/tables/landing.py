@@ -64,7 +64,7 @@ def land(
     what is wrong with a file, and every error of a transaction; nothing of the transaction that it met has landed then.
     """
     for file in files:
-        check_fits(mapping, file.schema(), str(file.path))
+        check_fits(mapping, file.schema(), str(file.path), file.format)
     record = ImportRecord(manager, mapping.table, digest(files))
     recorded = record.read()
     importing = _Import(manager, mapping, record, recorded, tell)

@@ -120,7 +120,7 @@ def test_a_value_that_does_not_fit_is_refused(found: pa.DataType, values: list[A
 )
 def test_types_between_which_something_would_be_lost_are_refused(found: pa.DataType, kind: str) -> None:
     with pytest.raises(InvalidData, match=r"f\.parquet does not fit table 't': column 'v' is .* cannot become"):
-        check_fits(mapping(kind), pa.schema({"k": pa.int32(), "v": found}), "f.parquet")
+        check_fits(mapping(kind), pa.schema({"k": pa.int32(), "v": found}), "f.parquet", "parquet")
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_types_between_which_something_would_be_lost_are_refused(found: pa.DataT
     ],
 )
 def test_types_that_lose_nothing_are_taken(found: pa.DataType, kind: str) -> None:
-    check_fits(mapping(kind), pa.schema({"k": pa.int32(), "v": found}), "f.parquet")
+    check_fits(mapping(kind), pa.schema({"k": pa.int32(), "v": found}), "f.parquet", "parquet")
 
 
 @pytest.mark.parametrize("found", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())])
@@ -163,17 +163,27 @@ def test_a_dictionary_is_read_as_its_values() -> None:
     assert cast(mapping("string"), given).column("v").to_pylist() == ["x"]
 
 
+@pytest.mark.parametrize("text", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
+def test_only_a_csv_file_has_binary_as_hexadecimal_digits(text: pa.DataType) -> None:
+    schema = pa.schema({"k": pa.int32(), "v": text})
+    check_fits(mapping("binary"), schema, "f.csv", "csv")
+    check_fits(mapping("string"), schema, "f.parquet", "parquet")
+    with pytest.raises(InvalidData, match=r"'v' is .*, which cannot become the table's binary exactly: .* cast it to"):
+        check_fits(mapping("binary"), schema, "f.parquet", "parquet")
+    check_fits(mapping("binary"), pa.schema({"k": pa.int32(), "v": pa.null()}), "f.parquet", "parquet")
+
+
 def test_every_column_that_does_not_fit_is_named() -> None:
     with pytest.raises(
         InvalidData, match=r"column 'x' is not in the table; column 'k' \(int\) is missing; column 'v' is"
     ):
-        check_fits(mapping("int"), pa.schema({"x": pa.int32(), "v": pa.float64()}), "f")
+        check_fits(mapping("int"), pa.schema({"x": pa.int32(), "v": pa.float64()}), "f", "parquet")
 
 
 def test_a_name_that_occurs_twice_is_refused() -> None:
     schema = pa.schema([("k", pa.int32()), ("v", pa.string()), ("V", pa.string())])
     with pytest.raises(InvalidData, match="occurs twice"):
-        check_fits(mapping("string"), schema, "f")
+        check_fits(mapping("string"), schema, "f", "parquet")
 
 
 def test_an_empty_row_key_is_refused() -> None:

@@ -211,6 +211,19 @@ def test_a_null_text_is_a_null_unless_it_is_quoted(run: Run, tmp_path: Path) -> 
     assert [row["v"] for row in rows(tmp_path / "f.parquet")] == [None, "NA", ""]
 
 
+def test_text_of_a_parquet_file_is_not_decoded_to_binary(run: Run, tmp_path: Path) -> None:
+    run("create", "points", "--column", "k:int", "--column", "v:binary", "--row-key", "k")
+    texts = pa.table({"k": pa.array([1], pa.int32()), "v": ["cafe"]})
+    pa.parquet.write_table(texts, tmp_path / "text.parquet")
+    for command in (["import", "points"], ["splits", "points", "--regions", "2"]):
+        error = refused(run(*command[:2], tmp_path / "text.parquet", *command[2:]))
+        assert "column 'v' is string, which cannot become the table's binary exactly: hexadecimal digits" in error
+    (tmp_path / "text.csv").write_text("k,v\n1,cafe\n")
+    done(run("import", "points", tmp_path / "text.csv", "--json"))
+    done(run("export", "points", tmp_path / "out.parquet", "--json"))
+    assert rows(tmp_path / "out.parquet") == [{"k": 1, "v": b"\xca\xfe"}]
+
+
 def test_splits_are_printed_for_the_shell(run: Run, tmp_path: Path) -> None:
     run("create", "points", *POINTS)
     (tmp_path / "f.csv").write_text("k,v\n" + "".join(f"{number},x\n" for number in range(9_000)))
