@@ -10,7 +10,7 @@ well, or it would not exist. A DataFrame with some of the value columns leaves t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from client.spark.errors import InvalidData
 from client.spark.key_codec import as_type, by_name, key_arrays, row_keys
 from client.spark.mapping import TableMapping, ValueColumn
 from client.spark.packing import pack, unpack
-from client.spark.value_codec import of_bytes, to_array, to_bytes
+from client.spark.value_codec import of_bytes, shown, to_array, to_bytes
 from store.columns import ABSENT, CellColumns, taken
 
 _TOMBSTONE_AND_MARKER: Final = of_bytes(TOMBSTONE + ROW_MARKER_VALUE)
@@ -83,9 +83,9 @@ class RowEncoder:
             return
         twice = found.index(_first_repeated(found))
         columns = by_name(batch)
-        values: dict[str, Any] = {name: columns[name.lower()][twice].as_py() for name in self._mapping.row_key}
+        values = ", ".join(f"{name!r}: {shown(columns[name.lower()][twice])}" for name in self._mapping.row_key)
         raise InvalidData(
-            f"two rows of one write to table {self._mapping.table!r} have the row key {values}: which of them "
+            f"two rows of one write to table {self._mapping.table!r} have the row key {{{values}}}: which of them "
             f"would win is not defined; use df.dropDuplicates({list(self._mapping.row_key)}) or aggregate first"
         )
 

@@ -105,6 +105,8 @@ def shown(value: pa.Scalar) -> str:
         return repr(value.as_py())
     except UnicodeDecodeError:
         return repr(value.cast(pa.string()).cast(pa.binary()).as_py())
+    except (OverflowError, ValueError):  # a day before the year 1 or after 9999; nanoseconds, where pandas is missing
+        return str(value.cast(pa.string()).as_py())
 
 
 def null_mask(array: pa.Array) -> npt.NDArray[np.bool_]:

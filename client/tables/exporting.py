@@ -7,6 +7,7 @@ that nobody takes for the file.
 
 from __future__ import annotations
 
+import datetime
 import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -15,13 +16,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
 from client.snapshot import Snapshot
 from client.spark.codecs import RowDecoder
+from client.spark.errors import InvalidData
 from client.spark.mapping import TableMapping
 from client.spark.reader import arrow_schema
+from client.spark.value_codec import shown
 from client.tables.errors import UnreadableFile
 from client.tables.files import FileFormat
 
@@ -41,7 +45,8 @@ def export(
     """Write a table's rows, in the order of their keys, to a file that does not exist yet; how many they were.
 
     ``columns``: all where ``None``, in the table's order. Raises ``InvalidMapping`` for a column that the table lacks,
-    ``UnreadableFile`` where the file is there or cannot be written, and every error of a read.
+    ``InvalidData`` for a value that no import could read from a CSV file, ``UnreadableFile`` where the file is there or
+    cannot be written, and every error of a read.
     """
     schema = arrow_schema(mapping.to_struct(columns))
     if path.exists():
@@ -52,7 +57,10 @@ def export(
         found = snapshot.scan_columns(mapping.table, mapping.cells, columns=families, batch_rows=BATCH_ROWS)
         for cells in found:
             batch = decoder.decode(cells)
-            writer.write_batch(_as_text(batch) if file_format == "csv" else batch)
+            if file_format == "csv":
+                _require_known_years(batch, mapping.table, first_row=rows + 1)
+                batch = _as_text(batch)
+            writer.write_batch(batch)
             rows += batch.num_rows
             tell(rows)
     return rows
@@ -79,6 +87,22 @@ def _writer(path: Path, schema: pa.Schema, file_format: FileFormat) -> AbstractC
     else:
         writer = pa.csv.CSVWriter(path, _text_schema(schema))
     return writer
+
+
+def _require_known_years(batch: pa.RecordBatch, table: str, *, first_row: int) -> None:
+    """Raise ``InvalidData`` for a day that has no text of four digits a year, which is all that an import reads."""
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if not pa.types.is_temporal(column.type):
+            continue
+        kind = datetime.date if pa.types.is_date(column.type) else datetime.datetime
+        first, last = pa.scalar(kind.min, column.type), pa.scalar(kind.max, column.type)
+        within = pc.and_(pc.less_equal(first, column), pc.less_equal(column, last))
+        row = within.index(False).as_py()
+        if row >= 0:
+            raise InvalidData(
+                f"table {table!r}, row {first_row + row:,}, column {name!r}: {shown(column[row])} does not lie in the "
+                f"years 1 to 9999, and a CSV file can hold no others: export to Parquet"
+            )
 
 
 def _text_schema(schema: pa.Schema) -> pa.Schema:

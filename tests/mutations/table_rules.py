@@ -35,4 +35,11 @@ TABLE_RULES = [
         "elif False:",
         _CASTING,
     ),
+    Mutation(
+        "a day of the year 10,000 is exported to CSV, and cannot be imported",
+        "client/tables/exporting.py",
+        "        if row >= 0:\n",
+        "        if False:\n",
+        "unit/client_tables/test_table_commands.py::test_a_day_that_csv_cannot_hold_is_exported_to_parquet_only",
+    ),
 ]

@@ -265,6 +265,12 @@ def test_a_row_key_given_twice_is_refused() -> None:
     assert "dropDuplicates(['k0'])" in text
 
 
+def test_a_row_key_without_a_name_in_python_is_told_when_it_is_given_twice() -> None:
+    days = pa.array([1, 2_932_897, 2_932_897], pa.int32()).view(pa.date32())
+    with pytest.raises(InvalidData, match=r"the row key \{'k0': 10000-01-01\}: which"):
+        RowEncoder(mapping_of("date")).encode(pa.record_batch({"k0": days, "v0": pa.array([1, 2, 3], pa.int32())}))
+
+
 def test_a_row_key_that_is_too_long_is_refused() -> None:
     assert f"at most {ROW_KEY_BYTES_MAX:,} bytes" in encode_error(mapping_of("string"), [{"k0": "x" * 40_000, "v0": 1}])
 

@@ -186,6 +186,15 @@ def test_a_name_that_occurs_twice_is_refused() -> None:
         check_fits(mapping("string"), schema, "f", "parquet")
 
 
+def test_a_day_without_a_name_in_python_is_refused_by_row_and_column() -> None:
+    days = pa.array([0, 2**62], pa.int64()).view(pa.timestamp("s"))
+    given = Piece("f.parquet", 1, pa.record_batch([pa.array([1, 2]), days], ["k", "v"]))
+    with pytest.raises(
+        InvalidData, match=r"f\.parquet, row 2, column 'v': <value out of range: .*> is no timestamp_ntz"
+    ):
+        cast(mapping("timestamp_ntz"), given)
+
+
 def test_an_empty_row_key_is_refused() -> None:
     with pytest.raises(InvalidData, match=r"f\.csv, row 12, column 'k': it is empty, but part of the row key"):
         cast(mapping("int"), piece([1, 2], pa.int32(), keys=[1, None], first_row=11))

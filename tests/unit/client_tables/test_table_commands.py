@@ -150,6 +150,46 @@ def test_what_was_imported_is_exported(run: Run, tmp_path: Path, ending: str) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["in.parquet", f"out.{ending}", "again.parquet"])
 
 
+SECOND = 1_000_000
+LAST_SECOND = 253_402_300_799
+FIRST_SECOND = -62_135_596_800
+
+
+@pytest.mark.parametrize(
+    ("kind", "inside", "outside", "shown"),
+    [
+        (pa.date32(), [-719_162, 2_932_896], 2_932_897, "10000-01-01"),
+        (pa.date32(), [], -719_163, "0000-12-31"),
+        (pa.date32(), [], 2**31 - 1, "<value out of range: 2147483647>"),
+        (pa.timestamp("us"), [FIRST_SECOND * SECOND], (LAST_SECOND + 1) * SECOND, "10000-01-01 00:00:00.000000"),
+        (pa.timestamp("us", "UTC"), [(LAST_SECOND + 1) * SECOND - 1], FIRST_SECOND * SECOND - 1, "0000-12-31 23:59:59"),
+    ],
+)
+def test_a_day_that_csv_cannot_hold_is_exported_to_parquet_only(
+    run: Run, tmp_path: Path, kind: pa.DataType, inside: list[int], outside: int, shown: str
+) -> None:
+    whole = pa.int32() if kind == pa.date32() else pa.int64()
+
+    def table_of(values: list[int]) -> pa.Table:
+        keys = pa.array(range(len(values)), pa.int32())
+        return pa.table({"k": keys, "at": pa.array(values, whole).view(kind)})
+
+    pa.parquet.write_table(table_of([0, *inside]), tmp_path / "inside.parquet")
+    pa.parquet.write_table(table_of([0, *inside, outside]), tmp_path / "outside.parquet")
+    done(run("create", "points", "--like", tmp_path / "inside.parquet", "--row-key", "k", "--json"))
+    done(run("import", "points", tmp_path / "inside.parquet", "--json"))
+    done(run("export", "points", tmp_path / "inside.csv", "--json"))
+    done(run("create", "again", "--like", tmp_path / "inside.parquet", "--row-key", "k", "--json"))
+    assert done(run("import", "again", tmp_path / "inside.csv", "--json"))["rows"] == 1 + len(inside)
+    done(run("import", "points", tmp_path / "outside.parquet", "--json"))
+    error = refused(run("export", "points", tmp_path / "outside.csv"))
+    assert f"row {2 + len(inside)}, column 'at': {shown}" in error
+    assert "export to Parquet" in error
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("outside.csv")]
+    done(run("export", "points", tmp_path / "all.parquet", "--json"))
+    assert pa.parquet.read_table(tmp_path / "all.parquet")["at"].equals(table_of([0, *inside, outside])["at"])
+
+
 def test_an_export_is_one_moment(run: Run, manager: TransactionManager, flat: Path, tmp_path: Path) -> None:
     run("create", "points", *POINTS)
     run("import", "points", flat)
