@@ -1,8 +1,8 @@
 """A table as one snapshot shows it, written to a file.
 
-The invariant: a file of the name that was asked for is whole. The rows go to another file beside it, which gets the
-name once the last of them is on the disk; an export that fails removes it, and one that is killed leaves it, by a name
-that nobody takes for the file.
+The invariant: a file of the name that was asked for is whole, and it replaced no other. The rows go to another file
+beside it, which gets the name once the last of them is on the disk, unless somebody has made such a file by then; an
+export that fails removes it, and one that is killed leaves it, by a name that nobody takes for the file.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def export(
         raise UnreadableFile(f"{path} exists already: remove it, or choose another name")
     families = [family.encode() for family in mapping.families]
     decoder, rows = RowDecoder(mapping, schema), 0
-    with _renamed_at_the_end(path) as unfinished, _writer(unfinished, schema, file_format) as writer:
+    with _named_at_the_end(path) as unfinished, _writer(unfinished, schema, file_format) as writer:
         found = snapshot.scan_columns(mapping.table, mapping.cells, columns=families, batch_rows=BATCH_ROWS)
         for cells in found:
             batch = decoder.decode(cells)
@@ -67,18 +67,29 @@ def export(
 
 
 @contextmanager
-def _renamed_at_the_end(path: Path) -> Iterator[Path]:
+def _named_at_the_end(path: Path) -> Iterator[Path]:
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{UNFINISHED}")
     try:
         yield unfinished
         with unfinished.open("rb") as written:
             os.fsync(written.fileno())
-        unfinished.rename(path)
+        _name(unfinished, path)
     except OSError as error:
         raise UnreadableFile(f"{path} cannot be written: {error}") from error
     finally:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
+
+
+def _name(unfinished: Path, path: Path) -> None:
+    """Give a file its name. Raises ``FileExistsError`` where another has it, which a rename alone would replace."""
+    try:
+        os.link(unfinished, path)
+    except FileExistsError:
+        raise
+    except OSError:  # where there are no hard links, an empty file has the name until the next line
+        path.touch(exist_ok=False)
+        unfinished.replace(path)
 
 
 def _writer(path: Path, schema: pa.Schema, file_format: FileFormat) -> AbstractContextManager[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutations.mutation import Mutation
 
+_APPEARS = "unit/client_tables/test_table_commands.py::test_a_file_that_appears_during_an_export_stays"
 _CASTING = "unit/client_tables/test_table_casting.py"
 
 TABLE_RULES = [
@@ -41,5 +42,19 @@ TABLE_RULES = [
         "        if row >= 0:\n",
         "        if False:\n",
         "unit/client_tables/test_table_commands.py::test_a_day_that_csv_cannot_hold_is_exported_to_parquet_only",
+    ),
+    Mutation(
+        "an export replaces a file that appeared while it ran",
+        "client/tables/exporting.py",
+        "        os.link(unfinished, path)\n",
+        "        unfinished.rename(path)\n",
+        _APPEARS,
+    ),
+    Mutation(
+        "without hard links an export replaces a file that appeared while it ran",
+        "client/tables/exporting.py",
+        "path.touch(exist_ok=False)",
+        "path.touch()",
+        _APPEARS,
     ),
 ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import errno
+import os
 import re
 import shlex
 from decimal import Decimal
@@ -225,6 +227,37 @@ def test_an_export_that_fails_leaves_no_file(
     ((unfinished,),) = during
     assert unfinished.startswith("out.csv.")
     assert unfinished.endswith(".unfinished")
+
+
+@pytest.fixture(params=["with hard links", "without hard links"])
+def _links(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(source: Path, target: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    if request.param == "without hard links":
+        monkeypatch.setattr(os, "link", refuse)
+
+
+@pytest.mark.usefixtures("_links")
+def test_a_file_that_appears_during_an_export_stays(
+    run: Run, flat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("create", "points", *POINTS)
+    run("import", "points", flat)
+    done(run("export", "points", tmp_path / "first.csv", "--json"))
+    as_text = exporting._as_text
+
+    def interfere(batch: pa.RecordBatch) -> pa.RecordBatch:
+        (tmp_path / "out.csv").write_text("somebody else's")
+        return as_text(batch)
+
+    monkeypatch.setattr(exporting, "_as_text", interfere)
+    assert "out.csv cannot be written: [Errno 17] File exists" in refused(
+        run("export", "points", tmp_path / "out.csv"), 2
+    )
+    assert (tmp_path / "out.csv").read_text() == "somebody else's"
+    assert (tmp_path / "first.csv").read_text() == '"k","v"\n1,"a"\n2,"b"\n3,\n'
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first.csv", flat.name, "out.csv"]
 
 
 def test_a_file_that_is_there_is_not_written_over(run: Run, flat: Path) -> None:
