@@ -204,6 +204,8 @@ class Oracle:
             opened = self.large.open(part.start_timestamp, part.total, part.guards, snapshot, now.monotonic_ms)
             if opened is None:
                 return Later(self._limits.retry_after_ms)
+            if snapshot < self.conflicts.low_watermark:  # what was forgotten to make room may have its cells
+                return self._decide_against(commits, now, None)
             coming = opened
         fresh = part.cells[coming.taken - part.position :] if part.position <= coming.taken else part.cells[:0]
         if fresh.size and not self.conflicts.take(coming, fresh, now.monotonic_ms):

@@ -380,6 +380,13 @@ TSO_RULES = [
         "unit/tso/test_large_commits.py::test_older_sets_make_room_and_raise_the_low_watermark_and_undecided_ones_do_not",
     ),
     Mutation(
+        "a large commit goes through over a conflict that was forgotten to make room for it",
+        "tso/oracle.py",
+        "            if snapshot < self.conflicts.low_watermark:  # what was forgotten",
+        "            if False:  # what was forgotten",
+        "unit/tso/test_large_commits.py::test_a_conflict_that_is_forgotten_to_make_room_for_it_makes_it_too_old",
+    ),
+    Mutation(
         "what was taken of an abandoned large commit is held for ever",
         "tso/large_write_sets.py",
         "            if now_ms - coming.heard_ms >= self._idle_ms_max:",

@@ -191,6 +191,17 @@ def test_older_sets_make_room_and_raise_the_low_watermark_and_undecided_ones_do_
     assert isinstance(oracle.take_part(part(begin(oracle), [8], 2), NOW), Later)
 
 
+def test_a_conflict_that_is_forgotten_to_make_room_for_it_makes_it_too_old() -> None:
+    oracle = make(large_commit_cells_max=6)
+    late = begin(oracle)
+    assert commit_large(oracle, begin(oracle), [1, 2, 3, 4]) is Reason.COMMITTED
+    answer = oracle.take_part(part(late, [4, 5, 6], 3), NOW)
+    assert isinstance(answer, Decided), "the set that has 4 is forgotten, and nobody looked at it"
+    assert settle(oracle, answer) is Reason.TOO_OLD
+    assert settle(oracle, oracle.commit_large(whole(late, 3), NOW)) is Reason.TOO_OLD
+    assert not oracle.large, "what was opened for it is free"
+
+
 SETS = st.lists(st.lists(st.integers(0, 15), min_size=1, max_size=6), min_size=1, max_size=20)
 
 
