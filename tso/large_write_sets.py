@@ -36,7 +36,7 @@ class Coming:
     guarding: list[Cells] = field(default_factory=list)
     """Guards that were taken. Nobody is kept from committing them: they are looked at once more in the end."""
     looked_at: int = 0
-    """The latest timestamp that had been given out when they were looked at."""
+    """The latest timestamp that had been given out when the first of them were looked at; 0: none was yet."""
 
 
 class LargeWriteSets:

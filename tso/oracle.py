@@ -211,7 +211,8 @@ class Oracle:
         if fresh.size and not self.conflicts.take(coming, fresh, now.monotonic_ms):
             self.conflicts.enter_refusal(part.start_timestamp, self.range.last)
             return self._decide_against(commits, now, None)
-        coming.looked_at = self.range.last
+        if coming.guarding and not coming.looked_at:  # never later: what was written to the first ones would be missed
+            coming.looked_at = self.range.last
         return WriteSetTaken(coming.taken)
 
     def commit_large(self, request: LargeCommitRequest, now: Moment) -> WriteSetTaken | Decided | Impossible | Later:

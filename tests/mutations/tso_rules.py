@@ -435,4 +435,11 @@ TSO_RULES = [
         "        if False:",
         "unit/tso/test_large_commits.py::test_guards_that_cannot_be_judged_any_more_make_it_too_old",
     ),
+    Mutation(
+        "a later part hides from a large commit what was written to its guards and forgotten",
+        "tso/oracle.py",
+        "        if coming.guarding and not coming.looked_at:",
+        "        if coming.guarding:",
+        "unit/tso/test_large_commits.py::test_a_later_part_does_not_hide_what_was_written_to_a_guard_and_forgotten",
+    ),
 ]

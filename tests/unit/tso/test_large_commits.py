@@ -137,6 +137,25 @@ def test_guards_that_cannot_be_judged_any_more_make_it_too_old() -> None:
     assert settle(oracle, oracle.commit_large(whole(plain, 2), NOW)) is Reason.COMMITTED, "what is held needs no look"
 
 
+@pytest.mark.parametrize(
+    ("first", "later", "position"),
+    [([1, 2, 8, 9], [9], 3), ([1, 2, 9], [8], 3)],
+    ids=["a part that comes again", "a part with another guard"],
+)
+def test_a_later_part_does_not_hide_what_was_written_to_a_guard_and_forgotten(
+    first: list[int], later: list[int], position: int
+) -> None:
+    oracle = make(large_commit_cells_max=6)
+    guarded = begin(oracle)
+    assert taken(oracle.take_part(part(guarded, first, 4, guards=2), NOW)) == len(first)
+    looked_at = oracle.range.last
+    assert commit_large(oracle, begin(oracle), [9, 21, 22, 23]) is Reason.COMMITTED, "a guard is not held"
+    assert taken(oracle.take_part(part(guarded, later, 4, position, guards=2), NOW)) == 4
+    assert isinstance(oracle.take_part(part(begin(oracle), [31], 1), NOW), WriteSetTaken)
+    assert looked_at < oracle.conflicts.low_watermark, "to make room it was forgotten who wrote 9"
+    assert settle(oracle, oracle.commit_large(whole(guarded, 4), NOW)) is Reason.TOO_OLD
+
+
 def test_parts_that_come_twice_or_after_a_lost_one_are_known() -> None:
     oracle = make()
     begun = begin(oracle)
