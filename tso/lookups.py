@@ -86,10 +86,10 @@ def _as_exception(error: BaseException) -> Exception:
     return error if isinstance(error, Exception) else RuntimeError(str(error))
 
 
-def outcomes_of(recalled: Recalled, committed: Mapping[int, int]) -> dict[int, Outcome]:
-    """Of transactions that had been decided to commit: some have been, at these times; the others were voided since."""
-    known: dict[int, Outcome] = dict.fromkeys(recalled.committed, Aborted())
-    return known | {start: Committed(time) for start, time in committed.items()}
+def outcomes_of(recalled: Recalled) -> dict[int, Outcome]:
+    """Of transactions that had been decided to commit."""
+    known: dict[int, Outcome] = dict.fromkeys(recalled.voided, Aborted())
+    return known | {start: Committed(time) for start, time in recalled.committed.items()}
 
 
 def outcome_reply(start_timestamps: Sequence[int], outcomes: Mapping[int, Outcome]) -> OutcomeReply:

@@ -15,8 +15,8 @@ one epoch and remembers nothing of another. The rules (after "A Critique of Snap
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -64,17 +64,39 @@ class Decided:
     times: Numbers
     reasons: Codes
 
+    def but_for(self, void: frozenset[int]) -> Decided:
+        """The same, where these were aborted: fences at infinity were there before their commits."""
+        if void.isdisjoint(self.asked.tolist()):
+            return self
+        found = list(void)
+        is_void = np.isin(self.asked, found) & (self.reasons == Reason.COMMITTED)
+        counts = np.isin(self.start_timestamps, found, invert=True)
+        return replace(
+            self,
+            start_timestamps=self.start_timestamps[counts],
+            commit_timestamps=self.commit_timestamps[counts],
+            times=np.where(is_void, 0, self.times),
+            reasons=np.where(is_void, np.uint8(Reason.ABORTED), self.reasons),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """Of the transactions asked for, those known to have committed, and those to be looked up in the commit table.
 
     May be told once decision ``number`` is released: only then are the commits durable. ``None``: at once.
+    ``voided``: those that had been decided to commit, and were aborted.
     """
 
     number: int | None
     committed: dict[int, int]
     unknown: tuple[int, ...]
+    voided: frozenset[int] = frozenset()
+
+    def but_for(self, void: frozenset[int]) -> Recalled:
+        """The same, where these were aborted: fences at infinity were there before their commits."""
+        committed = {start: time for start, time in self.committed.items() if start not in void}
+        return replace(self, committed=committed, voided=self.voided | (self.committed.keys() & void))
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,23 +339,15 @@ class Oracle:
         self._watermark.persisted(number)
 
     def void(self, start_timestamps: Iterable[int]) -> None:
-        """Learn that commits decided here do not count, since fences at infinity were there before them."""
+        """Learn that commits decided here do not count, since fences at infinity were there before them.
+
+        Holds for what is decided from now on; to what was decided and is not told yet the caller applies ``but_for``.
+        """
         for start_timestamp in start_timestamps:
             self.conflicts.enter_refusal(start_timestamp, self.range.last)
             self._aborts.add(start_timestamp)
             self._voided.add(start_timestamp)
         self.fenced(start_timestamps)
-
-    def told(self, decided: Decided) -> tuple[Numbers, Codes]:
-        """Commit timestamps and reasons as they have to be told by now: some commits may have turned out void."""
-        if not self._voided:
-            return decided.times, decided.reasons
-        void = np.isin(decided.asked, list(self._voided)) & (decided.reasons == Reason.COMMITTED)
-        return np.where(void, 0, decided.times), np.where(void, np.uint8(Reason.ABORTED), decided.reasons)
-
-    def still_committed(self, committed: Mapping[int, int]) -> dict[int, int]:
-        """The same for an answer to an abort or a question."""
-        return {start: time for start, time in committed.items() if start not in self._voided}
 
     def release(self) -> list[int]:
         """The decisions that may be told now, in the order in which they were made; each is given once."""

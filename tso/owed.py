@@ -1,4 +1,8 @@
-"""Who waits for what: answers that may only leave in the order of the decisions."""
+"""Who waits for what: answers that may only leave in the order of the decisions.
+
+Invariant: what turns out void is taken out of all that is owed when it becomes known. So an answer is true by the time
+at which it may leave, whatever is forgotten meanwhile: it leaves after the writes of all commits that it tells of.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tso.arrivals import Arrival
-from tso.deciding import Codes
 from tso.metering import Metering
 from tso.oracle import Decided, Recalled
 
@@ -20,14 +23,18 @@ class OwedDecision(NamedTuple):
     since_s: float
     """When the first of the requests came, on the metering's clock."""
 
-    def book(self, reasons: Codes, metering: Metering) -> None:
+    def but_for(self, void: frozenset[int]) -> OwedDecision:
+        """The same, where these were aborted."""
+        return self._replace(decided=self.decided.but_for(void))
+
+    def book(self, metering: Metering) -> None:
         """Take what was answered into the books: all at once, where all committed."""
         transactions = self.decided.asked.size
         metering.told(transactions, self.since_s)
-        if reasons is self.decided.reasons and self.decided.start_timestamps.size == transactions:
+        if self.decided.start_timestamps.size == transactions:
             metering.all_committed(transactions)
         else:
-            metering.reasons(reasons)
+            metering.reasons(self.decided.reasons)
 
 
 class OwedRecollection(NamedTuple):
@@ -35,3 +42,7 @@ class OwedRecollection(NamedTuple):
 
     arrivals: tuple[Arrival]
     recalled: Recalled
+
+    def but_for(self, void: frozenset[int]) -> OwedRecollection:
+        """The same, where these were aborted."""
+        return self._replace(recalled=self.recalled.but_for(void))

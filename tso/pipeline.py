@@ -431,6 +431,7 @@ class Pipeline:
         if voided:
             log.warning("epoch %d: %d commits were aborted by an older epoch", self._tenure.epoch, len(voided))
             self.oracle.void(voided)
+            self._owed = {number: owed.but_for(voided) for number, owed in self._owed.items()}
         for decided in batch:
             self.oracle.persisted(decided.number)
         self._tell_released()
@@ -462,9 +463,8 @@ class Pipeline:
     def _tell(self, decision: OwedDecision) -> None:
         self._in_flight -= decision.decided.asked.size
         ids = [arrival.request_id for arrival in decision.arrivals]
-        times, reasons = self.oracle.told(decision.decided)
-        frames = scatter_answers(ids, decision.counts, times, reasons)
-        decision.book(reasons, self._metering)
+        frames = scatter_answers(ids, decision.counts, decision.decided.times, decision.decided.reasons)
+        decision.book(self._metering)
         for arrival, frame in zip(decision.arrivals, frames, strict=True):
             arrival.requester.send_frame(frame)
 
@@ -493,7 +493,7 @@ class Pipeline:
         else:
             if isinstance(arrival.message, AbortRequest):
                 self.oracle.fenced(recalled.unknown)
-            known = outcomes_of(recalled, self.oracle.still_committed(recalled.committed))
+            known = outcomes_of(recalled)
             arrival.answer(outcome_reply(arrival.message.start_timestamps.tolist(), {**known, **found}))
         del self._looking_up[id(recalled)]
         self._note_idle()

@@ -58,6 +58,20 @@ PIPELINE_RULES: list[Mutation] = [
         "unit/tso/test_pipeline_lease.py::test_a_write_that_stays_failed_deposes_and_is_never_called_committed",
     ),
     Mutation(
+        "a commit that turned out void is told as committed",
+        "tso/pipeline.py",
+        "            self._owed = {number: owed.but_for(voided) for number, owed in self._owed.items()}\n",
+        "",
+        "unit/tso/test_voided_commits.py",
+    ),
+    Mutation(
+        "a commit that turned out void is told as committed to who asked about it",
+        "tso/owed.py",
+        "        return self._replace(recalled=self.recalled.but_for(void))",
+        "        return self",
+        "unit/tso/test_voided_commits.py::test_whoever_asks_while_they_are_written_is_told_so_as_well",
+    ),
+    Mutation(
         "a large write set keeps all others waiting until it is taken whole",
         "tso/pipeline.py",
         "                case WriteSetPart():\n                    parts.append(arrival)\n",

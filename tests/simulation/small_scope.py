@@ -170,7 +170,7 @@ class Primary:
             self.oracle.persisted(decided.number)
         for number in self.oracle.release():
             asked, told = self._owed.pop(number)
-            self._answer(asked, CommitReply(*self.oracle.told(told)))
+            self._answer(asked, CommitReply(told.times, told.reasons))
 
     def _decide(self, message: CommitRequest) -> Decided | None:
         if self._installation.epoch != self.tenure.epoch:

@@ -212,9 +212,9 @@ class Defect:
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("place", ["persisted", "release", "told"])
+@pytest.mark.parametrize(("part", "place"), [("oracle", "persisted"), ("oracle", "release"), ("_metering", "told")])
 def test_a_defect_after_a_write_deposes_and_leaves_nobody_waiting(
-    run: RunPipeline, monkeypatch: pytest.MonkeyPatch, place: str
+    run: RunPipeline, monkeypatch: pytest.MonkeyPatch, part: str, place: str
 ) -> None:
     async def scenario(rig: Rig) -> None:
         other, defect = rig.new_requester(), Defect()
@@ -225,7 +225,7 @@ def test_a_defect_after_a_write_deposes_and_leaves_nobody_waiting(
         second = rig.submit(rig.commit_request([begun.first_start_timestamp + 1], begun.snapshot, [8]), other)
         await rig.until(lambda: begun.first_start_timestamp + 1 in rig.table.commits)
         await rig.settle()
-        monkeypatch.setattr(rig.pipeline.oracle, place, defect)
+        monkeypatch.setattr(getattr(rig.pipeline, part), place, defect)
         gate.set()
         await rig.until(lambda: defect.met)
         await rig.settle()
@@ -237,14 +237,14 @@ def test_a_defect_after_a_write_deposes_and_leaves_nobody_waiting(
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("place", ["fenced", "still_committed"])
+@pytest.mark.parametrize("place", ["tso.oracle.Oracle.fenced", "tso.pipeline.outcomes_of"])
 def test_a_defect_after_a_look_up_deposes_and_leaves_nobody_waiting(
     run: RunPipeline, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     async def scenario(rig: Rig) -> None:
         defect = Defect()
         begun = await rig.begin()
-        monkeypatch.setattr(rig.pipeline.oracle, place, defect)
+        monkeypatch.setattr(place, defect)
         abort = rig.submit(AbortRequest(ids(begun.first_start_timestamp)))
         await rig.until(lambda: defect.met)
         await rig.settle()

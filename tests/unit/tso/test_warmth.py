@@ -41,7 +41,7 @@ def test_what_a_primary_does_has_all_been_done_before() -> None:
     request = CommitRequest(starts, snapshots, none, np.arange(0, 1201, 2, dtype=np.uint32), keys)
     decided = oracle.commit(gather_commits([request.payload(), b"odd"]), NOW)
     assert isinstance(decided, Decided)
-    scatter_answers([2**63 + 1], [600], *oracle.told(decided))
+    scatter_answers([2**63 + 1], [600], decided.times, decided.reasons)
     large = begun.first_start_timestamp + 650
     oracle.take_part(WriteSetPart(large, begun.snapshot, 0, 3, 1, 0, np.array([2**63, 0, 5], np.uint64)), NOW)
     oracle.commit_large(LargeCommitRequest(large, begun.snapshot, 0, 3), NOW)
