@@ -101,7 +101,8 @@ def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...
             rest = _rest(listening, settings, chosen.options, rest_limits)
             _say(f"REST on {address_of(listening)}")
         pool = PoolSettings(
-            connections_max=max(settings.limits.commit_writers, settings.limits.lookup_threads + 1),
+            # of look-ups, of commits that are read back, and one for all else: none waits for another's connection
+            connections_max=settings.limits.lookup_threads + settings.limits.commit_writers + 1,
             request_timeout_ms=_STORE_REQUEST_TIMEOUT_MS,
             unavailable_after_ms=_STORE_UNAVAILABLE_AFTER_MS,
         )

@@ -1,7 +1,8 @@
 """Aborts and outcomes that the oracle cannot answer from memory: asked of the commit table.
 
-They never hold up a begin or a commit. Bounded: what is over `lookups_pending_max` transactions is not taken. An abort
-is as stubborn as a commit, since it is remembered until its fence stands; a question may be asked again.
+They never hold up a begin or a commit: they wait in line for threads that nothing else needs. Bounded: what is over
+`lookups_pending_max` transactions is not taken. An abort is as stubborn as a commit, since it is remembered until its
+fence stands; a question may be asked again.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class NotPersisted(Exception):
 
 
 class Persister:
-    """Writes for one tenure."""
+    """Writes for one tenure. Commits are read back in threads of their own, since look-ups may take all of theirs."""
 
     def __init__(
         self,
@@ -93,7 +93,8 @@ class Persister:
         recorder: Recorder,
         table: Outcomes,
         *,
-        in_thread: InThread,
+        in_lookup_thread: InThread,
+        in_read_back_thread: InThread,
         persist_retry_ms_max: float,
         monotonic_ms: Callable[[], float],
         metering: Metering,
@@ -103,7 +104,8 @@ class Persister:
         self._table = table
         self._retry_ms_max = persist_retry_ms_max
         self._monotonic_ms = monotonic_ms
-        self._in_thread = in_thread
+        self._in_lookup_thread = in_lookup_thread
+        self._in_read_back_thread = in_read_back_thread
         self._metering = metering
         self._stopped = asyncio.Event()
 
@@ -122,7 +124,8 @@ class Persister:
         if start_timestamps.min() >= epoch:
             return frozenset()
         older = start_timestamps[start_timestamps < epoch].tolist()
-        found = await self._until_done(partial(self.outcomes, older), f"the question for {len(older)} commits")
+        read_back = partial(self._in_read_back_thread, partial(self._table.outcomes, older))
+        found = await self._until_done(read_back, f"the question for {len(older)} commits")
         return frozenset(start for start in older if not isinstance(found[start], Committed))
 
     async def abort(self, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
@@ -131,10 +134,10 @@ class Persister:
 
     async def outcomes(self, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
         """Read what became of transactions: one try. Raises ``StoreError``."""
-        return await self._in_thread(partial(self._table.outcomes, start_timestamps))
+        return await self._in_lookup_thread(partial(self._table.outcomes, start_timestamps))
 
     async def _abort_one(self, start_timestamp: int) -> Outcome:
-        ask = partial(self._in_thread, partial(self._table.abort, start_timestamp))
+        ask = partial(self._in_lookup_thread, partial(self._table.abort, start_timestamp))
         return await self._until_done(ask, f"the abort of {start_timestamp}")
 
     async def _until_done(self, write: Callable[[], Awaitable[Written]], what: str) -> Written:

@@ -99,12 +99,16 @@ class Pipeline:
         self._owed: dict[int, OwedDecision | OwedRecollection] = {}
         self._in_flight = 0
         self._looking_up: dict[int, Arrival] = {}
-        self._threads = ThreadPoolExecutor(limits.lookup_threads, thread_name_prefix="commit-table")
+        self._lookup_threads = ThreadPoolExecutor(limits.lookup_threads, thread_name_prefix="commit-table")
+        # After a failover thousands of look-ups come at once, and nearly every commit is read back: had they these
+        # threads in common, all commits would wait behind the look-ups. A writer reads back one write at a time.
+        self._read_back_threads = ThreadPoolExecutor(limits.commit_writers, thread_name_prefix="commit-read-back")
         self._persister = Persister(
             tenure,
             recorder,
             table,
-            in_thread=lambda call: self._loop.run_in_executor(self._threads, call),
+            in_lookup_thread=lambda call: self._loop.run_in_executor(self._lookup_threads, call),
+            in_read_back_thread=lambda call: self._loop.run_in_executor(self._read_back_threads, call),
             persist_retry_ms_max=limits.persist_retry_ms_max,
             monotonic_ms=lambda: moment().monotonic_ms,
             metering=metering,
@@ -204,7 +208,8 @@ class Pipeline:
             arrival.requester.drop()
         self._persister.stop()
         self._lookups.close()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._lookup_threads, self._read_back_threads):
+            threads.shutdown(wait=False, cancel_futures=True)
         self._writers.stop()
 
     def _depose(self, reason: str) -> None:

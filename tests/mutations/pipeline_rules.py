@@ -72,6 +72,13 @@ PIPELINE_RULES: list[Mutation] = [
         "unit/tso/test_voided_commits.py::test_whoever_asks_while_they_are_written_is_told_so_as_well",
     ),
     Mutation(
+        "commits of older epochs' transactions wait behind all look-ups",
+        "tso/persist.py",
+        "partial(self._in_read_back_thread, partial(self._table.outcomes, older))",
+        "partial(self._in_lookup_thread, partial(self._table.outcomes, older))",
+        "unit/tso/test_pipeline.py::test_a_commit_of_an_older_epochs_transaction_waits_for_no_look_up",
+    ),
+    Mutation(
         "a large write set keeps all others waiting until it is taken whole",
         "tso/pipeline.py",
         "                case WriteSetPart():\n                    parts.append(arrival)\n",

@@ -84,16 +84,14 @@ class FakeTable:
         self.after_write: Callable[[], None] = lambda: None
 
     def hold(self, start_timestamp: int) -> threading.Event:
-        """The write that has this transaction waits until the event is set."""
+        """Whatever writes or reads this transaction waits until the event is set."""
         return self.gates.setdefault(start_timestamp, threading.Event())
 
     def record(self, start_timestamps: Sequence[int], commit_timestamps: Sequence[int], epoch: int) -> None:
         assert epoch == EPOCH
         self.writes.append(list(start_timestamps))
         self.before_write()
-        for start_timestamp in start_timestamps:
-            if start_timestamp in self.gates:
-                assert self.gates[start_timestamp].wait(WAIT_S)
+        self._wait_for_gates(start_timestamps)
         if self.errors:
             raise self.errors.pop(0)
         self.commits |= dict(zip(start_timestamps, commit_timestamps, strict=True))
@@ -101,6 +99,7 @@ class FakeTable:
 
     def outcomes(self, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
         assert self.lookups_open.wait(WAIT_S)
+        self._wait_for_gates(start_timestamps)
         if self.errors:
             raise self.errors.pop(0)
         return {start: self._outcome(start) for start in start_timestamps}
@@ -113,6 +112,11 @@ class FakeTable:
             return Committed(self.commits[start_timestamp])
         self.aborted.append(start_timestamp)
         return Aborted()
+
+    def _wait_for_gates(self, start_timestamps: Sequence[int]) -> None:
+        for start_timestamp in start_timestamps:
+            if start_timestamp in self.gates:
+                assert self.gates[start_timestamp].wait(WAIT_S)
 
     def _outcome(self, start: int) -> Outcome:
         if start in self.commits:

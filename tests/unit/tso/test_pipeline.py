@@ -16,6 +16,7 @@ from wire import (
     BeginReply,
     BeginRequest,
     CommitReply,
+    CommitRequest,
     NotPrimary,
     OutcomeReply,
     OutcomeRequest,
@@ -253,6 +254,22 @@ def test_look_ups_are_bounded(run: RunPipeline) -> None:
         assert isinstance(await rig.ask(OutcomeRequest(ids(3))), OutcomeReply)
 
     run(scenario, lookup_ids_max=2, lookups_pending_max=2)
+
+
+def test_a_commit_of_an_older_epochs_transaction_waits_for_no_look_up(run: RunPipeline) -> None:
+    async def scenario(rig: Rig) -> None:
+        gate = rig.table.hold(EPOCH - 20)
+        questions = [rig.submit(OutcomeRequest(ids(EPOCH - 20))) for _ in range(3)]
+        await rig.until(lambda: rig.pipeline.waiting()[2] == len(questions))
+        older = CommitRequest(ids(EPOCH - 5), ids(EPOCH - 6), ids(EPOCH), np.zeros(2, "<u4"), np.array([], "<u8"))
+        commit = rig.submit(older)
+        assert rig.reason_of(await rig.answer(commit)) is Reason.COMMITTED
+        assert not set(questions) & set(rig.requester.answers)
+        gate.set()
+        for question in questions:
+            await rig.answer(question)
+
+    run(scenario, lookup_threads=2)
 
 
 def test_begins_over_their_rate_and_beyond_the_ceiling_are_told_when_to_come_again(run: RunPipeline) -> None:
