@@ -194,7 +194,10 @@ class AsyncOracleClient:
         return self._ask(request_about(OutcomeRequest, start_timestamps), deadline_ms, OutcomeReply)
 
     def heartbeat(self, snapshots: Mapping[int, int], deadline_ms: int | None = None) -> asyncio.Future[HeartbeatReply]:
-        """Let transactions live on (start timestamp → snapshot). See ``abort``."""
+        """Let transactions live on (start timestamp → snapshot), ``HEARTBEAT_TRANSACTIONS_MAX`` at once.
+
+        Raises as ``abort``.
+        """
         return self._ask(heartbeat_request(snapshots), deadline_ms, HeartbeatReply)
 
     def submit(self, ticket: Ticket) -> None:

@@ -15,10 +15,9 @@ from typing import Protocol
 
 from client.errors import PythiaError
 from client.oracle import OracleClient
+from wire import HEARTBEAT_TRANSACTIONS_MAX
 
 _log = logging.getLogger(__name__)
-
-TRANSACTIONS_PER_REQUEST_MAX = 10_000
 
 
 class Living(Protocol):
@@ -75,8 +74,8 @@ class Heartbeats:
         """One round, for all that the round before has met; those given up are told. Raises ``NoPrimary``."""
         due = self._due()
         starts = sorted(due)
-        for first in range(0, len(starts), TRANSACTIONS_PER_REQUEST_MAX):
-            chunk = starts[first : first + TRANSACTIONS_PER_REQUEST_MAX]
+        for first in range(0, len(starts), HEARTBEAT_TRANSACTIONS_MAX):
+            chunk = starts[first : first + HEARTBEAT_TRANSACTIONS_MAX]
             asked = {start: min(living.snapshot_timestamp for living in due[start]) for start in chunk}
             for start_timestamp, alive in self._oracle.heartbeat(asked).items():
                 if not alive:

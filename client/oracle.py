@@ -28,6 +28,7 @@ from client.settings import ClientSettings
 from client.tickets import BeginTicket, Begun, CommitTicket, Decision, QuestionTicket, ReplyLost, Ticket
 from commit_table import Aborted, Committed
 from wire import (
+    LIVES_TRANSACTIONS_MAX,
     AbortRequest,
     HeartbeatReply,
     Life,
@@ -136,15 +137,18 @@ class OracleClient:
     def heartbeat(self, snapshots: Mapping[int, int]) -> dict[int, bool]:
         """Let transactions live on (start timestamp → snapshot); false for those given up before.
 
-        Raises ``NoPrimary``.
+        Raises ``NoPrimary``, and ``InvalidRequest`` for more than ``HEARTBEAT_TRANSACTIONS_MAX`` of them.
         """
         reply = self._question(heartbeat_request(snapshots), HeartbeatReply, None)
         return dict(zip(snapshots, map(bool, reply.alive), strict=True))
 
     def lives(self, start_timestamps: Sequence[int], deadline: Deadline | None = None) -> list[Life]:
         """Which of these transactions live, by what the primary heard of them. Raises as ``abort``."""
-        reply = self._question(request_about(LivesRequest, start_timestamps), LivesReply, deadline)
-        return [Life(int(life)) for life in reply.lives]
+        found: list[Life] = []
+        for first in range(0, len(start_timestamps), LIVES_TRANSACTIONS_MAX):
+            request = request_about(LivesRequest, start_timestamps[first : first + LIVES_TRANSACTIONS_MAX])
+            found += [Life(int(life)) for life in self._question(request, LivesReply, deadline).lives]
+        return found
 
     def status(self) -> StatusReply:
         """How the process is that is primary now. Raises ``NoPrimary``."""

@@ -1,4 +1,4 @@
-"""Which commit requests are not even decided over, and why. Pure, but for the oracle that it asks."""
+"""Which requests are not even decided over, or looked at, and why. Pure, but for the oracle that it asks."""
 
 from __future__ import annotations
 
@@ -36,6 +36,13 @@ def refusals(
         return found
     late = np.flatnonzero(in_flight + gathered.first[1:] > limit).tolist()
     return dict.fromkeys(late, Later(limits.retry_after_ms))
+
+
+def too_many(transactions: int, most: int) -> Impossible | None:
+    """What stands against a request that names so many; each costs time of the event loop's thread, all in one go."""
+    if transactions <= most:
+        return None
+    return Impossible(f"one request may name {most} transactions, not {transactions}")
 
 
 def what_is_wrong(frame: Frame) -> ProtocolError:

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from commit_table.timestamps import milliseconds_of
+from tso.admission import too_many
 from tso.metering import Metering, Sample
+from tso.oracle import Impossible
 from tso.pipeline import Pipeline
 from tso.settings import Limits
-from wire import Life, LivesReply, LivesRequest, MetricsReply, Role
+from wire import LIVES_TRANSACTIONS_MAX, Life, LivesReply, LivesRequest, MetricsReply, Role
 
 if TYPE_CHECKING:
     from tso.server import Server
@@ -33,11 +35,14 @@ def metrics(server: Server) -> MetricsReply:
     return MetricsReply(status.role, status.holder, status.address, tuple(samples), values)
 
 
-def lives(pipeline: Pipeline, request: LivesRequest, metering: Metering) -> LivesReply:
+def lives(pipeline: Pipeline, request: LivesRequest, metering: Metering) -> LivesReply | Impossible:
     """Which of these transactions live; none lives the longer for it.
 
     One that is decided to commit has ended here, but not for others before that is on record.
     """
+    beyond = too_many(request.start_timestamps.size, LIVES_TRANSACTIONS_MAX)
+    if beyond is not None:
+        return beyond
     oracle, now_ms = pipeline.oracle, 1000 * metering.clock_s()
 
     def life(start_timestamp: int) -> Life:

@@ -27,7 +27,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from commit_table import Outcome
-from tso.admission import refusals, what_is_wrong
+from tso.admission import refusals, too_many, what_is_wrong
 from tso.arrivals import Arrival
 from tso.door import Door
 from tso.lookups import Lookups, outcome_reply, outcomes_of
@@ -38,7 +38,17 @@ from tso.persist import HeldLease, NotPersisted, Outcomes, Persister, Recorder
 from tso.refusing import refuse, refuse_as_standby
 from tso.settings import Limits
 from tso.writers import Writers
-from wire import HEADER_BYTES, AbortRequest, BeginReply, Frame, HeartbeatReply, HeartbeatRequest, Kind, OutcomeRequest
+from wire import (
+    HEADER_BYTES,
+    HEARTBEAT_TRANSACTIONS_MAX,
+    AbortRequest,
+    BeginReply,
+    Frame,
+    HeartbeatReply,
+    HeartbeatRequest,
+    Kind,
+    OutcomeRequest,
+)
 from wire.gathering import (
     GatheredCommits,
     commits_in,
@@ -401,7 +411,8 @@ class Pipeline:
                 self._refuse(arrival, refusal)
 
     def _heartbeat(self, arrival: Arrival, request: HeartbeatRequest, now: Moment) -> None:
-        match self.oracle.heartbeat(request, now):
+        beyond = too_many(request.start_timestamps.size, HEARTBEAT_TRANSACTIONS_MAX)
+        match beyond or self.oracle.heartbeat(request, now):
             case HeartbeatReply() as reply:
                 arrival.answer(reply)
             case refusal:
@@ -409,9 +420,9 @@ class Pipeline:
 
     def _recall(self, arrival: Arrival, request: AbortRequest | OutcomeRequest) -> None:
         start_timestamps = request.start_timestamps.tolist()
-        if len(start_timestamps) > self._limits.lookup_ids_max:
-            reason = f"one request may name {self._limits.lookup_ids_max} transactions, not {len(start_timestamps)}"
-            self._refuse(arrival, Impossible(reason))
+        beyond = too_many(len(start_timestamps), self._limits.lookup_ids_max)
+        if beyond is not None:
+            self._refuse(arrival, beyond)
             return
         if not self._lookups.has_room(len(start_timestamps)):
             self._refuse(arrival, Later(self._limits.retry_after_ms))

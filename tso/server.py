@@ -25,6 +25,7 @@ from tso.metering import Metering
 from tso.observing import lives, metrics
 from tso.pipeline import Pipeline
 from tso.reception import Reception
+from tso.refusing import refuse
 from tso.settings import Limits
 from tso.tls_door import TlsDoor
 from tso.wakefulness import Wakefulness
@@ -32,6 +33,7 @@ from wire import (
     DetailsRequest,
     DrainRequest,
     HandoverRequest,
+    LivesReply,
     LivesRequest,
     MetricsRequest,
     NotAllowed,
@@ -160,7 +162,11 @@ class Server:
         elif type(request) is HandoverRequest:
             self.hand_over(connection, request_id)
         elif type(request) is LivesRequest:
-            connection.send(lives(pipeline, request, self.metering), request_id)
+            match lives(pipeline, request, self.metering):
+                case LivesReply() as reply:
+                    connection.send(reply, request_id)
+                case refusal:
+                    refuse(Arrival(connection, request_id, request), refusal, self.metering)
         else:
             pipeline.submit(Arrival(connection, request_id, request))
             self.flush_soon()  # after the pipeline's pass, in the same turn of the event loop

@@ -9,6 +9,7 @@ from wire.hello import HELLO_BYTES_MAX, HelloReply, HelloRequest, NotAllowed, No
 from wire.large_commits import PART_CELLS_MAX, LargeCommitRequest, WriteSetPart, WriteSetTaken
 from wire.message import Message
 from wire.messages import (
+    HEARTBEAT_TRANSACTIONS_MAX,
     AbortRequest,
     BeginReply,
     BeginRequest,
@@ -21,7 +22,7 @@ from wire.messages import (
     encode,
 )
 from wire.metrics import MetricsReply, MetricsRequest
-from wire.operating import DrainReply, DrainRequest, Life, LivesReply, LivesRequest
+from wire.operating import LIVES_TRANSACTIONS_MAX, DrainReply, DrainRequest, Life, LivesReply, LivesRequest
 from wire.service import (
     BadRequest,
     HandoverReply,
@@ -36,7 +37,9 @@ from wire.service import (
 __all__ = [
     "FRAME_BYTES_MAX",
     "HEADER_BYTES",
+    "HEARTBEAT_TRANSACTIONS_MAX",
     "HELLO_BYTES_MAX",
+    "LIVES_TRANSACTIONS_MAX",
     "PART_CELLS_MAX",
     "VERSION",
     "VERSION_LOWEST",

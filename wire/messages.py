@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 from wire.columns import (
     CODE,
@@ -47,6 +48,10 @@ from wire.service import (
     StatusRequest,
 )
 from wire.transactions_request import TransactionsRequest
+
+HEARTBEAT_TRANSACTIONS_MAX: Final = 10_000
+"""Transactions in one ``HeartbeatRequest``; an oracle refuses more. No setting: else a program that keeps to the
+protocol could not keep its transactions alive."""
 
 
 class OutcomeStatus(IntEnum):
@@ -150,8 +155,9 @@ class OutcomeReply(Message):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeartbeatRequest(Message):
-    """These transactions are still being worked on, or read at. Layout: n u32, zero u32, start timestamps i64[n],
-    snapshots i64[n].
+    """These transactions are still being worked on, or read at; ``HEARTBEAT_TRANSACTIONS_MAX`` of them at most.
+
+    Layout: n u32, zero u32, start timestamps i64[n], snapshots i64[n].
     """
 
     KIND = Kind.HEARTBEAT_REQUEST

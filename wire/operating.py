@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 from wire.columns import (
     CODE,
@@ -75,6 +76,10 @@ class DrainReply(Message):
         return cls(epoch, reader.number(OFFSET))
 
 
+LIVES_TRANSACTIONS_MAX: Final = 1_000
+"""Transactions in one ``LivesRequest``: a few milliseconds of the oracle's time. It refuses more."""
+
+
 class Life(IntEnum):
     """Whether a transaction lives, as far as the primary knows; whether it was decided is another question."""
 
@@ -87,7 +92,7 @@ class Life(IntEnum):
 
 
 class LivesRequest(TransactionsRequest):
-    """Do these transactions live? Prolongs no life. Answer: ``LivesReply``."""
+    """Do these transactions live, ``LIVES_TRANSACTIONS_MAX`` at most? Prolongs no life. Answer: ``LivesReply``."""
 
     KIND = Kind.LIVES_REQUEST
     __slots__ = ()

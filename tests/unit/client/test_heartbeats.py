@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gc
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
 
@@ -13,6 +14,7 @@ from commit_table.timestamps import milliseconds_of
 from tests.small_limits import small_limits
 from tests.unit.client.conftest import SETTINGS, Installation
 from tests.unit.client.transacting import get, open_with
+from wire import HEARTBEAT_TRANSACTIONS_MAX, LIVES_TRANSACTIONS_MAX, Life
 
 
 @pytest.fixture
@@ -81,6 +83,38 @@ def test_a_task_speaks_for_the_transaction_that_it_writes_into(installation: Ins
     manager.heartbeats.beat()
     manager.heartbeats.beat()
     assert asked == [{writer.start_timestamp: writer.snapshot_timestamp}]
+
+
+@dataclass(eq=False)
+class Reader:
+    """One of many who read at a snapshot."""
+
+    start_timestamp: int
+    snapshot_timestamp: int = 1
+
+    def is_open(self) -> bool:
+        return True
+
+    def give_up(self) -> None:
+        raise AssertionError
+
+
+def test_no_request_names_more_transactions_than_an_oracle_takes(installation: Installation) -> None:
+    manager = installation.manager()
+    asked: list[dict[int, int]] = []
+    manager.heartbeats._oracle.heartbeat = lambda snapshots: asked.append(dict(snapshots)) or {}  # type: ignore[method-assign, func-returns-value]
+    readers = [Reader(2 + number) for number in range(HEARTBEAT_TRANSACTIONS_MAX + 1)]
+    for reader in readers:
+        manager.heartbeats.watch(reader)
+    manager.heartbeats.beat()
+    manager.heartbeats.beat()
+    assert [len(one) for one in asked] == [HEARTBEAT_TRANSACTIONS_MAX, 1]
+
+
+def test_any_number_of_transactions_may_be_asked_about(installation: Installation) -> None:
+    oracle = installation.manager().oracle
+    starts = [oracle.begin().first_start_timestamp] * (LIVES_TRANSACTIONS_MAX + 1)
+    assert oracle.lives(starts) == [Life.YOUNG] * len(starts)
 
 
 def test_nobody_speaks_for_what_is_no_longer_held_or_has_ended(installation: Installation) -> None:

@@ -11,12 +11,18 @@ import pytest
 from commit_table import CommitTable, Committed, table_name
 from tests.unit.tso.calling import COMMIT, begin, commit_request, ids, raw, transact
 from wire import (
+    HEARTBEAT_TRANSACTIONS_MAX,
+    LIVES_TRANSACTIONS_MAX,
     AbortRequest,
     BadRequest,
     BeginReply,
     BeginRequest,
     CommitReply,
     CommitRequest,
+    HeartbeatReply,
+    HeartbeatRequest,
+    LivesReply,
+    LivesRequest,
     NotPrimary,
     OutcomeReply,
     OutcomeRequest,
@@ -145,6 +151,26 @@ def test_an_impossible_request_is_refused_and_its_connection_stays(run_house: Ru
         ):
             assert isinstance(await caller.ask(request), BadRequest)
         await transact(caller, [1])
+
+    run_house(scenario)
+
+
+def test_a_request_about_more_transactions_than_the_protocol_has_is_refused(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a", lookup_ids_max=1)
+        caller = await house.call("a")
+        start = (await begin(caller)).first_start_timestamp
+        lives = np.full(LIVES_TRANSACTIONS_MAX + 1, start)
+        beats = np.full(HEARTBEAT_TRANSACTIONS_MAX + 1, start)
+        for beyond, most in (
+            (LivesRequest(lives), LIVES_TRANSACTIONS_MAX),
+            (HeartbeatRequest(beats, beats - 1), HEARTBEAT_TRANSACTIONS_MAX),
+        ):
+            refused = await caller.ask(beyond)
+            assert isinstance(refused, BadRequest)
+            assert refused.text == f"one request may name {most} transactions, not {most + 1}"
+        assert isinstance(await caller.ask(LivesRequest(lives[1:])), LivesReply)
+        assert isinstance(await caller.ask(HeartbeatRequest(beats[1:], beats[1:] - 1)), HeartbeatReply)
 
     run_house(scenario)
 
