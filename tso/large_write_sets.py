@@ -11,7 +11,7 @@ not decided is given up when nothing came of it for ``idle_ms_max``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -33,10 +33,16 @@ class Coming:
     snapshot: int
     taken: int
     heard_ms: float
-    guarding: list[Cells] = field(default_factory=list)
-    """Guards that were taken. Nobody is kept from committing them: they are looked at once more in the end."""
+    guarding: Cells
+    """Room for all guards, and those that were taken. Nobody is kept from committing them: they are looked at once more
+    in the end."""
     looked_at: int = 0
     """The latest timestamp that had been given out when the first of them were looked at; 0: none was yet."""
+
+    @property
+    def guards_taken(self) -> int:
+        """How many guards are there."""
+        return max(0, self.taken - (self.total - self.guards))
 
 
 class LargeWriteSets:
@@ -71,7 +77,10 @@ class LargeWriteSets:
         return self._coming.get(start_timestamp)
 
     def open(self, start_timestamp: int, total: int, guards: int, snapshot: int, now_ms: float) -> Coming | None:
-        """Begin anew with a transaction's write set; ``None`` where those of others leave no room now."""
+        """Begin anew with a transaction's write set; ``None`` where those of others leave no room now.
+
+        Only the cells that are entered count as such: how many guards there may be is for the caller to bound.
+        """
         self.drop(start_timestamp)
         self.drop_idle(now_ms)
         size = total - guards
@@ -82,24 +91,22 @@ class LargeWriteSets:
         places[number] = np.zeros(int(size / _FULL_SHARE) + 2, np.uint64)
         self.table = self.table._replace(places=tuple(places))
         self.table.times[number], self.table.zeros[number], self._sizes[number] = NEVER, 0, size
-        coming = self._coming[start_timestamp] = Coming(number, total, guards, snapshot, 0, now_ms)
+        room = np.empty(guards, np.uint64)
+        coming = self._coming[start_timestamp] = Coming(number, total, guards, snapshot, 0, now_ms, room)
         return coming
 
     def add(self, coming: Coming, cells: Cells, written: RecencyTable, now_ms: float) -> bool:
         """Take the next cells; false where one of them was written after the snapshot."""
-        entered = coming.total - coming.guards - coming.taken
+        entered, before = coming.total - coming.guards - coming.taken, coming.guards_taken
         coming.taken += cells.size
-        if entered < cells.size:
-            coming.guarding.append(cells[max(entered, 0) :])
+        if entered < cells.size:  # copied: all of the frame would be kept with them
+            coming.guarding[before : coming.guards_taken] = cells[max(entered, 0) :]
         coming.heard_ms = now_ms
         return bool(add_free_of_conflicts(self.table, coming.number, written, cells, entered, coming.snapshot))
 
     def guards_hold(self, coming: Coming, written: RecencyTable) -> bool:
-        """Whether none of the guards was written after the snapshot, as far as is remembered."""
-        return all(
-            add_free_of_conflicts(self.table, coming.number, written, guards, 0, coming.snapshot)
-            for guards in coming.guarding
-        )
+        """Whether none of the guards, all taken, was written after the snapshot, as far as is remembered."""
+        return bool(add_free_of_conflicts(self.table, coming.number, written, coming.guarding, 0, coming.snapshot))
 
     def commit(self, start_timestamp: int, timestamp: int) -> None:
         """The transaction has committed."""

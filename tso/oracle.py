@@ -216,7 +216,9 @@ class Oracle:
         impossible = self.impossible(commits)
         if impossible:
             return impossible[0]
-        against = Reason.TOO_LARGE if entered > self._limits.large_commit_cells_max else None
+        # Guards are looked at once more in the end, all in one go, and of a small commit the cells are as well.
+        too_large = entered > self._limits.large_commit_cells_max or part.guards > self._limits.commit_cells_max
+        against = Reason.TOO_LARGE if too_large else None
         if against or self._stands_against(commits, now):
             return self._decide_against(commits, now, against)
         coming = self.large.of(part.start_timestamp)
@@ -233,7 +235,7 @@ class Oracle:
         if fresh.size and not self.conflicts.take(coming, fresh, now.monotonic_ms):
             self.conflicts.enter_refusal(part.start_timestamp, self.range.last)
             return self._decide_against(commits, now, None)
-        if coming.guarding and not coming.looked_at:  # never later: what was written to the first ones would be missed
+        if coming.guards_taken and not coming.looked_at:  # never later: it holds for the first ones, too
             coming.looked_at = self.range.last
         return WriteSetTaken(coming.taken)
 

@@ -96,7 +96,8 @@ class Limits:
     commit_share_max: float = setting(
         0.5,
         "share",
-        "The share of the conflict map that one commit's write set may fill; a larger one is refused as TOO_LARGE.",
+        "The share of the conflict map that one commit's write set may fill; a larger one is refused as TOO_LARGE, and "
+        "so is one that came in parts and has more guards than that.",
         least=0.000001,
         most=1,
         because="it is a share",

@@ -438,8 +438,29 @@ TSO_RULES = [
     Mutation(
         "a later part hides from a large commit what was written to its guards and forgotten",
         "tso/oracle.py",
-        "        if coming.guarding and not coming.looked_at:",
-        "        if coming.guarding:",
+        "        if coming.guards_taken and not coming.looked_at:",
+        "        if coming.guards_taken:",
         "unit/tso/test_large_commits.py::test_a_later_part_does_not_hide_what_was_written_to_a_guard_and_forgotten",
+    ),
+    Mutation(
+        "a large commit may have any number of guards",
+        "tso/oracle.py",
+        " or part.guards > self._limits.commit_cells_max",
+        "",
+        "unit/tso/test_large_commits.py::test_more_guards_than_one_commit_may_have_cells_are_too_large",
+    ),
+    Mutation(
+        "the guards of a part overwrite those of the one before it",
+        "tso/large_write_sets.py",
+        "coming.guarding[before : coming.guards_taken] = ",
+        "coming.guarding[: coming.guards_taken - before] = ",
+        "unit/tso/test_large_commits.py::test_each_guard_is_looked_at_in_the_end_however_the_parts_overlapped",
+    ),
+    Mutation(
+        "the frames that guards came in are kept with them",
+        "tso/large_write_sets.py",
+        "            coming.guarding[before : coming.guards_taken] = cells[max(entered, 0) :]",
+        "            coming.guarding = cells[max(entered, 0) :]",
+        "unit/tso/test_large_commits.py::test_what_is_kept_of_a_part_does_not_keep_its_frame",
     ),
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -154,6 +156,38 @@ def test_a_later_part_does_not_hide_what_was_written_to_a_guard_and_forgotten(
     assert isinstance(oracle.take_part(part(begin(oracle), [31], 1), NOW), WriteSetTaken)
     assert looked_at < oracle.conflicts.low_watermark, "to make room it was forgotten who wrote 9"
     assert settle(oracle, oracle.commit_large(whole(guarded, 4), NOW)) is Reason.TOO_OLD
+
+
+def test_more_guards_than_one_commit_may_have_cells_are_too_large() -> None:
+    oracle = make(conflict_map_entries_max=4, commit_share_max=0.5)
+    fits, beyond = begin(oracle), begin(oracle)
+    assert taken(oracle.take_part(part(fits, [1, 8], 3, guards=2), NOW)) == 2
+    assert settle(oracle, oracle.take_part(part(beyond, [2, 3], 4, guards=3), NOW)) is Reason.TOO_LARGE
+    assert commit_small(oracle, begin(oracle), [2, 3]) is Reason.COMMITTED, "nothing of it was taken"
+
+
+def test_what_is_kept_of_a_part_does_not_keep_its_frame() -> None:
+    oracle = make()
+    guarded = begin(oracle)
+    coming = part(guarded, [1, 2, 8], 4, guards=2)
+    frame = weakref.ref(coming.cells)
+    assert taken(oracle.take_part(coming, NOW)) == 3
+    del coming
+    assert frame() is None
+    assert taken(oracle.take_part(part(guarded, [9], 4, 3, guards=2), NOW)) == 4
+    assert commit_small(oracle, begin(oracle), [8]) is Reason.COMMITTED
+    assert settle(oracle, oracle.commit_large(whole(guarded, 4), NOW)) is Reason.CONFLICT
+
+
+@pytest.mark.parametrize("written", [7, 8, 9])
+def test_each_guard_is_looked_at_in_the_end_however_the_parts_overlapped(written: int) -> None:
+    oracle = make()
+    guarded = begin(oracle)
+    cells = [1, 2, 7, 8, 9]
+    for first, end in ((0, 3), (1, 4), (4, 5), (2, 5)):
+        oracle.take_part(part(guarded, cells[first:end], 5, first, guards=3), NOW)
+    assert commit_small(oracle, begin(oracle), [written]) is Reason.COMMITTED
+    assert settle(oracle, oracle.commit_large(whole(guarded, 5), NOW)) is Reason.CONFLICT
 
 
 def test_parts_that_come_twice_or_after_a_lost_one_are_known() -> None:
