@@ -12,6 +12,7 @@ from kernels import compile_all
 from tso.oracle import Decided, Moment, Oracle
 from tso.settings import Limits
 from wire import CommitRequest, LargeCommitRequest, WriteSetPart
+from wire.columns import PayloadReader
 from wire.gathering import gather_commits, scatter_answers
 
 _LIMITS = Limits(conflict_map_entries_max=64, remembered_decisions_max=64, transactions_in_flight_max=64)
@@ -28,6 +29,8 @@ def warm_kernels() -> None:
     decided = oracle.commit(gather_commits([request.payload()]), _NOW)
     assert isinstance(decided, Decided)
     scatter_answers([1], [1], decided.times, decided.reasons)
-    oracle.take_part(WriteSetPart(3, 2, 0, 1, 0, 0, cells + np.uint64(1)), _NOW)
-    oracle.commit_large(LargeCommitRequest(3, 2, 0, 1), _NOW)
+    part = WriteSetPart(3, 2, 0, 2, 1, 0, np.array([8, 9], np.uint64))
+    # As it comes in a frame: nothing can be written to its cells, which makes them another type to a kernel.
+    oracle.take_part(WriteSetPart.read(PayloadReader(part.payload())), _NOW)
+    oracle.commit_large(LargeCommitRequest(3, 2, 0, 2), _NOW)
     oracle.void([2])

@@ -443,6 +443,13 @@ TSO_RULES = [
         "unit/tso/test_large_commits.py::test_a_later_part_does_not_hide_what_was_written_to_a_guard_and_forgotten",
     ),
     Mutation(
+        "a primary compiles a kernel when the first part of a large write set comes",
+        "tso/warmth.py",
+        "    oracle.take_part(WriteSetPart.read(PayloadReader(part.payload())), _NOW)",
+        "    oracle.take_part(part, _NOW)",
+        "unit/tso/test_warmth.py",
+    ),
+    Mutation(
         "a large commit may have any number of guards",
         "tso/oracle.py",
         " or part.guards > self._limits.commit_cells_max",

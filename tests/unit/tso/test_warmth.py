@@ -13,7 +13,7 @@ from tso.large_write_sets import LargeWriteSets
 from tso.oracle import Begun, Decided, Moment, Oracle
 from tso.settings import Limits
 from tso.warmth import warm_kernels
-from wire import CommitRequest, LargeCommitRequest, WriteSetPart
+from wire import CommitRequest, FrameDecoder, LargeCommitRequest, WriteSetPart, decode, encode
 from wire.gathering import gather_commits, scatter_answers
 
 KERNEL_MODULES = ("tso.cell_sets", "tso.deciding", "tso.recency_index", "tso.recency_kernels", "wire.gathering")
@@ -43,7 +43,12 @@ def test_what_a_primary_does_has_all_been_done_before() -> None:
     assert isinstance(decided, Decided)
     scatter_answers([2**63 + 1], [600], decided.times, decided.reasons)
     large = begun.first_start_timestamp + 650
-    oracle.take_part(WriteSetPart(large, begun.snapshot, 0, 3, 1, 0, np.array([2**63, 0, 5], np.uint64)), NOW)
+    (frame,) = FrameDecoder().feed(
+        encode(WriteSetPart(large, begun.snapshot, 0, 3, 1, 0, np.array([2**63, 0, 5], np.uint64)), 1)
+    )
+    part = decode(frame)
+    assert isinstance(part, WriteSetPart)
+    oracle.take_part(part, NOW)
     oracle.commit_large(LargeCommitRequest(large, begun.snapshot, 0, 3), NOW)
     oracle.void([int(starts[0])])
     oracle.recall(starts[:3].tolist())
