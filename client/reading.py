@@ -9,7 +9,7 @@ one big transaction wrote, or is writing, costs a few requests a batch and not o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
@@ -51,6 +51,8 @@ FEW_WRITERS_MAX = 64
 """In those rows."""
 WRITERS_ASKED_FOR_MAX = 64
 """Of one scan: each may cost a request of its own, where vacuum has dropped what the commit table knew of it."""
+READS_AGAIN_MAX = 10
+"""Of rows in which a vacuum was at work while they were read."""
 INVISIBLE_VERSIONS_MAX = 10_000
 """A column with more invisible versions on end than this needs a vacuum before it can be read."""
 
@@ -68,6 +70,18 @@ class Tables(Protocol):
     def fresh_entry(self, table: str) -> CatalogEntry:
         """As it is now."""
         ...
+
+
+class _VacuumedMeanwhile(Exception):
+    """Of ``writers`` below the vacuum's mark nothing is on record any more: what was read of them may be outdated.
+
+    The record goes when all their cells have their shadow cells, or are gone. A cell that is read from now on without
+    one is nobody's who committed.
+    """
+
+    def __init__(self, writers: Collection[int]) -> None:
+        super().__init__()
+        self.writers = writers
 
 
 class SnapshotReader:
@@ -97,7 +111,7 @@ class SnapshotReader:
     def row(self, table: str, row: bytes, columns: Sequence[bytes] | None) -> dict[bytes, bytes] | None:
         """Column → value, reserved columns included; ``None`` where the snapshot sees nothing of the row."""
         cells = self._ask(table, columns, lambda chosen: self._store.get(table, row, chosen, before=self._view.before))
-        return dict(self._visible(table, [(row, cells)])).get(row)
+        return dict(self._seen(table, columns, [(row, cells)])).get(row)
 
     def scan(
         self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None
@@ -110,7 +124,7 @@ class SnapshotReader:
 
         batch, rows = self._ask(table, columns, begin)
         while batch:
-            yield from self._visible(table, batch)
+            yield from self._seen(table, columns, batch)
             batch = list(islice(rows, SCAN_BATCH_ROWS))
         self._require_not_vacuumed(table)
 
@@ -130,7 +144,11 @@ class SnapshotReader:
         families = list(dict.fromkeys(map(family_of, known)))
         looked_at = (*known, *map(row_marker_column, families))
         for batch, outcomes in self._scanned(table, key_range, columns, looked_at, batch_rows):
-            settled = self._visible_columns(table, batch, len(known), len(looked_at), outcomes)
+            try:
+                settled = self._visible_columns(table, batch, len(known), len(looked_at), outcomes)
+            except _VacuumedMeanwhile:
+                keys = [batch.cells.row_key(row) for row in range(batch.cells.rows)]
+                settled = self._read_again(table, columns, known, keys)
             self._require_not_vacuumed(table)
             if settled.rows:
                 yield settled
@@ -251,12 +269,50 @@ class SnapshotReader:
         except (TableMissing, InvalidCell) as error:
             raise InvalidRequest(str(error)) from error
 
+    def _seen(self, table: str, columns: Sequence[bytes] | None, rows: Rows) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        """What of these rows, as they were read, is visible; read once more where a vacuum changed them meanwhile."""
+        vacuumed: set[int] = set()
+        for _ in range(READS_AGAIN_MAX):
+            try:
+                return list(self._visible(table, rows, vacuumed=vacuumed))
+            except _VacuumedMeanwhile as meanwhile:
+                vacuumed.update(meanwhile.writers)
+                rows = self._stored_rows(table, columns, [row for row, _ in rows])
+        raise StoreUnavailable(
+            f"{table}: the rows from {rows[0][0]!r} on were vacuumed again and again while they were read"
+        )
+
+    def _read_again(
+        self, table: str, columns: Sequence[bytes] | None, known: Sequence[bytes], keys: Sequence[bytes]
+    ) -> CellColumns:
+        """Rows of a batch of columns, one by one."""
+        found = self._seen(table, columns, self._stored_rows(table, columns, keys))
+        return CellColumns.of_values(tuple(known), [row for row, _ in found], [values for _, values in found])
+
+    def _stored_rows(
+        self, table: str, columns: Sequence[bytes] | None, keys: Sequence[bytes]
+    ) -> list[tuple[bytes, Row]]:
+        found = self._ask(
+            table, columns, lambda chosen: self._store.get_many(table, keys, chosen, before=self._view.before)
+        )
+        return [(key, found[key]) for key in keys if key in found]
+
     def _visible(
-        self, table: str, rows: Rows, known: Mapping[int, int] = MappingProxyType({}), *, heal: bool = True
+        self,
+        table: str,
+        rows: Rows,
+        known: Mapping[int, int] = MappingProxyType({}),
+        *,
+        heal: bool = True,
+        vacuumed: Collection[int] = (),
     ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
-        """``known``: outcomes that hold for this view. ``heal``: shadow cells came along, where there are any."""
+        """``known``: outcomes that hold for this view. ``heal``: shadow cells came along, where there are any.
+
+        ``vacuumed``: writers of whom nothing was on record before the rows were read. Raises ``_VacuumedMeanwhile`` for
+        others of that kind.
+        """
         stored: dict[bytes, dict[bytes, bytes]] = {row: {} for row, _ in rows}
-        for batch in self._settled(table, rows, known, heal=heal):
+        for batch in self._settled(table, rows, known, heal=heal, vacuumed=vacuumed):
             for row, _, columns in batch:
                 stored[row].update(columns.visible)
         self._require_not_vacuumed(table)
@@ -307,7 +363,22 @@ class SnapshotReader:
                 writer: _site(table, batch, looked_at, writer) for writer in still_open if outcomes[writer] == OPEN
             }
             if sites:
-                outcomes.update(self._resolver.resolve(self._view, sites))
+                outcomes.update(self._resolved(table, sites))
+        return outcomes
+
+    def _resolved(self, table: str, sites: Mapping[int, Site], vacuumed: Collection[int] = ()) -> dict[int, int]:
+        """What became of writers, each with one place that it wrote to. See ``_visible``.
+
+        That there is no shadow cell at *that* place says nothing where a vacuum may have removed it with its version.
+        """
+        outcomes = self._resolver.on_record(sites)
+        still_open = [writer for writer, outcome in outcomes.items() if outcome == OPEN]
+        if still_open:
+            mark = self._vacuumed_below(table)  # after the look at the record: whoever dropped it had set the mark
+            gone = [writer for writer in still_open if writer < mark and writer not in vacuumed]
+            if gone:
+                raise _VacuumedMeanwhile(gone)
+            outcomes.update(self._resolver.fence(self._view, {writer: sites[writer] for writer in still_open}))
         return outcomes
 
     def _outcome_at_hand(self, writer: int) -> int:
@@ -317,11 +388,17 @@ class SnapshotReader:
         return self._assumed[writer] if writer in self._assumed else self._resolver.remembered(writer)
 
     def _settled(
-        self, table: str, rows: Rows, known: Mapping[int, int] = MappingProxyType({}), *, heal: bool = True
+        self,
+        table: str,
+        rows: Rows,
+        known: Mapping[int, int] = MappingProxyType({}),
+        *,
+        heal: bool = True,
+        vacuumed: Collection[int] = (),
     ) -> Iterator[list[tuple[bytes, Row, Settled]]]:
         """Look at the newest candidates, then below each that is hidden, until every column is settled."""
         for _ in range(INVISIBLE_VERSIONS_MAX):
-            settled = self._settle(table, rows, known)
+            settled = self._settle(table, rows, known, vacuumed)
             if heal:
                 self._heal(table, settled)
             yield settled
@@ -334,7 +411,9 @@ class SnapshotReader:
             f"{INVISIBLE_VERSIONS_MAX:,} versions that no snapshot sees: they need a vacuum"
         )
 
-    def _settle(self, table: str, rows: Rows, outcomes: Mapping[int, int]) -> list[tuple[bytes, Row, Settled]]:
+    def _settle(
+        self, table: str, rows: Rows, outcomes: Mapping[int, int], vacuumed: Collection[int]
+    ) -> list[tuple[bytes, Row, Settled]]:
         """Settle rows, asking for the outcomes that are open."""
         known = {**self._assumed, **outcomes}  # for this batch: the cache may drop an entry between the two looks
 
@@ -350,7 +429,7 @@ class SnapshotReader:
             for column, writer in settled.open.items()
         }
         if sites:
-            known.update(self._resolver.resolve(self._view, sites))
+            known.update(self._resolved(table, sites, vacuumed))
         return [
             (row, cells, settle(cells, self._view, outcome_of) if settled.open else settled)
             for row, cells, settled in first

@@ -2,9 +2,10 @@
 
 The order of the questions is what makes the answer final (DESIGN section 6): the row's shadow cell (which came along
 with the row), the commit table, the shadow cell again (vacuum drops a commit-table row only after the shadow cells
-stand, so one of the two must be met), then, for a writer from an older epoch, a fence: from then on it cannot have
-committed below the reader's epoch, whatever a deposed oracle still writes. And once more the shadow cell, since the
-commit may have been recorded, shadowed and vacuumed between the questions.
+stand, so one of the two is met, unless vacuum removed the cell itself: below its mark the row is read again), then, for
+a writer from an older epoch, a fence: from then on it cannot have committed below the reader's epoch, whatever a
+deposed oracle still writes. And once more the shadow cell, since the commit may have been recorded, shadowed and
+vacuumed between the questions.
 """
 
 from __future__ import annotations
@@ -77,22 +78,12 @@ class Resolver:
         """Keep a final outcome that a shadow cell told."""
         self._cache.remember(writer, outcome)
 
-    def resolve(self, view: View, sites: Mapping[int, Site]) -> dict[int, int]:
-        """Writer → commit timestamp, or ``NOT_COMMITTED`` if it did not commit at or below the view's snapshot.
-
-        ``sites`` names for each writer one place that it wrote to. Raises ``StoreUnavailable``.
-        """
-        outcomes = self.on_record(sites)
-        for writer, outcome in outcomes.items():
-            if outcome == OPEN:
-                outcomes[writer] = self._resolve_undecided(view, writer, sites[writer])
-        return outcomes
-
     def on_record(self, sites: Mapping[int, Site]) -> dict[int, int]:
         """Writer → final outcome, by the commit table, or by the shadow cell at a place that it wrote to; or ``OPEN``.
 
-        Fences nobody. ``OPEN`` says nothing of who wrote long ago: a vacuum may have dropped what there was, in the
-        commit table and at that place. Raises ``StoreUnavailable``.
+        ``sites`` names for each writer one place that it wrote to. Fences nobody. ``OPEN`` says nothing of who wrote
+        long ago: a vacuum may have dropped what there was, in the commit table and at that place. Raises
+        ``StoreUnavailable``.
         """
         outcomes: dict[int, int] = {}
         for writer, recorded in self._commit_table.outcomes(list(sites)).items():
@@ -105,6 +96,13 @@ class Resolver:
             else:
                 outcomes[writer] = self._read_shadow(writer, sites[writer])
         return outcomes
+
+    def fence(self, view: View, sites: Mapping[int, Site]) -> dict[int, int]:
+        """Writer → commit timestamp, or ``NOT_COMMITTED`` if it did not commit at or below the view's snapshot.
+
+        Of writers of whom nothing was ``on_record`` a moment ago. Raises ``StoreUnavailable``.
+        """
+        return {writer: self._fence(view, writer, site) for writer, site in sites.items()}
 
     def write_shadows(self, sites: Iterable[Site], writer: int, outcome: int) -> None:
         """Write a writer's shadow cells: its commit timestamp, or ``NOT_COMMITTED`` once it never can commit."""
@@ -125,8 +123,7 @@ class Resolver:
         except StoreError as error:
             _log.info("shadow cells in %s were left for the next reader to heal: %s", table, error)
 
-    def _resolve_undecided(self, view: View, writer: int, site: Site) -> int:
-        """Of a writer of whom nothing was on record a moment ago."""
+    def _fence(self, view: View, writer: int, site: Site) -> int:
         if not view.must_fence(writer):
             return NOT_COMMITTED  # not remembered: it may yet commit, above this snapshot
         fenced = self._commit_table.resolve(writer, view.epoch)

@@ -27,6 +27,8 @@ COMMIT_FAMILY = Family("c", versions_max=1)
 FENCE_FAMILY = Family("f", versions_max=1)
 FENCE_COLUMNS = b"f"
 FENCE_VALUE = b"\x01"
+OWN_ROW = b"\x00"
+"""Of the installation itself, and no transaction's: it sorts before them all."""
 
 _TIMESTAMP = struct.Struct(">q")
 COUNTER_BYTES = 3

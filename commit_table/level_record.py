@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 
+from commit_table.layout import OWN_ROW
 from commit_table.table import table_name
 from store import CellStore, StoreUnavailable, TableMissing
 from versions import FormatNotSpoken
 from versions.formats import LEVEL_RECORDS
 
-ROW = b"\x00"
 COLUMN = b"c:level"
 ATTEMPTS_MAX = 10
 
@@ -37,12 +37,12 @@ class LevelOfData:
             stored = self._stored()
             if (_parsed(stored) or 0) >= level:
                 return
-            self._store.compare_and_set(self._table, ROW, check=COLUMN, expected=stored, put=COLUMN, value=value)
+            self._store.compare_and_set(self._table, OWN_ROW, check=COLUMN, expected=stored, put=COLUMN, value=value)
         raise StoreUnavailable(f"the level could not be put on record in {self._table} in {ATTEMPTS_MAX} attempts")
 
     def _stored(self) -> bytes | None:
         try:
-            cell = self._store.get(self._table, ROW, [COLUMN]).get(COLUMN)
+            cell = self._store.get(self._table, OWN_ROW, [COLUMN]).get(COLUMN)
         except TableMissing:
             return None
         return None if cell is None else cell.value

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from commit_table import layout
-from commit_table.outcomes import Aborted, Committed, Outcome
+from commit_table import forgetting, layout
+from commit_table.forgetting import Forgotten
+from commit_table.outcomes import Aborted, Committed, Outcome, Undecided
 from commit_table.rule import FENCE_AT_INFINITY, TransactionRecord
 from store import Applied, CellStore, StoreUnavailable, TableExists
 
@@ -90,10 +91,23 @@ class CommitTable:
         """Fence at infinity, or learn that the transaction did commit.
 
         Only for the oracle that decides over the transaction, or one of a later epoch: an oracle that is not told
-        could still answer "committed" for a transaction that somebody else aborted here.
+        could still answer "committed" for a transaction that somebody else aborted here. Raises ``Forgotten``.
         """
-        outcome = self.resolve(start_timestamp, FENCE_AT_INFINITY)
+        outcome = self.outcome(start_timestamp)
+        if isinstance(outcome, Undecided):
+            below = self.forgotten_below()  # not before: what was dropped between the two looks would be fenced
+            if start_timestamp < below:
+                raise Forgotten(start_timestamp, below)
+            outcome = self.resolve(start_timestamp, FENCE_AT_INFINITY)
         return outcome if isinstance(outcome, Committed) else Aborted()
+
+    def forgotten_below(self) -> int:
+        """Of transactions that began before this timestamp nothing has to be on record; see ``forgetting``."""
+        return forgetting.forgotten_below(self._store, self._table)
+
+    def forget_below(self, below: int) -> None:
+        """To be called before the records of transactions that began before ``below`` are dropped."""
+        forgetting.forget_below(self._store, self._table, below)
 
     def _read(self, start_timestamp: int) -> TransactionRecord:
         columns = layout.record_columns((start_timestamp,))

@@ -52,7 +52,7 @@ class Lookups:
         return self._pending + transactions <= self._pending_max
 
     def abort(self, start_timestamps: Sequence[int], learn: Learn) -> None:
-        """Fence each at infinity, or learn that it committed. It fails with ``NotPersisted`` only."""
+        """Fence each at infinity, or learn that it committed. It fails with ``NotPersisted`` or ``Forgotten`` only."""
         self._submit(self._persister.abort(start_timestamps), len(start_timestamps), learn)
 
     def read(self, start_timestamps: Sequence[int], learn: Learn) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
-from commit_table import Aborted, Committed, Outcome
+from commit_table import Aborted, Committed, Forgotten, Outcome
 from store import StoreError, StoreUnavailable
 from tso.deciding import Numbers
 from tso.metering import Metering
@@ -68,7 +68,7 @@ class Outcomes(Protocol):
         ...
 
     def abort(self, start_timestamp: int) -> Committed | Aborted:
-        """Fence at infinity, or learn of the commit. Raises ``StoreUnavailable``."""
+        """Fence at infinity, or learn of the commit. Raises ``StoreUnavailable``, ``Forgotten``."""
         ...
 
 
@@ -129,8 +129,19 @@ class Persister:
         return frozenset(start for start in older if not isinstance(found[start], Committed))
 
     async def abort(self, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
-        """Fence transactions at infinity, or learn that they did commit. Raises ``NotPersisted``."""
-        return {start: await self._abort_one(start) for start in start_timestamps}
+        """Fence transactions at infinity, or learn that they did commit. Raises ``NotPersisted``, and ``Forgotten``
+        once all others are fenced.
+        """
+        outcomes: dict[int, Outcome] = {}
+        forgotten: Forgotten | None = None
+        for start_timestamp in start_timestamps:
+            try:
+                outcomes[start_timestamp] = await self._abort_one(start_timestamp)
+            except Forgotten as error:
+                forgotten = error
+        if forgotten is not None:
+            raise forgotten
+        return outcomes
 
     async def outcomes(self, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
         """Read what became of transactions: one try. Raises ``StoreError``."""

@@ -26,7 +26,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from commit_table import Outcome
+from commit_table import Forgotten, Outcome
 from tso.admission import refusals, too_many, what_is_wrong
 from tso.arrivals import Arrival
 from tso.door import Door
@@ -504,11 +504,13 @@ class Pipeline:
 
     def _tell_outcomes(self, arrival: Arrival, recalled: Recalled, found: dict[int, Outcome] | Exception) -> None:
         assert isinstance(arrival.message, AbortRequest | OutcomeRequest)
-        if isinstance(found, Exception):
+        if isinstance(arrival.message, AbortRequest) and isinstance(found, dict | Forgotten):
+            self.oracle.fenced(recalled.unknown)  # who is forgotten commits no more, either
+        if isinstance(found, Forgotten):
+            self._refuse(arrival, Impossible(str(found)))
+        elif isinstance(found, Exception):
             self._refuse(arrival, Later(self._limits.retry_after_ms))
         else:
-            if isinstance(arrival.message, AbortRequest):
-                self.oracle.fenced(recalled.unknown)
             known = outcomes_of(recalled)
             arrival.answer(outcome_reply(arrival.message.start_timestamps.tolist(), {**known, **found}))
         del self._looking_up[id(recalled)]

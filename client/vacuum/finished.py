@@ -16,7 +16,7 @@ from itertools import islice
 from client.manager import TransactionManager
 from client.manifest import END, KEY_COLUMNS, START
 from client.vacuum.report import VacuumReport
-from commit_table import Aborted, Committed, system_table
+from commit_table import Committed, Undecided, system_table
 from store import CellStore, KeyRange
 
 KEYS_PER_BATCH_MAX = 1_000
@@ -53,11 +53,14 @@ def forget_bulk_writes(manager: TransactionManager, report: VacuumReport, throug
 
 
 def _committed(manager: TransactionManager, start_timestamp: int, *, has_written: bool, dry_run: bool) -> bool:
-    """Whether a transaction committed; else it is aborted for good, and its end claimed, while it has records."""
+    """Whether a transaction is known to have committed; else it is aborted for good, and its end claimed, while it has
+    records. Of one that is forgotten these came after its end: a task was still at work.
+    """
     outcome = manager.commit_table.outcome(start_timestamp)
     if not isinstance(outcome, Committed) and has_written and not dry_run:
-        outcome = outcome if isinstance(outcome, Aborted) else manager.oracle.abort(start_timestamp)
-        if isinstance(outcome, Aborted):
+        if isinstance(outcome, Undecided) and start_timestamp >= manager.commit_table.forgotten_below():
+            outcome = manager.oracle.abort(start_timestamp)
+        if not isinstance(outcome, Committed):
             manager.manifest.claim_end(start_timestamp, uuid.uuid4().hex)
     return isinstance(outcome, Committed)
 

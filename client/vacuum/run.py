@@ -33,7 +33,7 @@ from client.vacuum.plan import Horizons, held_back, horizons
 from client.vacuum.report import TableReport, VacuumReport
 from client.vacuum.sweep import Sweep
 from commit_table import table_name
-from commit_table.timestamps import milliseconds_of, wall_time_of
+from commit_table.timestamps import compose, milliseconds_of, wall_time_of
 from store import RowPut, StoreError, TableMissing
 from wire import StatusReply
 
@@ -178,6 +178,8 @@ def _drop_finished(manager: TransactionManager, report: VacuumReport, limits: Ho
         report.problems["manifest"] = str(error)
         return
     try:
+        if limits.first_block_kept and not report.dry_run:
+            manager.commit_table.forget_below(compose(limits.first_block_kept))
         drop_commit_rows(manager.store, table_name(root), report, limits.first_block_kept, epoch)
     except StoreError as error:
         report.problems[table_name(root)] = str(error)

@@ -80,10 +80,11 @@ class Sweep:
             report.transactions_undecided += writer not in self._undecided
             self._undecided.add(writer)
             return OPEN
-        ended = self._abort(writer)
-        if isinstance(ended, Committed):
-            return ended.commit_timestamp
-        report.transactions_aborted += 1
+        if writer >= self._commit_table.forgotten_below():  # else another vacuum was faster, or it wrote after its end
+            ended = self._abort(writer)
+            if isinstance(ended, Committed):
+                return ended.commit_timestamp
+            report.transactions_aborted += 1
         shadow = self._shadow(table, writer, sites)
         return NOT_COMMITTED if shadow == OPEN else shadow
 

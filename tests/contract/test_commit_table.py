@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from commit_table import Aborted, CommitTable, Committed, Undecided
+from commit_table import Aborted, CommitTable, Committed, Forgotten, Undecided
 from commit_table.timestamps import compose
 from store import CellStore, MemoryCellStore
 from store.hbase import HBaseCellStore
@@ -127,6 +127,21 @@ def test_an_abort_is_for_good(table: CommitTable, record: Record, begin: Callabl
     record({start: NEXT_EPOCH + 5}, NEXT_EPOCH)
     assert table.outcome(start) == Aborted()
     assert table.resolve(start, NEXT_EPOCH) == Aborted()
+
+
+def test_what_is_forgotten_is_not_aborted(table: CommitTable, record: Record) -> None:
+    """Long before all others of these tests."""
+    assert table.forgotten_below() == 0
+    forgotten, recorded, known = compose(1), compose(2), compose(3)
+    record({recorded: recorded + 1}, EPOCH)
+    table.forget_below(known)
+    table.forget_below(recorded)
+    assert table.forgotten_below() == known
+    with pytest.raises(Forgotten, match=f"transaction {forgotten} cannot be aborted any more"):
+        table.abort(forgotten)
+    assert table.outcome(forgotten) == Undecided()
+    assert table.abort(recorded) == Committed(recorded + 1)
+    assert table.abort(known) == Aborted()
 
 
 def test_a_smaller_fence_takes_nothing_back(table: CommitTable, record: Record, begin: Callable[[], int]) -> None:

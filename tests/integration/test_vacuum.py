@@ -12,7 +12,7 @@ import pytest
 from client import ClientSettings, InvalidRequest, TransactionManager
 from client.vacuum import HorizonUnknown, run_vacuum
 from commit_table import table_name
-from commit_table.level_record import ROW as LEVEL_ROW
+from commit_table.layout import OWN_ROW
 from commit_table.timestamps import milliseconds_of
 from store import KeyRange, RowPut
 from tests.conftest import Services
@@ -76,7 +76,7 @@ def vacuumed_through(manager: TransactionManager, moment: int, *, dry_run: bool 
 
 def commit_rows(manager: TransactionManager) -> int:
     rows = manager.store.scan(table_name(manager.settings.root), EVERYTHING, [b"c", b"f"])
-    return sum(row != LEVEL_ROW for row, _ in rows)
+    return sum(row != OWN_ROW for row, _ in rows)
 
 
 def test_a_table_is_trimmed_and_reads_the_same(forgetful: TransactionManager) -> None:

@@ -91,4 +91,32 @@ VACUUM_RULES = [
         "if oracle.status().epoch < status.epoch:",
         "unit/client/test_vacuum.py::test_a_failover_before_the_marks_stood_ends_the_vacuum",
     ),
+    Mutation(
+        "what a vacuum removed under a reader's eyes is taken for never committed",
+        "client/reading.py",
+        "            if gone:\n                raise _VacuumedMeanwhile(gone)\n",
+        "",
+        "unit/client/test_vacuum.py::test_a_vacuum_that_ends_in_the_middle_of_a_read_changes_nothing_of_it",
+    ),
+    Mutation(
+        "a transaction whose record a vacuum dropped may be aborted",
+        "commit_table/table.py",
+        "            if start_timestamp < below:",
+        "            if False:",
+        "contract/test_commit_table.py::test_what_is_forgotten_is_not_aborted",
+    ),
+    Mutation(
+        "a vacuum does not say how far the commit table is forgotten",
+        "client/vacuum/run.py",
+        "            manager.commit_table.forget_below(compose(limits.first_block_kept))",
+        "            pass",
+        "unit/client/test_vacuum.py::test_who_is_forgotten_is_aborted_by_nobody",
+    ),
+    Mutation(
+        "an abort that is refused for good is told to be tried again",
+        "tso/pipeline.py",
+        "        if isinstance(found, Forgotten):",
+        "        if False:",
+        "unit/client/test_vacuum.py::test_who_is_forgotten_is_aborted_by_nobody",
+    ),
 ]

@@ -19,7 +19,7 @@ from client.oracle import OracleClient
 from client.primary import Settled
 from client.tickets import ReplyLost
 from commit_table import CommitTable, table_name
-from commit_table.level_record import ROW as LEVEL_ROW
+from commit_table.layout import OWN_ROW
 from commit_table.recorder import CommitRecorder
 from commit_table.timestamps import compose
 from store.bulk import row_puts
@@ -67,7 +67,7 @@ class SteppedStore:
     @staticmethod
     def _stepped(kernel: SteppedKernel, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def stepped(*arguments: Any, **named: Any) -> Any:
-            if LEVEL_ROW in arguments:  # nobody raises the level here: not a step worth trying in every order
+            if OWN_ROW in arguments:  # nobody raises the level here: not a step worth trying in every order
                 return call(*arguments, **named)
             return kernel.step(f"store {name}", lambda: call(*arguments, **named))
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from click.testing import CliRunner
 
-from client import InvalidRequest, PythiaError, TableFenced, Transaction, TransactionManager
+from client import Committed, InvalidRequest, PythiaError, Snapshot, TableFenced, Transaction, TransactionManager
 from client.catalog import ENTRY_AGE_SECONDS_MAX
 from client.cells import decode_shadow
 from client.vacuum import HorizonUnknown, TableReport, VacuumReport, run_vacuum
 from client.vacuum.command import vacuum
 from client.vacuum.run import Progress
-from commit_table import Undecided, system_table
-from commit_table.level_record import ROW as LEVEL_ROW
+from commit_table import Outcome, Undecided, system_table
+from commit_table.layout import OWN_ROW
 from commit_table.level_record import LevelOfData
 from commit_table.timestamps import milliseconds_of
 from store import Cell, KeyRange, RowPut
@@ -26,6 +26,8 @@ from tests.unit.client.conftest import COMMITS, SETTINGS, A, Installation, writt
 from tests.unit.client.transacting import fail_over, get, put
 
 LIFE_MS = 100
+B = b"f:b"
+ROWS = [b"r1", b"r2", b"r3"]
 MANIFEST = system_table(SETTINGS.root, "manifest")
 EVERYTHING = KeyRange(b"", b"")
 
@@ -88,7 +90,7 @@ def test_what_nobody_reads_goes_and_the_past_below_is_refused(
     before = manager.snapshot(at=first)
     report = vacuum_through(manager, last)
     assert [cell.value for cell in versions(manager)] == [b"3"]
-    assert rows(manager, COMMITS, [b"c", b"f"]) == [LEVEL_ROW], "the level stays"
+    assert rows(manager, COMMITS, [b"c", b"f"]) == [OWN_ROW], "the level stays"
     assert (report.commit_table_rows_dropped > 0, report.problems) == (True, {})
     other = forgetful.manager()
     assert get(other, b"r") == b"3"
@@ -320,3 +322,70 @@ def test_a_vacuum_ends_where_the_level_is_raised(manager: TransactionManager, mo
     assert report.tables["t"].columns_trimmed > 0
     assert all("requires level 2" in report.problems[table] for table in ("t", "u"))
     assert report.commit_table_rows_dropped == 0
+
+
+def _rows_of(snapshot: Snapshot) -> dict[bytes, dict[bytes, bytes]]:
+    return dict(snapshot.scan("t"))
+
+
+def _columns_of(snapshot: Snapshot) -> dict[bytes, dict[bytes, bytes]]:
+    return {put.row: dict(put.columns) for batch in snapshot.scan_columns("t", [A, B]) for put in batch.puts()}
+
+
+def _each_of(snapshot: Snapshot) -> dict[bytes, dict[bytes, bytes]]:
+    return {row: values for row in ROWS if (values := snapshot.get("t", row))}
+
+
+@pytest.mark.parametrize("read", [_rows_of, _columns_of, _each_of])
+@pytest.mark.parametrize("question", [1, 2, 3])
+def test_a_vacuum_that_ends_in_the_middle_of_a_read_changes_nothing_of_it(
+    manager: TransactionManager,
+    forgetful: Installation,
+    monkeypatch: pytest.MonkeyPatch,
+    read: Callable[[Snapshot], dict[bytes, dict[bytes, bytes]]],
+    question: int,
+) -> None:
+    """Of a writer the vacuum removes what deleted a row, with its shadow cell there, and then the record."""
+    for row in ROWS:
+        put(manager, row, b"old")
+    with manager.transaction() as writer:
+        writer.delete("t", ROWS[0], [A])
+        writer.put("t", ROWS[1], {A: b"new"})
+        writer.delete("t", ROWS[2], [A])
+    with manager.transaction() as later:
+        for row in ROWS:
+            later.put("t", row, {B: b"x"})
+    time.sleep(0.01)  # the commit table is dropped by milliseconds
+    manager.create_snapshot("kept")
+    monkeypatch.setattr("client.catalog.ENTRY_AGE_SECONDS_MAX", 0.0)  # as if the vacuum waited for its marks
+    reader = forgetful.manager()
+    ask, asked = reader.commit_table.outcomes, list[int]()
+
+    def vacuum_first(start_timestamps: Sequence[int]) -> dict[int, Outcome]:
+        asked.append(len(asked) + 1)
+        if asked[-1] == question:
+            report = vacuum_through(manager, writer.start_timestamp)
+            assert (report.problems, report.commit_table_rows_dropped > 0) == ({}, True)
+        return ask(start_timestamps)
+
+    monkeypatch.setattr(reader.commit_table, "outcomes", vacuum_first)
+    expected = {ROWS[0]: {B: b"x"}, ROWS[1]: {A: b"new", B: b"x"}, ROWS[2]: {B: b"x"}}
+    assert read(reader.snapshot(at="kept")) == expected
+    assert read(forgetful.manager().snapshot(at="kept")) == expected
+
+
+def test_who_is_forgotten_is_aborted_by_nobody(manager: TransactionManager, forgetful: Installation) -> None:
+    with manager.transaction() as writer:
+        handle = writer.handle()
+        writer.put("t", b"r", {A: b"1"})
+    vacuum_through(manager, writer.start_timestamp)
+    fail_over(forgetful)
+    late = forgetful.manager()
+    with pytest.raises(InvalidRequest, match="cannot be aborted any more: a vacuum has dropped"):
+        late.abort(writer.start_timestamp)
+    with pytest.raises(InvalidRequest, match="cannot be aborted any more"):
+        late.resume(handle).rollback()
+    assert get(late, b"r") == b"1"
+    with late.transaction() as other:
+        other.handle()
+    assert isinstance(late.abort(other.start_timestamp), Committed)

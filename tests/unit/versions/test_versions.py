@@ -13,7 +13,8 @@ from client import CatalogEntry, ClientSettings, InvalidRequest, NamedSnapshot, 
 from client.spark.errors import InvalidMapping
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.progress import Progress
-from commit_table.level_record import ROW, LevelOfData
+from commit_table.layout import OWN_ROW
+from commit_table.level_record import LevelOfData
 from commit_table.table import CommitTable, table_name
 from histories.errors import HistoryError
 from histories.history import History
@@ -120,6 +121,6 @@ def test_the_level_of_data_is_put_once_and_only_goes_up(store: MemoryCellStore) 
 )
 def test_a_level_of_data_that_is_not_understood_is_refused(store: MemoryCellStore, stored: bytes) -> None:
     CommitTable(store, table_name("/pythia")).create()
-    store.compare_and_set(table_name("/pythia"), ROW, check=b"c:level", expected=None, put=b"c:level", value=stored)
+    store.compare_and_set(table_name("/pythia"), OWN_ROW, check=b"c:level", expected=None, put=b"c:level", value=stored)
     with pytest.raises(FormatNotSpoken):
         LevelOfData(store, "/pythia").read()
