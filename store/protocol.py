@@ -115,7 +115,7 @@ class CellStore(Protocol):
         ...
 
     def regions(self, table: str) -> list[KeyRange]:
-        """The table's key space as the ranges in which the store keeps it, in order, without gaps."""
+        """The table's key space as the ranges in which the store keeps it, each once, in order, without gaps."""
         ...
 
     def get(self, table: str, row: bytes, columns: Sequence[bytes], *, before: int | None = None) -> Row:

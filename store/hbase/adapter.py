@@ -20,6 +20,7 @@ from store.hbase.column_encoding import column_put_requests
 from store.hbase.connection import GatewayConnection
 from store.hbase.failures import GatewayFailure, is_about
 from store.hbase.gateway import Call, Gateway
+from store.hbase.regions import covering
 from store.hbase.requests import cells_of, delete_columns_requests, delete_request, pieces, put_requests
 from store.hbase.scanner import BATCH_BYTES_WANTED, ColumnForm, RowForm, Scanner, ScanRequest
 from store.hbase.settings import PoolSettings, RequestLimits
@@ -75,12 +76,18 @@ class HBaseCellStore:
         return {family: Family(family, versions_max) for family, versions_max in found}
 
     def regions(self, table: str) -> list[KeyRange]:
-        """See ``CellStore``."""
+        """See ``CellStore``. Asked again, as after a failure, while the answer does not cover the table."""
         name = _name(table)
-        regions = self._gateway.repeat(lambda connection: connection.client.getTableRegions(name))
-        if not regions:
+
+        def fetch(connection: GatewayConnection) -> list[KeyRange]:
+            regions = connection.client.getTableRegions(name)
+            named = [KeyRange(region.startKey, region.endKey) for region in regions]
+            return covering(table, named) if named else []
+
+        found = self._gateway.repeat(fetch)
+        if not found:
             raise TableMissing(f"there is no table {table}")
-        return sorted(KeyRange(region.startKey, region.endKey) for region in regions)
+        return found
 
     def get(self, table: str, row: bytes, columns: Sequence[bytes], *, before: int | None = None) -> Row:
         """See ``CellStore``."""

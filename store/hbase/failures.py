@@ -33,7 +33,17 @@ class ScannerLost(GatewayFailure):
     """The gateway does not know the scanner any more."""
 
 
-ANSWERS: tuple[type[BaseException], ...] = (GatewayIOError, IllegalArgument, AlreadyExists, ScannerLost)
+class RegionsUnsettled(GatewayFailure):
+    """The regions that the gateway names leave keys out, or hold some twice."""
+
+
+ANSWERS: tuple[type[BaseException], ...] = (
+    GatewayIOError,
+    IllegalArgument,
+    AlreadyExists,
+    ScannerLost,
+    RegionsUnsettled,
+)
 """Errors that are an answer: the connection they came over is sound."""
 
 BREAKDOWNS: tuple[type[BaseException], ...] = (

@@ -18,6 +18,7 @@ from tests.mutations.pipeline_rules import PIPELINE_RULES
 from tests.mutations.rest_rules import REST_RULES
 from tests.mutations.snapshot_rules import SNAPSHOT_RULES
 from tests.mutations.spark_rules import SPARK_RULES
+from tests.mutations.store_rules import STORE_RULES
 from tests.mutations.streaming_rules import STREAMING_RULES
 from tests.mutations.table_rules import TABLE_RULES
 from tests.mutations.transaction_rules import TRANSACTION_RULES
@@ -38,6 +39,7 @@ RULES: list[Mutation] = [
     *SNAPSHOT_RULES,
     *STREAMING_RULES,
     *SPARK_RULES,
+    *STORE_RULES,
     *TABLE_RULES,
     *COLUMN_RULES,
     *OBSERVING_RULES,

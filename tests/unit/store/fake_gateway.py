@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import happybase  # noqa: F401 — loads the module Hbase_thrift
-from Hbase_thrift import Hbase, TCell, TRowResult
+from Hbase_thrift import Hbase, TCell, TRegionInfo, TRowResult
 from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.thrift import TApplicationException, TProcessor
 from thriftpy2.transport import TBufferedTransport, TFramedTransport, TMemoryBuffer, TSocket, TTransportException
@@ -40,6 +40,7 @@ class Methods:
         self.asked: list[str] = []
         self.written: list[tuple[bytes, dict[bytes, dict[bytes, bytes]], int]] = []
         self.tables: dict[bytes, list[bytes]] = {}
+        self.regions: deque[list[tuple[bytes, bytes]]] = deque()
         self._scanners: dict[int, Iterator[bytes]] = {}
         self._numbers = itertools.count()
 
@@ -49,6 +50,12 @@ class Methods:
             return {"checkAndPut": True}.get(name, [])
 
         return method
+
+    def getTableRegions(self, *_: object) -> list[TRegionInfo]:  # noqa: N802
+        """The next of ``regions``; the last one stays."""
+        self.asked.append("getTableRegions")
+        named = self.regions.popleft() if len(self.regions) > 1 else self.regions[0]
+        return [TRegionInfo(startKey=start, endKey=stop, id=0, name=b"n", version=1) for start, stop in named]
 
     def getRowWithColumnsTs(self, *_: object) -> list[TRowResult]:  # noqa: N802
         self.asked.append("get")

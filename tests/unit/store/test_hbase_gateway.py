@@ -216,6 +216,44 @@ def test_the_patience_for_tables_ends_with_the_call_however_it_ends(gateway: Fak
     connection.close()
 
 
+class TestRegions:
+    WHOLE = (KeyRange(b"", b"f"), KeyRange(b"f", b"p"), KeyRange(b"p", b""))
+
+    def test_a_region_with_replicas_is_one_range(self, gateway: FakeGateway, store: HBaseCellStore) -> None:
+        gateway.methods.regions.append([*self.WHOLE, *reversed(self.WHOLE), *self.WHOLE])
+        assert store.regions("t") == list(self.WHOLE)
+        assert len(gateway.methods.asked) == 1
+
+    @pytest.mark.parametrize(
+        "named",
+        [
+            [(b"", b"f"), (b"p", b"")],
+            [(b"f", b"p"), (b"p", b"")],
+            [(b"", b"f"), (b"f", b"p")],
+            [(b"", b"f"), (b"f", b"p"), (b"f", b"k"), (b"k", b"p"), (b"p", b"")],
+            [(b"", b""), (b"", b"f"), (b"f", b"")],
+        ],
+    )
+    def test_regions_with_a_gap_or_an_overlap_are_asked_for_again(
+        self, gateway: FakeGateway, store: HBaseCellStore, named: list[tuple[bytes, bytes]]
+    ) -> None:
+        """As HBase's catalogue has them for a moment while a region splits."""
+        gateway.methods.regions.extend([named, named, [*self.WHOLE]])
+        assert store.regions("t") == list(self.WHOLE)
+        assert len(gateway.methods.asked) == 3
+
+    def test_regions_that_stay_apart_are_unavailable(self, gateway: FakeGateway) -> None:
+        gateway.methods.regions.append([(b"", b"f"), (b"p", b"")])
+        with pytest.raises(StoreUnavailable, match=r"the regions of table t do not follow each other at b'p'"):
+            connected(gateway, unavailable_after_ms=50).regions("t")
+
+    def test_no_regions_are_no_table(self, gateway: FakeGateway, store: HBaseCellStore) -> None:
+        gateway.methods.regions.append([])
+        with pytest.raises(TableMissing, match="there is no table t"):
+            store.regions("t")
+        assert len(gateway.methods.asked) == 1
+
+
 class TestScans:
     ROWS = tuple(b"%03d" % number for number in range(20))
 

@@ -1,0 +1,25 @@
+"""Broken rules of the store's adapter for HBase: what its gateway's answers mean, how much is asked for, who waits."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_GATEWAY = "unit/store/test_hbase_gateway.py::"
+_REGIONS = _GATEWAY + "TestRegions::"
+
+STORE_RULES = [
+    Mutation(
+        "each replica of a region is a range to read",
+        "store/hbase/regions.py",
+        "sorted(set(named))",
+        "sorted(named)",
+        _REGIONS + "test_a_region_with_replicas_is_one_range",
+    ),
+    Mutation(
+        "a gap or an overlap between regions is handed on",
+        "store/hbase/regions.py",
+        "        if not left.stop or left.stop != right.start:",
+        "        if False:",
+        _REGIONS + "test_regions_with_a_gap_or_an_overlap_are_asked_for_again",
+    ),
+]
