@@ -31,6 +31,9 @@ ROW_PUT_BYTES_MAX = 64 * 2**20
 BEFORE_MAX = TIMESTAMP_MAX + 1
 """The exclusive bound above every cell."""
 
+RANGE_END_BYTES_MAX = ROW_KEY_BYTES_MAX + 1
+"""The key right after the longest row key has one byte more; no row has it, but a range begins there."""
+
 _DEFAULT_NAMESPACE = "default:"
 _TABLE_NAME = re.compile(r"([A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _FAMILY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -88,10 +91,10 @@ def check_rows(rows: Iterable[bytes]) -> None:
 
 
 def check_range(key_range: KeyRange) -> None:
-    """Raise ``InvalidCell`` unless both ends are row keys or empty."""
+    """Raise ``InvalidCell`` unless both ends are 0 to ``RANGE_END_BYTES_MAX`` bytes."""
     for end in key_range:
-        if not isinstance(end, bytes) or len(end) > ROW_KEY_BYTES_MAX:
-            raise InvalidCell(f"an end of a key range is 0 to {ROW_KEY_BYTES_MAX:,} bytes, not {_described(end)}")
+        if not isinstance(end, bytes) or len(end) > RANGE_END_BYTES_MAX:
+            raise InvalidCell(f"an end of a key range is 0 to {RANGE_END_BYTES_MAX:,} bytes, not {_described(end)}")
 
 
 def check_column(column: bytes) -> None:

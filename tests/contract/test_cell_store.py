@@ -20,6 +20,7 @@ from store import (
     StoreUnavailable,
     TableExists,
     TableMissing,
+    validation,
 )
 from store.hbase import HBaseCellStore
 
@@ -206,6 +207,28 @@ class TestScans:
         store.put(table, [RowPut(other, {b"g:a": b"1"})], 5)
         assert list(store.scan(table, under(row), [b"f"], before=20)) == [(early, {b"f:a": Cell(b"old", 10)})]
 
+    def test_on_from_right_after_the_longest_key(self, store: CellStore, table: str) -> None:
+        """Of a table with the longest name, whose regions HBase looks up under the longest keys of all."""
+        name = f"{table}_".ljust(validation.TABLE_NAME_BYTES_MAX, "n")
+        store.create_table(name, [Family("f")])
+        longest = b"l".ljust(ROW_KEY_BYTES_MAX, b"x")
+        after = longest + b"\x00"
+        try:
+            assert list(store.scan(name, KeyRange(after, b""), [b"f"])) == []
+            store.put(name, [RowPut(key, {b"f:a": b"1"}) for key in (b"k", longest, b"m")], 5)
+            expected = {
+                KeyRange(after, b""): [b"m"],
+                KeyRange(longest + b"\xff", b"n"): [b"m"],
+                KeyRange(b"", after): [b"k", longest],
+            }
+            for key_range, rows in expected.items():
+                assert [key for key, _ in store.scan(name, key_range, [b"f"])] == rows
+                assert [key for key, _ in store.scan(name, key_range, [b"f"], reverse=True)] == rows[::-1]
+                parts = store.scan_columns(name, key_range, [b"f"], [])
+                assert b"".join(part.cells.joined_keys() for part in parts) == b"".join(rows)
+        finally:
+            store.drop_table(name)
+
     def test_empty_range(self, store: CellStore, table: str, row: bytes) -> None:
         assert list(store.scan(table, under(row), [b"f"])) == []
         assert list(store.scan(table, under(row), [b"f"], reverse=True)) == []
@@ -319,7 +342,8 @@ class TestBadArguments:
             lambda: store.get_many(table, [row, b""], [b"f"]),
             lambda: store.versions(table, row, b"f", limit=1),
             lambda: store.versions(table, row, b"f:a", limit=0),
-            lambda: store.scan(table, KeyRange(b"x" * 40_000, b""), [b"f"]),
+            lambda: store.scan(table, KeyRange(b"x" * (ROW_KEY_BYTES_MAX + 2), b""), [b"f"]),
+            lambda: store.scan(table, KeyRange(b"", b"x" * (ROW_KEY_BYTES_MAX + 2)), [b"f"]),
             lambda: store.scan(table, KeyRange(b"", b""), [b"f"], batch_rows=0),
             lambda: store.put(table, [good, RowPut(b"", {b"f:a": b"1"})], 5),
             lambda: store.put(table, [good, RowPut(row, {})], 5),

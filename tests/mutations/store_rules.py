@@ -22,4 +22,11 @@ STORE_RULES = [
         "        if False:",
         _REGIONS + "test_regions_with_a_gap_or_an_overlap_are_asked_for_again",
     ),
+    Mutation(
+        "a scan cannot go on after the longest row key",
+        "store/validation.py",
+        "ROW_KEY_BYTES_MAX + 1",
+        "ROW_KEY_BYTES_MAX",
+        "unit/store/test_store_validation.py unit/client/test_reading.py",
+    ),
 ]

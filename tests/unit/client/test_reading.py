@@ -20,7 +20,7 @@ from client.reading import SnapshotReader
 from client.resolver import OutcomeCache, Resolver, Site
 from client.visibility import NOT_COMMITTED, OPEN, View
 from commit_table import CommitTable, Committed, Outcome, Undecided
-from store import Family, KeyRange, RowPut
+from store import ROW_KEY_BYTES_MAX, Family, KeyRange, RowPut
 from store.columns import ScannedColumns
 from store.faults import Fault, FaultyCellStore
 from tests.recording import record
@@ -188,6 +188,14 @@ def test_columns_that_are_not_asked_for_make_a_row_exist(world: World) -> None:
     reader = world.reader(View(2_500, EPOCH))
     found = [put for batch in reader.scan_columns(TABLE, WHOLE, None, [b"f:a"]) for put in batch.puts()]
     assert found == [RowPut(b"r1", {b"f:a": b"2100"}), RowPut(b"r2", {})]
+
+
+def test_a_scan_as_columns_goes_on_after_the_longest_key(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "PROBE_ROWS", 1)
+    rows = [b"r".ljust(ROW_KEY_BYTES_MAX, b"r"), b"s"]
+    write(world, Writer(2_100, frozenset((row, b"f:a") for row in rows), False, 5, recorded=True, marked="all"))
+    reader = world.reader(View(2_500, EPOCH))
+    assert [put.row for batch in reader.scan_columns(TABLE, WHOLE, None, COLUMNS) for put in batch.puts()] == rows
 
 
 def test_more_writers_than_are_expected_of_a_batch(world: World) -> None:

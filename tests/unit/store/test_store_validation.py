@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store import ROW_KEY_BYTES_MAX, Family, InvalidCell, RowPut, validation
+from store import ROW_KEY_BYTES_MAX, Family, InvalidCell, KeyRange, RowPut, validation
 
 families = st.sampled_from([b"f", b"g", b"h"])
 columns = st.builds(lambda family, qualifier: family + b":" + qualifier, families, st.binary(max_size=2))
@@ -78,6 +78,19 @@ def test_a_choice_means_the_same_without_doubles(choices: list[bytes]) -> None:
 def test_rows_that_are_none(row: object) -> None:
     with pytest.raises(InvalidCell, match="a row key is 1 to"):
         validation.check_row(row)  # type: ignore[arg-type]
+
+
+def test_a_range_begins_or_ends_right_after_the_longest_key() -> None:
+    after = bytes(ROW_KEY_BYTES_MAX) + b"\x00"
+    validation.check_range(KeyRange(after, b""))
+    validation.check_range(KeyRange(b"", after))
+
+
+@pytest.mark.parametrize("end", [bytes(ROW_KEY_BYTES_MAX + 2), "text", None])
+def test_ends_of_ranges_that_are_none(end: bytes) -> None:
+    for key_range in (KeyRange(end, b""), KeyRange(b"", end)):
+        with pytest.raises(InvalidCell, match="an end of a key range is 0 to 32,513 bytes"):
+            validation.check_range(key_range)
 
 
 @pytest.mark.parametrize(
