@@ -32,6 +32,10 @@ class Poolable(Protocol):
 
 C = TypeVar("C", bound=Poolable)
 
+PREFERRED_WAIT_MS = 1_000
+"""For how long a connection in use is waited for, where another would do: much longer than most requests take, and
+much shorter than a slow scan keeps one."""
+
 
 class ConnectionPool(Generic[C]):
     """Connections made by ``connect``, kept by ``settings``.
@@ -62,8 +66,8 @@ class ConnectionPool(Generic[C]):
         """A connection for the length of the block.
 
         ``fresh``: one that was opened for this lease. ``prefer``: this one, if it is still there (when it is in use,
-        its user is waited for), else any. Raises ``StoreUnavailable`` when the pool is closed or no connection comes
-        free within ``lease_wait_ms``, and what ``connect`` raises.
+        its user is waited for up to ``PREFERRED_WAIT_MS``), else any. Raises ``StoreUnavailable`` when the pool is
+        closed or no connection comes free within ``lease_wait_ms``, and what ``connect`` raises.
         """
         connection = self._acquire(fresh, prefer)
         try:
@@ -110,18 +114,22 @@ class ConnectionPool(Generic[C]):
             self._changed.notify_all()
 
     def _acquire(self, fresh: bool, prefer: C | None) -> C:
-        deadline = self._monotonic() + self._settings.lease_wait_ms / 1_000
+        now = self._monotonic()
+        deadline, preferred_until = now + self._settings.lease_wait_ms / 1_000, now + PREFERRED_WAIT_MS / 1_000
         with self._changed:
             while True:
                 if self._closed:
                     raise StoreUnavailable("the store is closed")
                 self._close_old()
-                if prefer is None or prefer not in self._leased:
-                    connection = None if fresh else self._take(prefer) or self._take(None)
-                    if connection is not None:
-                        return connection
-                    if self._make_place():
-                        break
+                if prefer is not None and prefer in self._leased:
+                    if not self._changed.wait(min(preferred_until, deadline) - self._monotonic()):
+                        prefer = None
+                    continue
+                connection = None if fresh else self._take(prefer) or self._take(None)
+                if connection is not None:
+                    return connection
+                if self._make_place():
+                    break
                 self._wait(deadline)
             self._opening += 1
         return self._open()

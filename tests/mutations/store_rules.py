@@ -29,4 +29,12 @@ STORE_RULES = [
         "ROW_KEY_BYTES_MAX",
         "unit/store/test_store_validation.py unit/client/test_reading.py",
     ),
+    Mutation(
+        "a connection in use is waited for like a full pool, while others are idle",
+        "store/hbase/pool.py",
+        "                    if not self._changed.wait(min(preferred_until, deadline) - self._monotonic()):\n"
+        "                        prefer = None\n",
+        "                    self._wait(deadline)\n",
+        "unit/store/test_store_pool.py::test_only_a_full_pool_is_told_to_be_full",
+    ),
 ]

@@ -1,7 +1,7 @@
 """A gateway of our own that speaks real Thrift, and fails as told.
 
 Request by request it can hang up before it acts, after, or in the middle of its answer, fall silent, talk rubbish,
-answer another request, refuse it in Thrift's own name, or raise a gateway error.
+answer another request, refuse it in Thrift's own name, raise a gateway error, or answer no sooner than an event is set.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from store.hbase.thrift_types import BatchMutation, IllegalArgument, Mutation, T
 
 HANG_UP, HANG_UP_AFTER, SILENCE, RUBBISH = "hang up", "hang up after", "silence", "rubbish"
 CUT, WRONG_NUMBER = "hang up in the middle of the answer", "answer another request"
-Fate = str | Exception | None
+Fate = str | Exception | threading.Event | None
 
 _socket: Any = TSocket
 _buffered: Any = TBufferedTransport
@@ -167,6 +167,8 @@ class FakeGateway:
         if fate == RUBBISH:
             accepted.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
             return False
+        if isinstance(fate, threading.Event):
+            fate.wait(timeout=60)
         if isinstance(fate, TApplicationException):
             processor.send_exception(protocol, name, fate, number)
             return True

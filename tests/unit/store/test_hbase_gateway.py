@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -20,7 +22,7 @@ from store import (
     TableMissing,
     Unknown,
 )
-from store.hbase import HBaseCellStore, PoolSettings
+from store.hbase import HBaseCellStore, PoolSettings, pool
 from store.hbase.addresses import Address
 from store.hbase.connection import GatewayConnection
 from store.hbase.thrift_types import AlreadyExists, GatewayIOError, IllegalArgument
@@ -302,6 +304,27 @@ class TestScans:
         scans = [self.scan(store) for _ in range(4)]
         assert list(zip(*scans, strict=True)) == [(row,) * 4 for row in self.ROWS]
         assert gateway.connections == 1
+
+    def test_a_scan_goes_on_with_another_connection_while_its_own_serves_a_slow_call(
+        self, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(pool, "PREFERRED_WAIT_MS", 5)
+        store = HBaseCellStore(gateway.address, PoolSettings(connections_max=2))
+        scan = self.scan(store)
+        first = [next(scan) for _ in range(6)]
+        may_answer = threading.Event()
+        gateway.fates.append(may_answer)
+        with ThreadPoolExecutor(1) as threads:
+            slow = threads.submit(get, store)
+            while gateway.fates:
+                time.sleep(0.001)
+            try:
+                assert (*first, *scan) == self.ROWS
+            finally:
+                may_answer.set()
+            assert slow.result(timeout=30) == CELLS
+        assert gateway.connections == 2
+        store.close()
 
     def test_an_abandoned_scan_closes_its_scanner(self, gateway: FakeGateway, store: HBaseCellStore) -> None:
         scan = store.scan("t", KeyRange(b"", b""), [b"f"], batch_rows=6)

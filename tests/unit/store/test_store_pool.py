@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from store import StoreUnavailable
-from store.hbase import PoolSettings
+from store.hbase import PoolSettings, pool
 from store.hbase.pool import ConnectionPool
 
 
@@ -158,6 +158,29 @@ def test_the_preferred_one_is_waited_for_and_any_other_taken_when_it_is_gone() -
     wanted.hung_up = True
     assert use_wanted() == 1
     assert not wanted.is_open
+
+
+def test_the_preferred_one_is_not_waited_for_as_long_as_for_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "PREFERRED_WAIT_MS", 5)
+    setting = Setting(connections_max=2, lease_wait_ms=30_000)
+    setting.fill(1)
+    wanted = setting.made[0]
+    with setting.pool.lease(prefer=wanted):
+        for _ in range(2):  # one that is opened, and one that is idle
+            with setting.pool.lease(prefer=wanted) as connection:
+                assert connection.number == 1
+
+
+def test_only_a_full_pool_is_told_to_be_full() -> None:
+    setting = Setting(connections_max=2)
+    setting.fill(2)
+    wanted = setting.made[0]
+    with setting.pool.lease(prefer=wanted):
+        with setting.pool.lease(prefer=wanted) as connection:
+            assert connection.number == 1
+        full = pytest.raises(StoreUnavailable, match="all 2 connections")
+        with setting.pool.lease(), full, setting.pool.lease(prefer=wanted):
+            pass
 
 
 def test_lease_if_idle_never_waits() -> None:
