@@ -15,13 +15,14 @@ from itertools import chain
 from store import validation
 from store.columns import CellColumns, ScannedColumns, batches_of_columns, check_columns, gathered
 from store.errors import TableMissing
+from store.hbase.answer_size import AnswerSize
 from store.hbase.column_calls import put_rows
 from store.hbase.column_encoding import column_put_requests
 from store.hbase.connection import GatewayConnection
-from store.hbase.failures import GatewayFailure, is_about
+from store.hbase.failures import BREAKDOWNS, GatewayFailure, is_about
 from store.hbase.gateway import Call, Gateway
 from store.hbase.regions import covering
-from store.hbase.requests import cells_of, delete_columns_requests, delete_request, pieces, put_requests
+from store.hbase.requests import bytes_of, cells_of, delete_columns_requests, delete_request, pieces, put_requests
 from store.hbase.scanner import BATCH_BYTES_WANTED, ColumnForm, RowForm, Scanner, ScanRequest
 from store.hbase.settings import PoolSettings, RequestLimits
 from store.hbase.thrift_types import BatchMutation, ColumnDescriptor, GatewayIOError, Mutation
@@ -29,6 +30,8 @@ from store.protocol import Applied, Cell, CompareAndSet, Family, KeyRange, Rejec
 
 _DEFAULT_SETTINGS = PoolSettings()
 _DEFAULT_LIMITS = RequestLimits()
+_GET_ROWS_FIRST = 64
+"""Of many rows that are read by their keys, before anything is known of their size: mostly all of them."""
 
 
 class HBaseCellStore:
@@ -104,14 +107,24 @@ class HBaseCellStore:
         """See ``CellStore``."""
         validation.check_rows(rows)
         name, choices, bound = _name(table), validation.chosen(columns), validation.bound(before)
+        size = AnswerSize(self._limits.answer_bytes_wanted, _GET_ROWS_FIRST)
         found: dict[bytes, Row] = {}
-        for piece in pieces(rows, self._limits.rows_max):
 
-            def fetch(connection: GatewayConnection, piece: list[bytes] = piece) -> list[tuple[bytes, Row]]:
+        def fetch(connection: GatewayConnection) -> list[bytes]:
+            piece = list(rows[asked : asked + size.rows(self._limits.rows_max)])
+            try:
                 results = connection.client.getRowsWithColumnsTs(name, piece, choices, bound, {})
-                return [(result.row, cells_of(result.columns)) for result in results]
+            except BREAKDOWNS:
+                size.was_lost(len(piece))
+                raise
+            read = {result.row: cells_of(result.columns) for result in results}
+            size.came(len(piece), bytes_of(read.values()))
+            found.update(read)
+            return piece
 
-            found.update(self._gateway.repeat(fetch))
+        asked = 0
+        while asked < len(rows):
+            asked += len(self._gateway.repeat(fetch))
         return found
 
     def versions(self, table: str, row: bytes, column: bytes, *, before: int | None = None, limit: int) -> list[Cell]:
@@ -137,7 +150,7 @@ class HBaseCellStore:
         request = _scan_request(table, key_range, columns, before, batch_rows, reverse=reverse)
         if key_range.stop and key_range.start >= key_range.stop:
             return iter(())
-        return chain.from_iterable(Scanner(self._gateway, request, RowForm()).batches())
+        return self._scanned_rows(request)
 
     def scan_columns(
         self,
@@ -156,11 +169,10 @@ class HBaseCellStore:
         if key_range.stop and key_range.start >= key_range.stop:
             return iter(())
         if self._settings.protocol != "binary":
-            rows = chain.from_iterable(Scanner(self._gateway, request, RowForm()).batches())
-            return batches_of_columns(rows, tuple(known), batch_rows)
-        framed, wanted = self._settings.transport == "framed", self._limits.answer_bytes_wanted
-        form = ColumnForm(known, framed=framed, answer_bytes_wanted=wanted)
-        return gathered(Scanner(self._gateway, request, form).batches(), batch_rows, BATCH_BYTES_WANTED)
+            return batches_of_columns(self._scanned_rows(request), tuple(known), batch_rows)
+        form = ColumnForm(known, framed=self._settings.transport == "framed")
+        scanner = Scanner(self._gateway, request, form, answer_bytes_wanted=self._limits.answer_bytes_wanted)
+        return gathered(scanner.batches(), batch_rows, BATCH_BYTES_WANTED)
 
     def put_columns(self, table: str, cells: CellColumns, timestamp: int) -> None:
         """See ``CellStore``. Past Thrift's library, where the gateway speaks the binary protocol."""
@@ -214,6 +226,10 @@ class HBaseCellStore:
     def close(self) -> None:
         """See ``CellStore``."""
         self._gateway.close()
+
+    def _scanned_rows(self, request: ScanRequest) -> Iterator[tuple[bytes, Row]]:
+        wanted = self._limits.answer_bytes_wanted
+        return chain.from_iterable(Scanner(self._gateway, request, RowForm(), answer_bytes_wanted=wanted).batches())
 
     def _write(self, name: bytes, ask: Call[None]) -> None:
         """Of a table that is missing, the gateway's answer to a write says only that all its retries are used up."""

@@ -15,19 +15,20 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from store.columns import ScannedColumns
 from store.garbage import collector_paused
+from store.hbase.answer_size import AnswerSize
 from store.hbase.column_answers import ColumnAnswerReader
 from store.hbase.column_calls import next_rows
 from store.hbase.connection import GatewayConnection
-from store.hbase.failures import ScannerLost
+from store.hbase.failures import BREAKDOWNS, ScannerLost
 from store.hbase.gateway import Gateway
-from store.hbase.requests import cells_of
+from store.hbase.requests import bytes_of, cells_of
 from store.hbase.thrift_types import IllegalArgument, TScan
 from store.protocol import KeyRange, Row
 
 BATCH_BYTES_WANTED: Final = 2 * 2**20
 """Of rows that are given together: each batch costs whoever decodes it some hundred microseconds."""
-_ROWS_FIRST: Final = 100
-"""Asked for before anything is known of their size."""
+_ROWS_FIRST: Final = 16
+"""Asked for before anything is known of their size: of the largest values, 160 MB."""
 
 Batch = TypeVar("Batch")
 
@@ -52,12 +53,12 @@ class Form(Protocol[Batch]):
         """The next rows of a scanner of the gateway, at most so many."""
         ...
 
-    def rows_to_ask(self, rows_max: int) -> int:
-        """For how many rows to ask next, of at most so many."""
-        ...
-
     def rows(self, batch: Batch) -> int:
         """How many rows these are."""
+        ...
+
+    def answer_bytes(self, batch: Batch) -> int:
+        """How large the answer was that they came in, more or less."""
         ...
 
     def last_key(self, batch: Batch) -> bytes:
@@ -78,13 +79,13 @@ class RowForm:
             results: list[Any] = connection.client.scannerGetList(scanner, rows)
             return [(result.row, cells_of(result.columns)) for result in results]
 
-    def rows_to_ask(self, rows_max: int) -> int:
-        """See ``Form``."""
-        return rows_max
-
     def rows(self, batch: list[tuple[bytes, Row]]) -> int:
         """See ``Form``."""
         return len(batch)
+
+    def answer_bytes(self, batch: list[tuple[bytes, Row]]) -> int:
+        """See ``Form``."""
+        return bytes_of(cells for _, cells in batch)
 
     def last_key(self, batch: list[tuple[bytes, Row]]) -> bytes:
         """See ``Form``."""
@@ -96,27 +97,22 @@ class RowForm:
 
 
 class ColumnForm:
-    """As columns, read by a kernel. Forward only. Asks for as many rows as make an answer of a good size."""
+    """As columns, read by a kernel. Forward only."""
 
-    def __init__(self, columns: Sequence[bytes], *, framed: bool, answer_bytes_wanted: int) -> None:
+    def __init__(self, columns: Sequence[bytes], *, framed: bool) -> None:
         self._reader = ColumnAnswerReader(columns, framed=framed)
-        self._answer_bytes_wanted = answer_bytes_wanted
-        self._row_bytes = 0
 
     def fetch(self, connection: GatewayConnection, scanner: int, rows: int) -> ScannedColumns:
         """See ``Form``."""
-        batch = next_rows(connection, scanner, rows, self._reader)
-        self._row_bytes = len(batch.cells.data) // max(1, batch.cells.rows)
-        return batch
-
-    def rows_to_ask(self, rows_max: int) -> int:
-        """See ``Form``."""
-        wanted = self._answer_bytes_wanted // self._row_bytes if self._row_bytes else _ROWS_FIRST
-        return max(1, min(wanted, rows_max))
+        return next_rows(connection, scanner, rows, self._reader)
 
     def rows(self, batch: ScannedColumns) -> int:
         """See ``Form``."""
         return batch.cells.rows
+
+    def answer_bytes(self, batch: ScannedColumns) -> int:
+        """See ``Form``."""
+        return len(batch.cells.data)
 
     def last_key(self, batch: ScannedColumns) -> bytes:
         """See ``Form``."""
@@ -136,12 +132,13 @@ class _Open:
 
 
 class Scanner(Generic[Batch]):
-    """One scan; ``batches`` may be called once."""
+    """One scan; ``batches`` may be called once. Asks for as many rows as make an answer of the size that is wanted."""
 
-    def __init__(self, gateway: Gateway, request: ScanRequest, form: Form[Batch]) -> None:
+    def __init__(self, gateway: Gateway, request: ScanRequest, form: Form[Batch], *, answer_bytes_wanted: int) -> None:
         self._gateway = gateway
         self._request = request
         self._form = form
+        self._size = AnswerSize(answer_bytes_wanted, _ROWS_FIRST)
         self._open: _Open | None = None
         self._last: bytes | None = None
         self._finished = False
@@ -169,7 +166,7 @@ class Scanner(Generic[Batch]):
         scanner, self._open = self._open, None
         if scanner is None or scanner.connection is not connection:
             scanner = _Open(connection, self._open_on(connection))
-        asked = self._form.rows_to_ask(self._request.batch_rows)
+        asked = self._size.rows(self._request.batch_rows)
         try:
             batch = self._form.fetch(connection, scanner.number, asked)
             if self._form.rows(batch) < asked:
@@ -178,6 +175,10 @@ class Scanner(Generic[Batch]):
                 self._open = scanner
         except IllegalArgument as error:
             raise ScannerLost("the gateway has dropped the scanner") from error
+        except BREAKDOWNS:
+            self._size.was_lost(asked)
+            raise
+        self._size.came(self._form.rows(batch), self._form.answer_bytes(batch))
         return batch
 
     def _open_on(self, connection: GatewayConnection) -> int:

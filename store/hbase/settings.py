@@ -62,8 +62,8 @@ class RequestLimits:
     """Keys, columns and values of one request that writes; a single row that is larger goes alone. Larger requests are
     slower: the gateway makes an object of each cell, several times over, and has to collect them."""
     answer_bytes_wanted: int = 2**18
-    """Of rows that are read as columns: as many are asked for as make an answer of that size. For answers of 4 MiB a
-    gateway takes several times the CPU; smaller ones gain nothing (`python -m benchmarks.gateway_sizes`)."""
+    """Of rows that are read: as many are asked for as make an answer of that size, and a few at first. For answers of
+    4 MiB a gateway takes several times the CPU; smaller ones gain nothing (`python -m benchmarks.gateway_sizes`)."""
 
     def __post_init__(self) -> None:
         _require_positive(self)

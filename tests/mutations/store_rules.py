@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _GATEWAY = "unit/store/test_hbase_gateway.py::"
+_SIZE = "unit/store/test_answer_size.py::"
 _REGIONS = _GATEWAY + "TestRegions::"
 
 STORE_RULES = [
@@ -36,5 +37,26 @@ STORE_RULES = [
         "                        prefer = None\n",
         "                    self._wait(deadline)\n",
         "unit/store/test_store_pool.py::test_only_a_full_pool_is_told_to_be_full",
+    ),
+    Mutation(
+        "as many large rows are asked for at once as small ones",
+        "store/hbase/answer_size.py",
+        "max(1, min(fitting, GROWTH_MAX * rows))",
+        "GROWTH_MAX * rows",
+        _SIZE + "test_no_answer_of_large_rows_is_much_larger_than_wanted",
+    ),
+    Mutation(
+        "thousands of rows are asked for after a few small ones",
+        "store/hbase/answer_size.py",
+        "max(1, min(fitting, GROWTH_MAX * rows))",
+        "max(1, fitting)",
+        _SIZE + "test_rows_that_become_large_are_met_in_small_numbers",
+    ),
+    Mutation(
+        "an answer that was lost is asked for again as large as it was",
+        "store/hbase/answer_size.py",
+        "        self._rows = max(1, rows // 2)\n",
+        "        self._rows = rows\n",
+        _SIZE + "test_after_a_lost_answer_half_as_many_rows_are_asked_for",
     ),
 ]

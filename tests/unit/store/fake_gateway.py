@@ -34,12 +34,14 @@ _protocol: Any = TBinaryProtocol
 
 
 class Methods:
-    """The gateway's methods; ``asked`` is what reached them."""
+    """The gateway's methods; ``asked`` is what reached them, ``rows_asked`` for how many rows at a time."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.written: list[tuple[bytes, dict[bytes, dict[bytes, bytes]], int]] = []
         self.tables: dict[bytes, list[bytes]] = {}
+        self.rows_asked: list[int] = []
+        self.value_of: Callable[[bytes], bytes] = lambda row: row
         self.regions: deque[list[tuple[bytes, bytes]]] = deque()
         self._scanners: dict[int, Iterator[bytes]] = {}
         self._numbers = itertools.count()
@@ -61,6 +63,10 @@ class Methods:
         self.asked.append("get")
         return [TRowResult(row=b"r", columns={b"f:a": TCell(value=b"1", timestamp=5)})]
 
+    def getRowsWithColumnsTs(self, table: bytes, rows: list[bytes], *_: object) -> list[TRowResult]:  # noqa: N802
+        self.rows_asked.append(len(rows))
+        return [self._result(row) for row in rows if row in self.tables[table]]
+
     def mutateRowTs(  # noqa: N802
         self, table: bytes, row: bytes, mutations: list[Mutation], timestamp: int, *_: object
     ) -> None:
@@ -80,11 +86,14 @@ class Methods:
     def scannerGetList(self, number: int, count: int) -> list[TRowResult]:  # noqa: N802
         if number not in self._scanners:
             raise IllegalArgument(message=b"scanner ID is invalid")
-        rows = itertools.islice(self._scanners[number], count)
-        return [TRowResult(row=row, columns={b"f:a": TCell(value=row, timestamp=5)}) for row in rows]
+        self.rows_asked.append(count)
+        return [self._result(row) for row in itertools.islice(self._scanners[number], count)]
 
     def scannerClose(self, number: int) -> None:  # noqa: N802
         del self._scanners[number]
+
+    def _result(self, row: bytes) -> TRowResult:
+        return TRowResult(row=row, columns={b"f:a": TCell(value=self.value_of(row), timestamp=5)})
 
     def forget_scanners(self) -> None:
         self._scanners.clear()
