@@ -144,10 +144,11 @@ class CellStore(Protocol):
     ) -> Iterator[tuple[bytes, Row]]:
         """Rows of a range in key order (``reverse``: from the last to the first), each with its newest cells.
 
-        Fetched ``batch_rows`` at a time. Not a snapshot: rows written meanwhile may or may not be met, each row whole.
-        It survives a lost connection by going on after the last row it gave. The connection it uses goes back to the
-        pool between batches, so an abandoned iterator holds nothing. Bad arguments raise at the call, all else as rows
-        are fetched.
+        Fetched ``batch_rows`` at a time at most. Not a snapshot: rows written meanwhile may or may not be met, each row
+        whole. It survives a lost connection by going on after the last row it gave. The connection it uses goes back to
+        the pool between batches, so an abandoned iterator holds nothing. Where few cells are below ``before``, the next
+        row may be minutes away, and is waited for within the store's own limits. Bad arguments raise at the call, all
+        else as rows are fetched.
         """
         ...
 

@@ -21,9 +21,10 @@ from store.hbase.column_encoding import column_put_requests
 from store.hbase.connection import GatewayConnection
 from store.hbase.failures import BREAKDOWNS, GatewayFailure, is_about
 from store.hbase.gateway import Call, Gateway
+from store.hbase.patience import Patience
 from store.hbase.regions import covering
 from store.hbase.requests import bytes_of, cells_of, delete_columns_requests, delete_request, pieces, put_requests
-from store.hbase.scanner import BATCH_BYTES_WANTED, ColumnForm, RowForm, Scanner, ScanRequest
+from store.hbase.scanner import BATCH_BYTES_WANTED, ROWS_FIRST, Batch, ColumnForm, Form, RowForm, Scanner, ScanRequest
 from store.hbase.settings import PoolSettings, RequestLimits
 from store.hbase.thrift_types import BatchMutation, ColumnDescriptor, GatewayIOError, Mutation
 from store.protocol import Applied, Cell, CompareAndSet, Family, KeyRange, Rejected, Row, RowPut, Unknown
@@ -171,8 +172,7 @@ class HBaseCellStore:
         if self._settings.protocol != "binary":
             return batches_of_columns(self._scanned_rows(request), tuple(known), batch_rows)
         form = ColumnForm(known, framed=self._settings.transport == "framed")
-        scanner = Scanner(self._gateway, request, form, answer_bytes_wanted=self._limits.answer_bytes_wanted)
-        return gathered(scanner.batches(), batch_rows, BATCH_BYTES_WANTED)
+        return gathered(self._batches(request, form), batch_rows, BATCH_BYTES_WANTED)
 
     def put_columns(self, table: str, cells: CellColumns, timestamp: int) -> None:
         """See ``CellStore``. Past Thrift's library, where the gateway speaks the binary protocol."""
@@ -228,8 +228,13 @@ class HBaseCellStore:
         self._gateway.close()
 
     def _scanned_rows(self, request: ScanRequest) -> Iterator[tuple[bytes, Row]]:
-        wanted = self._limits.answer_bytes_wanted
-        return chain.from_iterable(Scanner(self._gateway, request, RowForm(), answer_bytes_wanted=wanted).batches())
+        batches = self._batches(request, RowForm())
+        return chain.from_iterable(batches)
+
+    def _batches(self, request: ScanRequest, form: Form[Batch]) -> Iterator[Batch]:
+        size = AnswerSize(self._limits.answer_bytes_wanted, ROWS_FIRST)
+        patience = Patience(self._settings.request_timeout_ms, self._settings.administration_timeout_ms)
+        return Scanner(self._gateway, request, form, size, patience).batches()
 
     def _write(self, name: bytes, ask: Call[None]) -> None:
         """Of a table that is missing, the gateway's answer to a write says only that all its retries are used up."""

@@ -39,3 +39,7 @@ class AnswerSize:
     def was_lost(self, rows: int) -> None:
         """So many rows were asked for, and no whole answer came."""
         self._rows = max(1, rows // 2)
+
+    def was_slow(self) -> None:
+        """No answer came in time: a single row comes the soonest."""
+        self._rows = 1

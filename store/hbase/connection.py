@@ -54,9 +54,9 @@ class GatewayConnection:
         return not self._poll.poll(0)
 
     @contextmanager
-    def patient(self) -> Iterator[None]:
-        """While making and dropping tables: wait longer for the gateway."""
-        self._socket.settimeout(self._settings.administration_timeout_ms / 1_000)
+    def patient(self, wait_ms: int | None = None) -> Iterator[None]:
+        """Wait so long for bytes from the gateway; without ``wait_ms`` as long as for making and dropping tables."""
+        self._socket.settimeout((wait_ms or self._settings.administration_timeout_ms) / 1_000)
         try:
             yield
         finally:

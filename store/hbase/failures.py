@@ -29,6 +29,10 @@ class ConnectionLost(GatewayFailure):
     """The gateway hung up, or the way to it broke: what was asked, it may have done or not."""
 
 
+class AnswerSlow(GatewayFailure):
+    """No answer came in time, and the next try will wait longer: whatever else has failed, this is worth that try."""
+
+
 class ScannerLost(GatewayFailure):
     """The gateway does not know the scanner any more."""
 
@@ -47,6 +51,7 @@ ANSWERS: tuple[type[BaseException], ...] = (
 """Errors that are an answer: the connection they came over is sound."""
 
 BREAKDOWNS: tuple[type[BaseException], ...] = (
+    AnswerSlow,
     TException,
     ProtocolError,
     NotAnAnswer,

@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_exponential, wait_random
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential, wait_random
 
 from store.errors import StoreUnavailable
 from store.hbase.addresses import Addresses, parse_addresses
 from store.hbase.connection import GatewayConnection
-from store.hbase.failures import ANSWERS, BREAKDOWNS, GatewayFailure, NotSent, meaning_of, not_connected
+from store.hbase.failures import ANSWERS, BREAKDOWNS, AnswerSlow, GatewayFailure, NotSent, meaning_of, not_connected
 from store.hbase.pool import ConnectionPool
 from store.hbase.settings import PoolSettings
 
@@ -39,7 +39,8 @@ class Gateway:
     def repeat(self, call: Call[T], *, prefer: GatewayConnection | None = None) -> T:
         """``call`` on a connection, on failure again at once on a fresh one, then with growing pauses.
 
-        ``StoreUnavailable`` when it kept failing for ``unavailable_after_ms``.
+        ``StoreUnavailable`` when it kept failing for ``unavailable_after_ms``, and the last failure was no
+        ``AnswerSlow``: whoever raises that sees to it that it comes to an end.
         """
         return self._persist(call, GatewayFailure, prefer)
 
@@ -83,9 +84,15 @@ class Gateway:
 
     def _retrying(self, repeated: type[GatewayFailure]) -> Retrying:
         growing = wait_exponential(multiplier=_RETRY_WAIT_SECONDS_FIRST, max=self._settings.retry_wait_ms_max / 1_000)
+        is_late = stop_after_delay(self._settings.unavailable_after_ms / 1_000)
+
+        def stop(state: RetryCallState) -> bool:
+            failure = state.outcome.exception() if state.outcome is not None else None
+            return is_late(state) and not isinstance(failure, AnswerSlow)
+
         return Retrying(
             retry=retry_if_exception_type(repeated),
-            stop=stop_after_delay(self._settings.unavailable_after_ms / 1_000),
+            stop=stop,
             wait=growing + wait_random(0, _RETRY_WAIT_SECONDS_FIRST),
             reraise=True,
         )

@@ -5,6 +5,9 @@ balancer with several gateways, a number we still hold is *somebody else's scann
 asked only over the connection that opened it, and that connection proves that it is the same gateway. When it is gone,
 or a request failed in the middle, a new scanner is opened after the last row that was given. Between batches the
 connection is in the pool, for all to use.
+
+A scan may take long between two rows. Each try that got no answer in time is followed by one that waits twice as long,
+and for a single row (``store.hbase.patience``): only the longest wait ends it, and not ``unavailable_after_ms``.
 """
 
 from __future__ import annotations
@@ -19,15 +22,16 @@ from store.hbase.answer_size import AnswerSize
 from store.hbase.column_answers import ColumnAnswerReader
 from store.hbase.column_calls import next_rows
 from store.hbase.connection import GatewayConnection
-from store.hbase.failures import BREAKDOWNS, ScannerLost
+from store.hbase.failures import BREAKDOWNS, AnswerSlow, ScannerLost
 from store.hbase.gateway import Gateway
+from store.hbase.patience import Patience
 from store.hbase.requests import bytes_of, cells_of
 from store.hbase.thrift_types import IllegalArgument, TScan
 from store.protocol import KeyRange, Row
 
 BATCH_BYTES_WANTED: Final = 2 * 2**20
 """Of rows that are given together: each batch costs whoever decodes it some hundred microseconds."""
-_ROWS_FIRST: Final = 16
+ROWS_FIRST: Final = 16
 """Asked for before anything is known of their size: of the largest values, 160 MB."""
 
 Batch = TypeVar("Batch")
@@ -132,13 +136,16 @@ class _Open:
 
 
 class Scanner(Generic[Batch]):
-    """One scan; ``batches`` may be called once. Asks for as many rows as make an answer of the size that is wanted."""
+    """One scan; ``batches`` may be called once. ``size`` and ``patience`` are its own."""
 
-    def __init__(self, gateway: Gateway, request: ScanRequest, form: Form[Batch], *, answer_bytes_wanted: int) -> None:
+    def __init__(
+        self, gateway: Gateway, request: ScanRequest, form: Form[Batch], size: AnswerSize, patience: Patience
+    ) -> None:
         self._gateway = gateway
         self._request = request
         self._form = form
-        self._size = AnswerSize(answer_bytes_wanted, _ROWS_FIRST)
+        self._size = size
+        self._patience = patience
         self._open: _Open | None = None
         self._last: bytes | None = None
         self._finished = False
@@ -168,18 +175,31 @@ class Scanner(Generic[Batch]):
             scanner = _Open(connection, self._open_on(connection))
         asked = self._size.rows(self._request.batch_rows)
         try:
-            batch = self._form.fetch(connection, scanner.number, asked)
+            batch = self._patiently(connection, scanner.number, asked)
             if self._form.rows(batch) < asked:
                 connection.client.scannerClose(scanner.number)
             else:
                 self._open = scanner
         except IllegalArgument as error:
             raise ScannerLost("the gateway has dropped the scanner") from error
+        except AnswerSlow:
+            self._size.was_slow()
+            raise
         except BREAKDOWNS:
             self._size.was_lost(asked)
             raise
         self._size.came(self._form.rows(batch), self._form.answer_bytes(batch))
         return batch
+
+    def _patiently(self, connection: GatewayConnection, scanner: int, rows: int) -> Batch:
+        waited_ms = self._patience.wait_ms
+        try:
+            with connection.patient(waited_ms):
+                return self._form.fetch(connection, scanner, rows)
+        except TimeoutError as error:
+            if self._patience.grow():
+                raise AnswerSlow(f"the scan had no answer for {waited_ms} ms") from error
+            raise
 
     def _open_on(self, connection: GatewayConnection) -> int:
         request, (start, stop) = self._request, self._request.key_range

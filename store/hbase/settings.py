@@ -15,8 +15,9 @@ class PoolSettings:
     """How connections to the gateway are made, kept, and replaced.
 
     A call that can be repeated is repeated until ``unavailable_after_ms`` after its first failure; the try that is
-    under way then may still take its own ``connect_timeout_ms`` and ``request_timeout_ms``. ``ValueError`` when a limit
-    is not positive.
+    under way then may still take its own ``connect_timeout_ms`` and ``request_timeout_ms``. The next rows of a scan are
+    asked for at least until ``administration_timeout_ms`` was waited for them at once: where they do not come, that
+    takes less than three times as long (``store.hbase.patience``). ``ValueError`` when a limit is not positive.
     """
 
     connections_max: int = 8
@@ -32,7 +33,7 @@ class PoolSettings:
     request_timeout_ms: int = 10_000
     """How long a request waits for bytes from the gateway."""
     administration_timeout_ms: int = 120_000
-    """The same for making and dropping tables, which HBase takes its time for."""
+    """The same for making and dropping tables, which HBase takes its time for, and the most for the rows of a scan."""
     unavailable_after_ms: int = 30_000
     """How long a call that can be repeated is repeated, from its first failure on."""
     retry_wait_ms_max: int = 1_000

@@ -6,6 +6,7 @@ from tests.mutations.mutation import Mutation
 
 _GATEWAY = "unit/store/test_hbase_gateway.py::"
 _SIZE = "unit/store/test_answer_size.py::"
+_SLOW = _GATEWAY + "TestScans::test_rows_that_take_longer_than_a_request_are_waited_for"
 _REGIONS = _GATEWAY + "TestRegions::"
 
 STORE_RULES = [
@@ -58,5 +59,26 @@ STORE_RULES = [
         "        self._rows = max(1, rows // 2)\n",
         "        self._rows = rows\n",
         _SIZE + "test_after_a_lost_answer_half_as_many_rows_are_asked_for",
+    ),
+    Mutation(
+        "a scan waits no longer however slow it is",
+        "store/hbase/scanner.py",
+        "            if self._patience.grow():\n",
+        "            if False:\n",
+        _SLOW,
+    ),
+    Mutation(
+        "a slow scan waits beyond the longest wait",
+        "store/hbase/patience.py",
+        "        if self.wait_ms >= self._wait_ms_max:\n",
+        "        if False:\n",
+        "unit/store/test_patience.py",
+    ),
+    Mutation(
+        "a scan that is only slow ends with the time for one that fails",
+        "store/hbase/gateway.py",
+        "is_late(state) and not isinstance(failure, AnswerSlow)",
+        "is_late(state)",
+        _SLOW,
     ),
 ]

@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -41,6 +42,7 @@ class Methods:
         self.written: list[tuple[bytes, dict[bytes, dict[bytes, bytes]], int]] = []
         self.tables: dict[bytes, list[bytes]] = {}
         self.rows_asked: list[int] = []
+        self.scan_takes_s = 0.0
         self.value_of: Callable[[bytes], bytes] = lambda row: row
         self.regions: deque[list[tuple[bytes, bytes]]] = deque()
         self._scanners: dict[int, Iterator[bytes]] = {}
@@ -87,6 +89,7 @@ class Methods:
         if number not in self._scanners:
             raise IllegalArgument(message=b"scanner ID is invalid")
         self.rows_asked.append(count)
+        time.sleep(self.scan_takes_s)
         return [self._result(row) for row in itertools.islice(self._scanners[number], count)]
 
     def scannerClose(self, number: int) -> None:  # noqa: N802

@@ -101,6 +101,15 @@ def test_at_least_one_row_is_asked_for() -> None:
     assert size.rows(500) == 1
 
 
+def test_after_a_slow_answer_a_single_row_is_asked_for() -> None:
+    size = AnswerSize(1_000_000, rows_first=16)
+    size.came(16, 160)
+    size.was_slow()
+    assert size.rows(500) == 1
+    size.came(1, 10)
+    assert size.rows(500) == 8
+
+
 def test_rows_that_are_not_there_say_nothing_against_many() -> None:
     size = AnswerSize(1_000, rows_first=16)
     size.came(16, 0)

@@ -326,6 +326,24 @@ class TestScans:
         assert gateway.connections == 2
         store.close()
 
+    def test_rows_that_take_longer_than_a_request_are_waited_for(self, gateway: FakeGateway) -> None:
+        """The same wait over and over would never see them: each new scanner begins at the same row."""
+        gateway.methods.tables[b"t"] = list(self.ROWS[:1])
+        gateway.methods.scan_takes_s = 0.5
+        store = HBaseCellStore(gateway.address, PoolSettings(request_timeout_ms=200, unavailable_after_ms=1))
+        assert tuple(self.scan(store)) == self.ROWS[:1]
+        assert gateway.methods.rows_asked[:3] == [6, 1, 1]
+        store.close()
+
+    def test_the_wait_for_rows_ends_with_the_longest(self, gateway: FakeGateway) -> None:
+        gateway.fates.extend([None, SILENCE] * 9)
+        settings = PoolSettings(request_timeout_ms=200, administration_timeout_ms=500, unavailable_after_ms=1)
+        store = HBaseCellStore(gateway.address, settings)
+        with pytest.raises(StoreUnavailable):
+            next(self.scan(store))
+        assert len(gateway.fates) == 2 * (9 - 3), "it waited 200, 400 and 500 ms"
+        store.close()
+
     def test_an_abandoned_scan_closes_its_scanner(self, gateway: FakeGateway, store: HBaseCellStore) -> None:
         scan = store.scan("t", KeyRange(b"", b""), [b"f"], batch_rows=6)
         next(scan)
