@@ -29,6 +29,7 @@ from client.errors import InvalidRequest, UpgradeNeeded
 from commit_table import system_table
 from commit_table.level_record import LevelOfData
 from store import ALL_VERSIONS, CellStore, Family, KeyRange, RowPut, StoreUnavailable, TableExists, TableMissing
+from store.forking import leave_at_fork
 from versions import FormatNotSpoken, LevelNotSpoken, spoken
 
 ENTRY_AGE_SECONDS_MAX = 10.0
@@ -305,6 +306,11 @@ class OwnTable:
         self._families = families
         self._lock = threading.Lock()
         self._made = False
+        leave_at_fork(self)
+
+    def leave_to_parent(self) -> None:
+        """See ``Leaving``. The lock is held while the table is made."""
+        self._lock = threading.Lock()
 
     def name(self) -> str:
         """The table's name, once it stands."""

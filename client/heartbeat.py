@@ -2,7 +2,8 @@
 
 The oracle gives up what it has not heard of for a life, so that a forgotten transaction does not hold back the vacuum.
 One thread a manager speaks for all that are older than an interval; short transactions cost nothing. What nobody holds
-any more in this process falls silent by itself: the thread keeps weak references only.
+any more in this process falls silent by itself: the thread keeps weak references only. For what was begun before a
+fork the parent speaks on; the child speaks for its own.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Protocol
 
 from client.errors import PythiaError
 from client.oracle import OracleClient
+from store.forking import leave_at_fork
 from wire import HEARTBEAT_TRANSACTIONS_MAX
 
 _log = logging.getLogger(__name__)
@@ -48,10 +50,16 @@ class Heartbeats:
     def __init__(self, oracle: OracleClient, interval_ms: int) -> None:
         self._oracle = oracle
         self._interval_seconds = interval_ms / 1000
+        self._start(closed=False)
+        leave_at_fork(self)
+
+    def _start(self, *, closed: bool) -> None:
         self._watched: weakref.WeakSet[Living] = weakref.WeakSet()
         self._met: set[int] = set()
         self._lock = threading.Lock()
         self._closed = threading.Event()
+        if closed:
+            self._closed.set()
         self._thread: threading.Thread | None = None
 
     def watch(self, living: Living) -> None:
@@ -69,6 +77,10 @@ class Heartbeats:
             thread, self._thread = self._thread, None
         if thread is not None:
             thread.join(self._interval_seconds)
+
+    def leave_to_parent(self) -> None:
+        """See ``Leaving``. A thread of this process starts with the first that is watched here."""
+        self._start(closed=self._closed.is_set())
 
     def beat(self) -> None:
         """One round, for all that the round before has met; those given up are told. Raises ``NoPrimary``."""

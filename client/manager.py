@@ -47,7 +47,8 @@ class TransactionManager:
     """Begins transactions and snapshots on one installation. Thread-safe; a context manager that closes itself.
 
     ``store`` and ``directory`` are what it runs on; ``connect`` builds them from settings. ``hooks`` are told of the
-    begin, the steps and the end of each transaction.
+    begin, the steps and the end of each transaction. A forked child may use it, and close it, as its own; what was
+    begun before the fork is the parent's alone.
     """
 
     def __init__(

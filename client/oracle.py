@@ -2,13 +2,13 @@
 
 A thread of the library's own runs an event loop with everything that ``client.async_oracle`` has; callers put tickets
 in its way and sleep until they are settled. So all threads of a process share one connection and its frames, and
-somebody always listens: when another oracle becomes primary, when an answer is late, when a caller's time is up.
+somebody always listens: when another oracle becomes primary, when an answer is late, when a caller's time is up. A
+forked child starts a thread and a connection of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import time
 import weakref
@@ -27,6 +27,7 @@ from client.primary import Directory
 from client.settings import ClientSettings
 from client.tickets import BeginTicket, Begun, CommitTicket, Decision, QuestionTicket, ReplyLost, Ticket
 from commit_table import Aborted, Committed
+from store.forking import leave_at_fork
 from wire import (
     LIVES_TRANSACTIONS_MAX,
     AbortRequest,
@@ -57,7 +58,9 @@ class OracleClient:
         self._settings = settings
         self._lock = threading.Lock()
         self._thread: _LoopThread | None = None
+        self._finalizer: weakref.finalize[[], OracleClient] | None = None
         self._closed = False
+        leave_at_fork(self)
 
     def begin(self, deadline: Deadline | None = None) -> Begun:
         """One start timestamp and its snapshot. Raises ``NoPrimary``."""
@@ -165,6 +168,13 @@ class OracleClient:
         if thread is not None:
             thread.stop()
 
+    def leave_to_parent(self) -> None:
+        """See ``Leaving``. The connection's descriptor stays open until the child ends: no loop runs to close it."""
+        self._lock = threading.Lock()
+        self._thread = None
+        if self._finalizer is not None:
+            self._finalizer.detach()  # it would wake the parent's loop: what wakes it is shared, too
+
     def _question(self, request: Message, answer: type[Answer], deadline: Deadline | None) -> Answer:
         def ticket(waiter: _Waiter, now_s: float, until_s: float) -> QuestionTicket:
             return QuestionTicket(waiter, now_s, until_s, request, (answer,))
@@ -189,12 +199,12 @@ class OracleClient:
 
     def _running(self) -> _LoopThread:
         thread = self._thread
-        if thread is not None and thread.process_id == os.getpid():
+        if thread is not None:
             return thread
-        with self._lock:  # also after a fork, which takes no threads along
-            if self._thread is None or self._thread.process_id != os.getpid():
+        with self._lock:
+            if self._thread is None:
                 self._thread = _LoopThread(self._directory, self._settings, closed=self._closed)
-                weakref.finalize(self, self._thread.stop)
+                self._finalizer = weakref.finalize(self, self._thread.stop)
             return self._thread
 
 
@@ -274,7 +284,6 @@ class _LoopThread:
     """A thread with an event loop and the connection to the oracle. It holds nothing of whoever uses it."""
 
     def __init__(self, directory: Directory, settings: ClientSettings, *, closed: bool) -> None:
-        self.process_id = os.getpid()
         self.loop = new_event_loop()
         self._directory = directory
         self._settings = settings

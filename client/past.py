@@ -17,6 +17,7 @@ from client.oracle import OracleClient
 from client.primary import Directory, Settled
 from commit_table.timestamps import TIMESTAMP_MAX, TIMESTAMPS_PER_MILLISECOND, compose, milliseconds_of
 from lease import LeaseError
+from store.forking import leave_at_fork
 
 BEGINS_MAX = 300
 PAUSE_SECONDS = 0.01
@@ -54,6 +55,11 @@ class Past:
         self._deadline_ms = deadline_ms
         self._lock = threading.Lock()
         self._known = Settled(0, 0)
+        leave_at_fork(self)
+
+    def leave_to_parent(self) -> None:
+        """See ``Leaving``. What is settled is so in the child."""
+        self._lock = threading.Lock()
 
     def settled(self, moment: int) -> Settled:
         """The epoch to read a moment in, once nothing will commit at or below the moment any more.

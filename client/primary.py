@@ -13,6 +13,7 @@ from lease.primary import PrimaryFinder
 from lease.records import EpochRecord, LeaseRecord
 from lease.solo import SoloRegistry
 from lease.zookeeper import ZooKeeperCoordinator
+from store.forking import leave_at_fork
 
 
 class Settled(NamedTuple):
@@ -74,11 +75,19 @@ class ZooKeeperDirectory:
 
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
-        self._lock = threading.Lock()
         self._coordinator: ZooKeeperCoordinator | None = None
+        self._last_seen: str | None = None
+        self._start()
+        leave_at_fork(self)
+
+    def _start(self) -> None:
+        self._lock = threading.Lock()
         self._changed = threading.Event()
         self._changed.set()
-        self._last_seen: str | None = None
+
+    def leave_to_parent(self) -> None:
+        """See ``Leaving``. The coordinator opens a session of its own, without the watch of the parent's."""
+        self._start()
 
     def primary(self, timeout_ms: int) -> str | None:
         """See ``Directory``."""

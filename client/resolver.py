@@ -20,6 +20,7 @@ from client.cells import ABORTED_SHADOW, decode_shadow, encode_shadow, shadow_co
 from client.visibility import NOT_COMMITTED, OPEN, View
 from commit_table import Aborted, CommitTable, Committed
 from store import CellStore, RowPut, StoreError
+from store.forking import leave_at_fork
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +43,11 @@ class OutcomeCache:
     def __init__(self, entries_max: int) -> None:
         self._entries_max = entries_max
         self._outcomes: OrderedDict[int, int] = OrderedDict()
+        self._lock = threading.Lock()
+        leave_at_fork(self)
+
+    def leave_to_parent(self) -> None:
+        """See ``Leaving``. What is remembered is as true in the child."""
         self._lock = threading.Lock()
 
     def get(self, writer: int) -> int:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from lease.coordinator import Applied, Check, CompareAndSet, Create, Node, Operation, Rejected, SetData, Unknown
 from lease.errors import CoordinatorUnavailable
+from store.forking import leave_at_fork
 
 
 class WriteFault(enum.Enum):
@@ -39,6 +40,11 @@ class MemoryTree:
         self._entries: dict[str, _Entry] = {"/": _Entry(b"", 0, None)}
         self._absent_watches: dict[str, set[threading.Event]] = {}
         self._sessions = 0
+        leave_at_fork(self)
+
+    def leave_to_parent(self) -> None:
+        """See ``Leaving``. The child has a copy of the tree."""
+        self._lock = threading.Lock()
 
     def open_session(self) -> int:
         """A session id never given before."""

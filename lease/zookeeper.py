@@ -3,12 +3,15 @@
 What is kept away from the rest: kazoo's retries, which would send an ambiguous write once more (so nothing here goes
 through ``KazooRetry`` but the connecting itself); its callbacks, which must not block (they set an event); its waits
 without end (every answer is awaited for ``timeout_ms``). A request is sent only while connected: kazoo would keep it,
-and send it after the next connect, when nobody waits for it any more.
+and send it after the next connect, when nobody waits for it any more. And its sessions, which a forked child must not
+end: it opens one of its own.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import math
 import struct
 import threading
 import time
@@ -40,6 +43,7 @@ from lease.coordinator import Applied, Check, CompareAndSet, Create, Node, Opera
 from lease.credentials import ZooKeeperCredentials
 from lease.errors import CoordinatorRefused, CoordinatorUnavailable, InvalidLeaseSettings
 from lease.protection import Grant
+from store.forking import leave_at_fork
 
 RECONNECT_DELAY_MS_MAX = 500
 START_MS_MAX = 1000
@@ -68,7 +72,10 @@ class _SetOnChange:
 
 
 class ZooKeeperCoordinator:
-    """One ZooKeeper session, reconnected and renewed for as long as it is not closed. Also a context manager."""
+    """One ZooKeeper session, reconnected and renewed for as long as it is not closed. Also a context manager.
+
+    A forked child has a session of its own, from its first call on.
+    """
 
     def __init__(
         self,
@@ -93,6 +100,7 @@ class ZooKeeperCoordinator:
         self._changing = threading.Lock()
         self._closed = False
         self._client = self._open()
+        leave_at_fork(self)
         if not self._connected.wait(connect_timeout_ms / 1000):
             self.close()
             raise CoordinatorUnavailable(
@@ -169,7 +177,21 @@ class ZooKeeperCoordinator:
         if not was_closed:
             _stop(self._client)
 
+    def leave_to_parent(self) -> None:
+        """See ``Leaving``. The parent's session goes on, and the next call opens another."""
+        self._changing = threading.Lock()
+        self._connected = threading.Event()
+        _abandon(self._client)
+        self._client = self._unopened()
+        self._opened_s = -math.inf
+
     def _open(self) -> KazooClient:
+        client = self._unopened()
+        client.start_async()
+        self._opened_s = time.monotonic()
+        return client
+
+    def _unopened(self) -> KazooClient:
         retry = KazooRetry(max_tries=-1, delay=0.05, backoff=2, max_delay=RECONNECT_DELAY_MS_MAX / 1000)
         known = {"auth_data": [("digest", self._credentials.digest)]} if self._credentials else {}
         client = KazooClient(
@@ -180,8 +202,6 @@ class ZooKeeperCoordinator:
             **known,
         )
         client.add_listener(self._on_state)
-        client.start_async()
-        self._opened_s = time.monotonic()
         return client
 
     def _on_state(self, state: str) -> None:
@@ -204,7 +224,8 @@ class ZooKeeperCoordinator:
     def _is_dead(self) -> bool:
         """Whether kazoo's connection thread gave up, as it does after an answer that it does not understand.
 
-        A client that was just opened is in the same state for a moment, hence the time to start.
+        Or was never started, in a forked child. A client that was just opened is in the same state for a moment, hence
+        the time to start.
         """
         closed = self._client.client_state in (KeeperState.CLOSED, KeeperState.AUTH_FAILED)
         return closed and time.monotonic() > self._opened_s + START_MS_MAX / 1000
@@ -265,6 +286,15 @@ def _stop(client: KazooClient) -> None:
     with contextlib.suppress(WriterNotClosedException):
         client.stop()
         client.close()
+
+
+def _abandon(client: KazooClient) -> None:
+    """In a forked child, which has none of its threads: close its descriptors, and end nothing of the parent's."""
+    connection = client._connection
+    for shared in (connection._socket, connection._read_sock, connection._write_sock):
+        if shared is not None:
+            shared.close()
+    atexit.unregister(client.handler.stop)  # it would wait for locks that those threads may have held
 
 
 def _checked(hosts: str) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from store import validation
 from store.columns import ColumnsByRows
 from store.errors import StoreUnavailable, TableExists, TableMissing
+from store.forking import leave_at_fork
 from store.protocol import Applied, Cell, CompareAndSet, Family, KeyRange, Rejected, Row, RowPut
 
 
@@ -115,6 +116,11 @@ class MemoryCellStore(ColumnsByRows):
         self._lock = threading.RLock()
         self._tables: dict[str, _Table] = {}
         self._closed = False
+        leave_at_fork(self)
+
+    def leave_to_parent(self) -> None:
+        """See ``Leaving``. The child has a copy of what is stored."""
+        self._lock = threading.RLock()
 
     def create_table(self, table: str, families: Sequence[Family]) -> None:
         """See ``CellStore``."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+from store.forking import leave_at_fork
 from store.hbase.addresses import Address
 from store.hbase.settings import PoolSettings
 from store.hbase.thrift_types import Connection
@@ -34,6 +35,7 @@ class GatewayConnection:
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
         self.client: Any = self._connection.client
+        leave_at_fork(self)
 
     @property
     def framed(self) -> bool:
@@ -65,3 +67,7 @@ class GatewayConnection:
     def close(self) -> None:
         """Hang up."""
         self._connection.close()
+
+    def leave_to_parent(self) -> None:
+        """See ``Leaving``. Whatever is asked of it in the child fails, and hangs up nothing."""
+        self._socket.close()  # the descriptor only: Thrift's library would shut the parent's connection down

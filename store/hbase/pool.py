@@ -3,7 +3,7 @@
 HappyBase's own pool gives out connections the gateway dropped long ago, and the call that meets one fails. The
 invariants here: a connection idle beyond the age limit, or one the other side has hung up, is closed and not handed
 out; one whose last request ended in anything but an answer is closed and not taken back; idle, leased and opening
-connections together never exceed ``connections_max``; every wait has an end.
+connections together never exceed ``connections_max``; every wait has an end; no process uses a connection of another.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
 from store.errors import StoreUnavailable
+from store.forking import leave_at_fork
 from store.hbase.settings import PoolSettings
 
 
@@ -38,7 +39,7 @@ much shorter than a slow scan keeps one."""
 
 
 class ConnectionPool(Generic[C]):
-    """Connections made by ``connect``, kept by ``settings``.
+    """Connections made by ``connect``, kept by ``settings``. In a forked child it is empty at first.
 
     ``answers`` are the exceptions after which a connection is still sound; ``monotonic`` gives seconds.
     """
@@ -55,11 +56,15 @@ class ConnectionPool(Generic[C]):
         self._settings = settings
         self._answers = answers
         self._monotonic = monotonic
+        self._closed = False
+        self._start()
+        leave_at_fork(self)
+
+    def _start(self) -> None:
         self._changed = threading.Condition(threading.Lock())
         self._idle: list[tuple[C, float]] = []
         self._leased: set[C] = set()
         self._opening = 0
-        self._closed = False
 
     @contextmanager
     def lease(self, *, fresh: bool = False, prefer: C | None = None) -> Iterator[C]:
@@ -112,6 +117,10 @@ class ConnectionPool(Generic[C]):
             while self._idle:
                 self._idle.pop()[0].close()
             self._changed.notify_all()
+
+    def leave_to_parent(self) -> None:
+        """See ``Leaving``. The connections do the same for themselves, those too that are known to nobody else."""
+        self._start()
 
     def _acquire(self, fresh: bool, prefer: C | None) -> C:
         now = self._monotonic()
@@ -179,11 +188,12 @@ class ConnectionPool(Generic[C]):
 
     def _give_back(self, connection: C) -> None:
         with self._changed:
+            is_ours = connection in self._leased  # not where this process was forked while it was leased
             self._leased.discard(connection)
-            if self._closed:
-                connection.close()
-            else:
+            if is_ours and not self._closed:
                 self._idle.append((connection, self._monotonic()))
+            else:
+                connection.close()
             self._changed.notify_all()
 
     def _discard(self, connection: C) -> None:

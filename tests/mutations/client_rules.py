@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.mutations.mutation import Mutation
 
+_FORKED_STORE = "unit/store/test_forking.py::"
+
 CLIENT_RULES = [
     Mutation(
         "a deadline that is not a number is waited for without an end",
@@ -323,5 +325,34 @@ CLIENT_RULES = [
         "            self.waiting[ticket.lane] += len(ticket.callers)\n",
         "            self.lanes[ticket.lane].appendleft(ticket)\n",
         "unit/client/test_async_oracle.py::test_as_many_may_wait_after_others_have_waited_in_vain",
+    ),
+    Mutation(
+        "a forked child uses the connections of its parent",
+        "store/hbase/pool.py",
+        'known to nobody else."""\n        self._start()\n',
+        'known to nobody else."""\n',
+        _FORKED_STORE + "test_a_child_uses_no_connection_of_its_parents_and_closes_none",
+    ),
+    Mutation(
+        "a forked child keeps a connection that its parent leased",
+        "store/hbase/pool.py",
+        "if is_ours and not self._closed:",
+        "if not self._closed:",
+        _FORKED_STORE + "test_what_was_leased_at_the_fork_takes_no_place_in_the_child_and_is_not_kept_there",
+    ),
+    Mutation(
+        "a forked child hangs up for its parent",
+        "store/hbase/connection.py",
+        "        self._socket.close()  # the descriptor only",
+        "        self._connection.close()  # the descriptor only",
+        _FORKED_STORE + "test_a_child_opens_a_connection_of_its_own_and_hangs_up_none_of_its_parents",
+    ),
+    Mutation(
+        "nobody speaks for the transactions of a forked child",
+        "client/heartbeat.py",
+        "        self._start(closed=self._closed.is_set())\n",
+        "",
+        "unit/client/test_forking.py::test_a_child_begins_reads_and_commits_and_its_transactions_live "
+        "unit/client/test_forking.py::test_the_parent_speaks_on_for_what_it_began_and_the_child_does_not",
     ),
 ]
