@@ -71,12 +71,16 @@ class SoloDirectory:
 
 
 class ZooKeeperDirectory:
-    """The ``Directory`` of a real installation. Connects when first asked: tasks that only read cells never do."""
+    """The ``Directory`` of a real installation. Connects when first asked: tasks that only read cells never do.
+
+    Once it is closed it stays so: what is asked of it raises ``CoordinatorUnavailable``.
+    """
 
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
         self._coordinator: ZooKeeperCoordinator | None = None
         self._last_seen: str | None = None
+        self._closed = False
         self._start()
         leave_at_fork(self)
 
@@ -118,8 +122,9 @@ class ZooKeeperDirectory:
         return Settled(record.durable, record.epoch)
 
     def close(self) -> None:
-        """End the session with ZooKeeper."""
+        """End the session with ZooKeeper. Waits for a call that is connecting, for as long as that may take."""
         with self._lock:
+            self._closed = True
             coordinator, self._coordinator = self._coordinator, None
         if coordinator is not None:
             coordinator.close()
@@ -141,6 +146,8 @@ class ZooKeeperDirectory:
         if not self._lock.acquire(timeout=deadline.remaining_seconds()):
             raise CoordinatorUnavailable(f"another call is still connecting to ZooKeeper at {self._settings.zookeeper}")
         try:
+            if self._closed:
+                raise CoordinatorUnavailable("this client is closed, and with it its session with ZooKeeper")
             if self._coordinator is None:
                 self._coordinator = ZooKeeperCoordinator(
                     self._settings.zookeeper, connect_timeout_ms=int(1000 * deadline.remaining_seconds())

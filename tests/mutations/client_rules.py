@@ -355,4 +355,11 @@ CLIENT_RULES = [
         "unit/client/test_forking.py::test_a_child_begins_reads_and_commits_and_its_transactions_live "
         "unit/client/test_forking.py::test_the_parent_speaks_on_for_what_it_began_and_the_child_does_not",
     ),
+    Mutation(
+        "a client that was closed opens another session with ZooKeeper",
+        "client/primary.py",
+        "            if self._closed:\n",
+        "            if False:\n",
+        "unit/client/test_directory.py::test_what_is_asked_of_one_that_was_closed_opens_no_session",
+    ),
 ]

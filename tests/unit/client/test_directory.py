@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 
+import client.primary
 from client import ClientSettings, InvalidRequest
+from client.deadline import Deadline
 from client.primary import ZooKeeperDirectory
-from lease import EpochRecord, LeaseRecord, SetData, ZnodePaths
+from lease import CoordinatorUnavailable, EpochRecord, LeaseRecord, SetData, ZnodePaths
 from lease.coordinator import Create, create_root
 from lease.memory import MemoryCoordinator, MemoryTree
 
 PATHS = ZnodePaths("/pythia")
+SETTINGS = ClientSettings(zookeeper="127.0.0.1:1", thrift="127.0.0.1:1")
 
 
 def record(address: str, *, released: bool = False) -> bytes:
@@ -27,7 +32,7 @@ def coordinator() -> MemoryCoordinator:
 
 @pytest.fixture
 def directory(coordinator: MemoryCoordinator) -> ZooKeeperDirectory:
-    directory = ZooKeeperDirectory(ClientSettings(zookeeper="127.0.0.1:1", thrift="127.0.0.1:1"))
+    directory = ZooKeeperDirectory(SETTINGS)
     directory._coordinator = coordinator  # type: ignore[assignment]
     assert directory.primary(1_000) == "a:1"
     return directory
@@ -63,6 +68,33 @@ def test_the_epochs_record_says_what_is_settled(directory: ZooKeeperDirectory, c
     assert directory.settled(1_000) is None
     coordinator.commit([Create(PATHS.epoch, EpochRecord(5, 90, 70).encode())], timeout_ms=1)
     assert directory.settled(1_000) == (70, 5)
+
+
+class Session:
+    """A session with a ZooKeeper that has nothing stored."""
+
+    opened: ClassVar[list[Session]] = []
+
+    def __init__(self, hosts: str, *, connect_timeout_ms: int) -> None:
+        self.closed = False
+        self.opened.append(self)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_what_is_asked_of_one_that_was_closed_opens_no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client.primary, "ZooKeeperCoordinator", Session)
+    monkeypatch.setattr(Session, "opened", [])
+    directory = ZooKeeperDirectory(SETTINGS)
+    directory._connected(Deadline(1_000))
+    directory.close()
+    for asked in (directory.primary, directory.settled):
+        with pytest.raises(CoordinatorUnavailable, match="this client is closed"):
+            asked(1_000)
+    assert not directory.has_moved("a:1", 1_000)
+    assert [session.closed for session in Session.opened] == [True]
+    directory.close()
 
 
 @pytest.mark.parametrize(("zookeeper", "oracle"), [("", ""), ("h:1", "h:2")])
