@@ -126,13 +126,14 @@ def write_set(table: str, rows: Mapping[bytes, Iterable[bytes]], *, by_row: bool
 
 def write_set_of_columns(table: str, cells: CellColumns, *, by_row: bool) -> ConflictKeys:
     """The same of rows that come as columns, each key once for each of them."""
-    rows = cells.row_keys()
+    table_part = _hashed_part(table.encode())
+    row_parts = [table_part + _hashed_part(row) for row in cells.row_keys()]
     if by_row:
-        return np.fromiter((row_id(table, row) for row in rows), np.uint64, len(rows))
+        return np.fromiter(map(xxhash.xxh3_64_intdigest, row_parts), np.uint64, len(row_parts))
     present = cells.value_lengths != ABSENT
     ids = (
-        xxhash.xxh3_64_intdigest(parts + column)
-        for parts, there in zip((_hashed_parts(table, row) for row in rows), present.T.tolist(), strict=True)
+        xxhash.xxh3_64_intdigest(row_part + column)
+        for row_part, there in zip(row_parts, present.T.tolist(), strict=True)
         for column, is_there in zip(cells.columns, there, strict=True)
         if is_there
     )
@@ -194,6 +195,9 @@ def stored_values(row: bytes, values: Mapping[bytes, bytes], timestamp: int) -> 
 
 
 def _hashed_parts(table: str, row: bytes) -> bytes:
+    return _hashed_part(table.encode()) + _hashed_part(row)
+
+
+def _hashed_part(part: bytes) -> bytes:
     """Lengths go in first, so that no two (table, row, column) run together to the same bytes."""
-    name = table.encode()
-    return _LENGTH.pack(len(name)) + name + _LENGTH.pack(len(row)) + row
+    return _LENGTH.pack(len(part)) + part

@@ -27,6 +27,7 @@ from store.hbase.requests import bytes_of, cells_of, delete_columns_requests, de
 from store.hbase.scanner import BATCH_BYTES_WANTED, ROWS_FIRST, Batch, ColumnForm, Form, RowForm, Scanner, ScanRequest
 from store.hbase.settings import PoolSettings, RequestLimits
 from store.hbase.thrift_types import BatchMutation, ColumnDescriptor, GatewayIOError, Mutation
+from store.key_order import in_key_order
 from store.protocol import Applied, Cell, CompareAndSet, Family, KeyRange, Rejected, Row, RowPut, Unknown
 
 _DEFAULT_SETTINGS = PoolSettings()
@@ -177,6 +178,7 @@ class HBaseCellStore:
     def put_columns(self, table: str, cells: CellColumns, timestamp: int) -> None:
         """See ``CellStore``. Past Thrift's library, where the gateway speaks the binary protocol."""
         check_columns(table, cells, timestamp)
+        cells = in_key_order(cells)
         if self._settings.protocol != "binary":
             return self.put(table, list(cells.puts()), timestamp)
         framed = self._settings.transport == "framed"

@@ -10,7 +10,6 @@ import pytest
 
 from client import ClientSettings, NoPrimary, UpgradeNeeded, shadow_pass
 from client.catalog import ENTRY_AGE_SECONDS_MAX
-from client.manifest import Piece
 from client.primary import ZooKeeperDirectory
 from commit_table.level_record import LevelOfData
 from lease import LeaseRecord, LevelRefused, SetData, ZnodePaths
@@ -119,13 +118,14 @@ def test_shadow_cells_are_written_only_as_long_as_their_format_is_the_installati
         bulk_write(manager, transaction.handle(), "job", b"%02d" % partition, partition=partition)
     manager.manifest.seal(transaction.start_timestamp, "job", [(partition, 0) for partition in partitions])
 
-    def write_and_raise(store: CellStore, start_timestamp: int, value: bytes, piece: Piece) -> None:
-        write(store, start_timestamp, value, piece)
+    def write_and_raise(store: CellStore, start_timestamp: int, shadows: shadow_pass.Shadows) -> None:
+        write(store, start_timestamp, shadows)
         raise_level(installation)
         time_passes()
 
     write = shadow_pass._write
     monkeypatch.setattr(shadow_pass, "_write", write_and_raise)
+    monkeypatch.setattr(shadow_pass, "WRITE_ROWS_MAX", 1)
     committed = transaction.commit()
     shadows = [shadow(manager, b"%02d" % partition) for partition in partitions]
     assert set(shadows) == {None, committed.commit_timestamp}

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 
-from client import TransactionManager
+import pytest
+
+from client import TransactionManager, shadow_pass
+from store import CellStore
 from store.faults import Fault
 from tests.unit.client.bulk_writing import rows_seen, shadow, write
 from tests.unit.client.conftest import SETTINGS, Installation
 
 
 def test_shadow_cells_of_a_large_write_are_written_in_threads(
-    installation: Installation, manager: TransactionManager
+    installation: Installation, manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(shadow_pass, "WRITE_ROWS_MAX", 3)
     transaction = manager.transaction()
     handle = transaction.handle()
     rows = [b"%04d" % number for number in range(60)]
@@ -39,8 +43,9 @@ def test_deferred_shadow_cells_are_finished_by_whoever_comes_by(installation: In
 
 
 def test_a_shadow_pass_that_broke_off_is_taken_up_again(
-    installation: Installation, manager: TransactionManager
+    installation: Installation, manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(shadow_pass, "WRITE_ROWS_MAX", 1)
     transaction = manager.transaction()
     handle = transaction.handle()
     for partition in range(3):
@@ -72,3 +77,32 @@ def test_the_shadow_cells_of_a_table_that_was_dropped_are_no_longer_owed(install
     assert deferring.finish_bulk_writes() == 1
     assert shadow(deferring, b"a") == committed.commit_timestamp
     assert list(deferring.manifest.transactions()) == []
+
+
+@pytest.mark.parametrize("together_bytes_max", [shadow_pass.TOGETHER_BYTES_MAX, 1])
+def test_pieces_go_together_in_the_order_of_their_rows_as_far_as_the_limits_let_them(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, together_bytes_max: int
+) -> None:
+    monkeypatch.setattr(shadow_pass, "TOGETHER_BYTES_MAX", together_bytes_max)
+    monkeypatch.setattr(shadow_pass, "WRITE_ROWS_MAX", 3)
+    manager = installation.manager(settings=dataclasses.replace(SETTINGS, shadow_writers_max=1))
+    manager.create_table("other", ["f"])
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    write(manager, handle, "job", b"d", b"a", partition=0)
+    write(manager, handle, "job", b"c", b"b", partition=1)
+    write(manager, handle, "job", b"y", b"x", table="other", partition=2)
+    manager.manifest.seal(handle.start_timestamp, "job", [(partition, 0) for partition in range(3)])
+    written: list[tuple[str, list[bytes]]] = []
+
+    def note(store: CellStore, start_timestamp: int, shadows: shadow_pass.Shadows) -> None:
+        written.append((shadows.table, shadows.cells.row_keys()))
+        write_shadows(store, start_timestamp, shadows)
+
+    write_shadows = shadow_pass._write
+    monkeypatch.setattr(shadow_pass, "_write", note)
+    committed = transaction.commit()
+    apart = [("t", [b"a", b"d"]), ("t", [b"b", b"c"]), ("other", [b"x", b"y"])]
+    together = [("t", [b"a", b"b", b"c"]), ("t", [b"d"]), ("other", [b"x", b"y"])]
+    assert written == (apart if together_bytes_max == 1 else together)
+    assert {shadow(manager, row) for row in (b"a", b"b", b"c", b"d")} == {committed.commit_timestamp}
