@@ -2,8 +2,8 @@
 
 A region keeps what is written in a list by key. Where rows of one request come in that list's order, each is looked for
 where the one before has just been found, in memory that is at hand; in any other order HBase spends up to half as much
-time again on a row of one cell (``python -m benchmarks.key_order``). Nothing hangs on the order but that time: so it is made
-of the first bytes that tell keys apart, and rows that those do not tell apart stay as they came.
+time again on a row of one cell (``python -m benchmarks.key_order``). Nothing hangs on the order but that time: so it is
+made of the first bytes that tell keys apart, and rows that those do not tell apart stay as they came.
 """
 
 from __future__ import annotations
