@@ -27,11 +27,13 @@ from store.columns import CellColumns
 from store.key_order import in_key_order
 
 TOGETHER_BYTES_MAX: Final = 8 * 2**20
-"""Of row keys, and of where they lie, that are put in order at a time. Twice that is held, and what ordering takes."""
-_PLACE_BYTES: Final = 32
-"""Of where a row key and a value lie."""
+"""Of row keys, and of where keys and values lie, that are put in order at a time."""
+UNCUT_BYTES_MAX: Final = 2**20
+"""What is larger is cut for all threads: so no more than three of those in order are held, beside what is small."""
 WRITE_ROWS_MAX: Final = 10_000
 """Rows that one thread writes at a time."""
+_PLACE_BYTES: Final = 16
+"""Of where one row key, or one value, lies."""
 
 
 class Shadows(NamedTuple):
@@ -50,7 +52,7 @@ def write_bulk_shadows(
     that is gone. Raises ``StoreError``, ``UpgradeNeeded``.
     """
     write = partial(_write, store, start_timestamp)
-    writes = _at_our_level(catalog, _writes(manifest.pieces(start_timestamp), encode_shadow(outcome)))
+    writes = _at_our_level(catalog, _writes(manifest.pieces(start_timestamp), encode_shadow(outcome), 2 * writers_max))
     if writers_max == 1:
         for each in writes:
             write(each)
@@ -85,12 +87,18 @@ def _in_threads(write: Callable[[Shadows], None], writes: Iterable[Shadows], wri
                 future.cancel()
 
 
-def _writes(pieces: Iterable[Piece], value: bytes) -> Iterator[Shadows]:
-    """The shadow cells of all pieces; those of pieces that go together are in the order of their row keys."""
+def _writes(pieces: Iterable[Piece], value: bytes, parts: int) -> Iterator[Shadows]:
+    """The shadow cells of all pieces; those of pieces that go together are in the order of their row keys.
+
+    What is not small is cut into so many ``parts`` at least.
+    """
     for together in _together(pieces):
         cells = in_key_order(_shadow_cells(together, value))
-        for first in range(0, cells.rows, WRITE_ROWS_MAX):
-            yield Shadows(together[0].table, cells.slice(first, first + WRITE_ROWS_MAX))
+        rows_max = WRITE_ROWS_MAX
+        if sum(map(_bytes_of, together)) > UNCUT_BYTES_MAX:
+            rows_max = min(rows_max, -(-cells.rows // parts))
+        for first in range(0, cells.rows, rows_max):
+            yield Shadows(together[0].table, cells.slice(first, first + rows_max))
 
 
 def _together(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
@@ -98,7 +106,7 @@ def _together(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
     held: list[Piece] = []
     held_bytes = 0
     for piece in pieces:
-        piece_bytes = len(piece.data) + _PLACE_BYTES * len(piece.starts)
+        piece_bytes = _bytes_of(piece)
         if held and (held_bytes + piece_bytes > TOGETHER_BYTES_MAX or _kind(piece) != _kind(held[0])):
             yield held
             held, held_bytes = [], 0
@@ -106,6 +114,10 @@ def _together(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
         held_bytes += piece_bytes
     if held:
         yield held
+
+
+def _bytes_of(piece: Piece) -> int:
+    return len(piece.data) + (1 + len(_shadow_columns(piece))) * _PLACE_BYTES * len(piece.starts)
 
 
 def _kind(piece: Piece) -> tuple[str, tuple[bytes, ...]]:

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_lock = threading.RLock()
+"""Whoever enters or leaves a pause; again in a finalizer, which a collection may run at any allocation."""
 _paused_here = False
 """Whether the collector is off by a pause, and not by the program."""
 
@@ -21,19 +24,22 @@ _paused_here = False
 def collector_paused() -> Iterator[None]:
     """No cyclic collection starts within the block, unless another thread's pause ends meanwhile."""
     global _paused_here
-    was_running = gc.isenabled()
-    _paused_here = _paused_here or was_running
-    gc.disable()
+    with _lock:
+        was_running = _paused_here or gc.isenabled()
+        _paused_here = was_running
+        gc.disable()
     try:
         yield
     finally:
         if was_running:
-            gc.enable()
-            _paused_here = False
+            with _lock:
+                gc.enable()
+                _paused_here = False
 
 
 def _in_child() -> None:
-    global _paused_here
+    global _lock, _paused_here
+    _lock = threading.RLock()
     if _paused_here:
         gc.enable()
         _paused_here = False

@@ -10,12 +10,21 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential, wait_random
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_exponential, wait_random
 
 from store.errors import StoreUnavailable
 from store.hbase.addresses import Addresses, parse_addresses
 from store.hbase.connection import GatewayConnection
-from store.hbase.failures import ANSWERS, BREAKDOWNS, AnswerSlow, GatewayFailure, NotSent, meaning_of, not_connected
+from store.hbase.failures import (
+    ANSWERS,
+    BREAKDOWNS,
+    AnswerSlow,
+    GatewayFailure,
+    NotSent,
+    RegionsUnsettled,
+    meaning_of,
+    not_connected,
+)
 from store.hbase.pool import ConnectionPool
 from store.hbase.settings import PoolSettings
 
@@ -39,7 +48,7 @@ class Gateway:
     def repeat(self, call: Call[T], *, prefer: GatewayConnection | None = None) -> T:
         """``call`` on a connection, on failure again at once on a fresh one, then with growing pauses.
 
-        ``StoreUnavailable`` when it kept failing for ``unavailable_after_ms``, and the last failure was no
+        ``StoreUnavailable`` when it kept failing for ``unavailable_after_ms`` after the first failure, or the last
         ``AnswerSlow``: whoever raises that sees to it that it comes to an end.
         """
         return self._persist(call, GatewayFailure, prefer)
@@ -84,11 +93,15 @@ class Gateway:
 
     def _retrying(self, repeated: type[GatewayFailure]) -> Retrying:
         growing = wait_exponential(multiplier=_RETRY_WAIT_SECONDS_FIRST, max=self._settings.retry_wait_ms_max / 1_000)
-        is_late = stop_after_delay(self._settings.unavailable_after_ms / 1_000)
+        limit_seconds, slow_until_s = self._settings.unavailable_after_ms / 1_000, 0.0
 
         def stop(state: RetryCallState) -> bool:
-            failure = state.outcome.exception() if state.outcome is not None else None
-            return is_late(state) and not isinstance(failure, AnswerSlow)
+            nonlocal slow_until_s
+            since_first_s = state.seconds_since_start or 0.0
+            if state.outcome is not None and isinstance(state.outcome.exception(), AnswerSlow):
+                slow_until_s = since_first_s
+                return False
+            return since_first_s - slow_until_s >= limit_seconds
 
         return Retrying(
             retry=retry_if_exception_type(repeated),
@@ -109,7 +122,8 @@ class Gateway:
         try:
             return call(connection)
         except (*ANSWERS, *BREAKDOWNS) as error:
-            if isinstance(meaning_of(error), GatewayFailure):
+            failure = meaning_of(error)
+            if isinstance(failure, GatewayFailure) and not isinstance(failure, RegionsUnsettled):
                 self._addresses.failed(connection.address, _now_ms())
             raise
 

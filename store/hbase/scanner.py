@@ -173,7 +173,7 @@ class Scanner(Generic[Batch]):
         scanner, self._open = self._open, None
         if scanner is None or scanner.connection is not connection:
             scanner = _Open(connection, self._open_on(connection))
-        asked = self._size.rows(self._request.batch_rows)
+        asked = max(self._size.rows(self._request.batch_rows), self._rows_min)
         try:
             batch = self._patiently(connection, scanner.number, asked)
             if self._form.rows(batch) < asked:
@@ -197,13 +197,15 @@ class Scanner(Generic[Batch]):
             with connection.patient(waited_ms):
                 return self._form.fetch(connection, scanner, rows)
         except TimeoutError as error:
-            if self._patience.grow():
+            if self._patience.grow() or rows > self._rows_min:
                 raise AnswerSlow(f"the scan had no answer for {waited_ms} ms") from error
             raise
 
     def _open_on(self, connection: GatewayConnection) -> int:
         request, (start, stop) = self._request, self._request.key_range
-        first = self._last if self._last is not None else (stop if request.reverse else start)
+        first = stop if request.reverse else start
+        if self._last is not None:
+            first = self._last if request.reverse else self._last + b"\x00"
         scan = TScan(
             startRow=first,
             stopRow=_below(start) if request.reverse else stop,
@@ -216,15 +218,23 @@ class Scanner(Generic[Batch]):
         number: int = connection.client.scannerOpenWithScan(request.table, scan, {})
         return number
 
+    @property
+    def _rows_min(self) -> int:
+        """How many rows to ask for to get a new one: a backward scan that goes on begins at the last one given."""
+        return 2 if self._request.reverse and self._last is not None else 1
+
     def _is_wanted(self, row: bytes) -> bool:
-        """HBase's scans include the row they start at; ours start after the last one given, or below ``stop``."""
+        """HBase's backward scans include the row they start at; ours start below ``stop``, or the last one given."""
         if row == self._last:
             return False
         start, stop = self._request.key_range
         return not self._request.reverse or (row >= start and (not stop or row < stop))
 
     def _is_past(self, row: bytes) -> bool:
-        return self._request.reverse and row < self._request.key_range.start
+        start, stop = self._request.key_range
+        if self._request.reverse:
+            return row < start
+        return bool(stop) and row + b"\x00" >= stop  # a scan from a key to itself is, to HBase, one of that row
 
     def _abandon(self) -> None:
         if self._open is not None:

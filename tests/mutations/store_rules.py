@@ -7,6 +7,7 @@ from tests.mutations.mutation import Mutation
 _GATEWAY = "unit/store/test_hbase_gateway.py::"
 _SIZE = "unit/store/test_answer_size.py::"
 _SLOW = _GATEWAY + "TestScans::test_rows_that_take_longer_than_a_request_are_waited_for"
+_SCANS = _GATEWAY + "TestScans::"
 _REGIONS = _GATEWAY + "TestRegions::"
 
 STORE_RULES = [
@@ -63,9 +64,30 @@ STORE_RULES = [
     Mutation(
         "a scan waits no longer however slow it is",
         "store/hbase/scanner.py",
-        "            if self._patience.grow():\n",
-        "            if False:\n",
+        "if self._patience.grow() or rows > self._rows_min:",
+        "if False:",
         _SLOW,
+    ),
+    Mutation(
+        "a scan whose rows are slow does not come to ask for one",
+        "store/hbase/scanner.py",
+        "if self._patience.grow() or rows > self._rows_min:",
+        "if self._patience.grow():",
+        _SCANS + "test_rows_that_come_slowly_come_one_by_one_at_last",
+    ),
+    Mutation(
+        "a scan that goes on begins with the row that was given last",
+        "store/hbase/scanner.py",
+        'self._last if request.reverse else self._last + b"\\x00"',
+        "self._last",
+        _SCANS + "test_a_scan_ends_at_a_row_that_never_comes",
+    ),
+    Mutation(
+        "a scan goes on from a key to itself",
+        "store/hbase/scanner.py",
+        'return bool(stop) and row + b"\\x00" >= stop',
+        "return False",
+        _SCANS + "test_a_scan_asks_nothing_more_where_no_key_can_follow",
     ),
     Mutation(
         "a slow scan waits beyond the longest wait",
@@ -77,8 +99,15 @@ STORE_RULES = [
     Mutation(
         "a scan that is only slow ends with the time for one that fails",
         "store/hbase/gateway.py",
-        "is_late(state) and not isinstance(failure, AnswerSlow)",
-        "is_late(state)",
+        "isinstance(state.outcome.exception(), AnswerSlow)",
+        "False",
         _SLOW,
+    ),
+    Mutation(
+        "a failure after slow answers has no time left",
+        "store/hbase/gateway.py",
+        "                slow_until_s = since_first_s\n",
+        "",
+        _SCANS + "test_what_fails_after_slow_answers_has_all_its_time",
     ),
 ]

@@ -74,8 +74,8 @@ BROKEN: Final = (
     Mutation(
         "shadow cells of jobs tell an earlier commit than there was",
         "client/shadow_pass.py",
-        "encode_shadow(outcome))",
-        "encode_shadow(min(outcome, start_timestamp + 1)))",
+        "encode_shadow(outcome),",
+        "encode_shadow(min(outcome, start_timestamp + 1)),",
         _NAMED,
     ),
     Mutation(

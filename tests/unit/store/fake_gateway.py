@@ -189,6 +189,8 @@ class FakeGateway:
                 self.methods.asked.append(name)
                 raise fate
             result.success = call()
+        except ConnectionError:  # the gateway breaks off in the middle of its work
+            return False
         except Exception as error:
             processor.handle_exception(error, result)
         if fate == HANG_UP_AFTER:

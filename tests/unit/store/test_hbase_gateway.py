@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Iterator
@@ -266,8 +267,8 @@ class TestScans:
             b"other": [b"%03d of another" % number for number in range(50)],
         }
 
-    def scan(self, store: HBaseCellStore) -> Iterator[bytes]:
-        return (row for row, _ in store.scan("t", KeyRange(b"", b""), [b"f"], batch_rows=6))
+    def scan(self, store: HBaseCellStore, batch_rows: int = 6) -> Iterator[bytes]:
+        return (row for row, _ in store.scan("t", KeyRange(b"", b""), [b"f"], batch_rows=batch_rows))
 
     def test_each_row_once_and_the_scanner_closed(self, gateway: FakeGateway, store: HBaseCellStore) -> None:
         assert tuple(self.scan(store)) == self.ROWS
@@ -335,6 +336,13 @@ class TestScans:
         assert gateway.methods.rows_asked[:3] == [6, 1, 1]
         store.close()
 
+    def test_what_fails_after_slow_answers_has_all_its_time(self, gateway: FakeGateway) -> None:
+        gateway.fates.extend([None, SILENCE, None, SILENCE, None, HANG_UP])
+        settings = PoolSettings(request_timeout_ms=200, administration_timeout_ms=5_000, unavailable_after_ms=300)
+        store = HBaseCellStore(gateway.address, settings)
+        assert tuple(self.scan(store)) == self.ROWS
+        store.close()
+
     def test_the_wait_for_rows_ends_with_the_longest(self, gateway: FakeGateway) -> None:
         gateway.fates.extend([None, SILENCE] * 9)
         settings = PoolSettings(request_timeout_ms=200, administration_timeout_ms=500, unavailable_after_ms=1)
@@ -343,6 +351,46 @@ class TestScans:
             next(self.scan(store))
         assert len(gateway.fates) == 2 * (9 - 3), "it waited 200, 400 and 500 ms"
         store.close()
+
+    def test_rows_that_come_slowly_come_one_by_one_at_last(self, gateway: FakeGateway) -> None:
+        """The longest wait is enough for one row each, and for no more."""
+        gateway.methods.tables[b"t"] = list(self.ROWS[:4])
+
+        def slow(row: bytes) -> bytes:
+            time.sleep(0.3)
+            return row
+
+        gateway.methods.value_of = slow
+        settings = PoolSettings(request_timeout_ms=200, administration_timeout_ms=500, unavailable_after_ms=1)
+        store = HBaseCellStore(gateway.address, settings)
+        assert tuple(self.scan(store)) == self.ROWS[:4]
+        store.close()
+
+    @pytest.mark.parametrize("batch_rows", [1, 6])
+    @pytest.mark.parametrize("value_bytes", [1, 300_000])
+    def test_a_scan_ends_at_a_row_that_never_comes(
+        self, gateway: FakeGateway, value_bytes: int, batch_rows: int
+    ) -> None:
+        tries = itertools.count()
+
+        def broken_at_the_tenth(row: bytes) -> bytes:
+            if row == self.ROWS[10] and next(tries) < 50:  # a scan that tries for ever is found out
+                raise ConnectionResetError("the gateway breaks off")
+            return bytes(value_bytes)
+
+        gateway.methods.value_of = broken_at_the_tenth
+        store = connected(gateway, unavailable_after_ms=50)
+        with pytest.raises(StoreUnavailable):
+            list(self.scan(store, batch_rows))
+        store.close()
+
+    def test_a_scan_asks_nothing_more_where_no_key_can_follow(
+        self, gateway: FakeGateway, store: HBaseCellStore
+    ) -> None:
+        """A scan from a key to itself would be, to HBase, one of that row."""
+        key_range = KeyRange(self.ROWS[0], self.ROWS[2] + b"\x00")
+        assert [row for row, _ in store.scan("t", key_range, [b"f"], batch_rows=1)] == list(self.ROWS[:3])
+        assert gateway.methods.rows_asked == [1, 1, 1]
 
     def test_an_abandoned_scan_closes_its_scanner(self, gateway: FakeGateway, store: HBaseCellStore) -> None:
         scan = store.scan("t", KeyRange(b"", b""), [b"f"], batch_rows=6)
@@ -363,8 +411,8 @@ class TestScans:
 class TestScansOfColumns(TestScans):
     """The same of the form that goes past Thrift's library."""
 
-    def scan(self, store: HBaseCellStore) -> Iterator[bytes]:
-        batches = store.scan_columns("t", KeyRange(b"", b""), [b"f"], [b"f:a"], batch_rows=6)
+    def scan(self, store: HBaseCellStore, batch_rows: int = 6) -> Iterator[bytes]:
+        batches = store.scan_columns("t", KeyRange(b"", b""), [b"f"], [b"f:a"], batch_rows=batch_rows)
         return (row for batch in batches for row in batch.cells.row_keys())
 
     def test_rubbish_is_a_failure_of_the_connection(self, gateway: FakeGateway, store: HBaseCellStore) -> None:
