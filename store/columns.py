@@ -121,15 +121,17 @@ class CellColumns:
 
     def only(self, keep: npt.NDArray[np.bool_]) -> CellColumns:
         """The rows where ``keep`` is true; their bytes are not copied."""
-        if keep.all():
-            return self
+        return self if keep.all() else self.at(np.flatnonzero(keep))
+
+    def at(self, indexes: npt.NDArray[np.int64]) -> CellColumns:
+        """The rows with these indexes, in this order; their bytes are not copied."""
         return CellColumns(
             self.columns,
             self.data,
-            self.key_starts[keep],
-            self.key_lengths[keep],
-            self.value_starts[:, keep],
-            self.value_lengths[:, keep],
+            self.key_starts[indexes],
+            self.key_lengths[indexes],
+            self.value_starts[:, indexes],
+            self.value_lengths[:, indexes],
         )
 
     def with_rows(self, rows: Sequence[int], values: Sequence[Mapping[bytes, bytes]]) -> CellColumns:

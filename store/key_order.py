@@ -25,16 +25,7 @@ _WORD_BYTES: Final = 8
 def in_key_order(cells: CellColumns) -> CellColumns:
     """The same rows, in the order of their keys; their bytes are not copied."""
     order = key_order(cells.data, cells.key_starts, cells.key_lengths)
-    if (order[1:] > order[:-1]).all():
-        return cells
-    return CellColumns(
-        cells.columns,
-        cells.data,
-        cells.key_starts[order],
-        cells.key_lengths[order],
-        cells.value_starts[:, order],
-        cells.value_lengths[:, order],
-    )
+    return cells if (order[1:] > order[:-1]).all() else cells.at(order)
 
 
 def key_order(data: Bytes, starts: Places, lengths: Places) -> Places:

@@ -12,8 +12,8 @@ class Patience:
     """Of one scan: ``wait_ms`` at first, twice as long each time it was not enough, up to ``wait_ms_max``.
 
     It stays as long as it has become: where a scan was slow once, it is so again, and what is given up before its end
-    goes on in the gateway. All the waits for a row that does not come take less than three times ``wait_ms_max``, and
-    for as long as a call is repeated (``unavailable_after_ms``) the longest once more.
+    goes on in the gateway. All the waits for a row that does not come take less than three times ``wait_ms_max``; the
+    longest is repeated for as long as any failing call is (``unavailable_after_ms``).
     """
 
     def __init__(self, wait_ms: int, wait_ms_max: int) -> None:

@@ -17,7 +17,8 @@ class PoolSettings:
     A call that can be repeated is repeated until ``unavailable_after_ms`` after its first failure; the try that is
     under way then may still take its own ``connect_timeout_ms`` and ``request_timeout_ms``. The next rows of a scan are
     asked for at least until ``administration_timeout_ms`` was waited for them at once: where they do not come, that
-    takes less than three times as long (``store.hbase.patience``). ``ValueError`` when a limit is not positive.
+    takes less than three times as long, or longer where ``unavailable_after_ms`` is (``store.hbase.patience``).
+    ``ValueError`` when a limit is not positive.
     """
 
     connections_max: int = 8

@@ -81,9 +81,9 @@ COLUMN_RULES = [
     ),
     Mutation(
         "rows that are put in order keep the places of others' cells",
-        "store/key_order.py",
-        "        cells.value_starts[:, order],\n",
-        "        cells.value_starts,\n",
+        "store/columns.py",
+        "self.value_starts[:, indexes],",
+        "self.value_starts,",
         "unit/store/test_key_order.py::test_every_row_keeps_its_cells",
     ),
     Mutation(
