@@ -20,17 +20,29 @@ _paused_here = False
 """Whether the collector is off by a pause, and not by the program."""
 
 
+class _Thread(threading.local):
+    is_pausing = False
+
+
+_thread = _Thread()
+
+
 @contextmanager
 def collector_paused() -> Iterator[None]:
     """No cyclic collection starts within the block, unless another thread's pause ends meanwhile."""
     global _paused_here
+    if _thread.is_pausing:
+        yield
+        return
     with _lock:
         was_running = _paused_here or gc.isenabled()
         _paused_here = was_running
         gc.disable()
+    _thread.is_pausing = True
     try:
         yield
     finally:
+        _thread.is_pausing = False
         if was_running:
             with _lock:
                 gc.enable()
@@ -40,6 +52,7 @@ def collector_paused() -> Iterator[None]:
 def _in_child() -> None:
     global _lock, _paused_here
     _lock = threading.RLock()
+    _thread.is_pausing = False
     if _paused_here:
         gc.enable()
         _paused_here = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -356,6 +357,24 @@ def test_collection_is_paused_within_the_block_only() -> None:
         with collector_paused():
             pass
         assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_pauses_of_two_threads_that_cross_leave_the_collector_running() -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    def pause() -> None:
+        with collector_paused():
+            began.set()
+            ended.wait(60)
+
+    thread = threading.Thread(target=pause)
+    with collector_paused():
+        thread.start()
+        began.wait(60)
+    assert gc.isenabled(), "whoever ends a pause lets collections run"
+    ended.set()
+    thread.join()
     assert gc.isenabled()
 
 
