@@ -10,7 +10,6 @@ the oracle's part of a transaction takes as long as two plain puts.
 from __future__ import annotations
 
 import itertools
-import json
 import os
 from collections.abc import Callable
 from functools import partial
@@ -18,7 +17,7 @@ from functools import partial
 import click
 import numpy as np
 
-from benchmarks.rounds import Case, alternate, calls_per_second
+from benchmarks.rounds import Case, alternate, calls_per_second, show
 from client import ClientSettings, TransactionManager
 from client.deadline import Deadline
 from configuration.connection_flags import root_flag, thrift_flag, zookeeper_flag
@@ -75,11 +74,7 @@ def main(zookeeper: str, thrift: str, root: str, rounds: int, seconds: float, as
     )
     with TransactionManager.connect(settings) as manager:
         cases = measure(manager, rounds=rounds, seconds=seconds, progress=lambda line: click.echo(line, err=True))
-    if as_json:
-        click.echo(json.dumps({"cases": [case.summary() for case in cases]}))
-        return
-    for case in cases:
-        click.echo(case.line("calls"))
+    show(cases, "calls", as_json=as_json)
 
 
 if __name__ == "__main__":

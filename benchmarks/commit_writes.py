@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import json
 import time
 import uuid
 from collections import defaultdict
@@ -27,7 +26,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.rounds import Case
+from benchmarks.rounds import Case, show
 from commit_table import CommitTable, layout
 from commit_table.recorder import CommitRecorder
 from commit_table.timestamps import COUNTER_BITS, compose
@@ -172,11 +171,7 @@ def main(thrift: str, rounds: int, seconds: float, as_json: bool) -> None:
     """Measure the writing of commits, on a gateway that is up."""
     with opened(thrift, seconds) as bench:
         cases = measure(bench, rounds=rounds, progress=lambda line: click.echo(line, err=True))
-    if as_json:
-        click.echo(json.dumps({"cases": [case.summary() for case in cases]}))
-        return
-    for case in cases:
-        click.echo(case.line("commits"))
+    show(cases, "commits", as_json=as_json)
 
 
 if __name__ == "__main__":

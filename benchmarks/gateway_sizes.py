@@ -10,7 +10,6 @@ random order: a gateway gets faster for minutes.
 from __future__ import annotations
 
 import contextlib
-import json
 import multiprocessing
 import random
 import time
@@ -21,7 +20,7 @@ from typing import Final
 
 import click
 
-from benchmarks.rounds import Case
+from benchmarks.rounds import Case, show
 from configuration.connection_flags import thrift_flag
 from store import Family, KeyRange, RowPut
 from store.columns import CellColumns
@@ -116,12 +115,7 @@ def _row(number: int) -> RowPut:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of lines.")
 def main(thrift: str, rounds: int, as_json: bool) -> None:
     """Measure reads and writes by the size of answers and requests, on a gateway that is up."""
-    measured = cases(thrift, rounds)
-    if as_json:
-        click.echo(json.dumps({"cases": [case.summary() for case in measured]}))
-    else:
-        for case in measured:
-            click.echo(case.line("rows"))
+    show(cases(thrift, rounds), "rows", as_json=as_json)
 
 
 if __name__ == "__main__":

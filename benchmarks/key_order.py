@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import multiprocessing
 import random
 import time
@@ -23,7 +22,7 @@ from typing import Final, NamedTuple
 import click
 import numpy as np
 
-from benchmarks.rounds import Case
+from benchmarks.rounds import Case, show
 from configuration.connection_flags import thrift_flag
 from store import Family
 from store.columns import CellColumns
@@ -105,12 +104,7 @@ def _cells(numbers: list[int], written: Written) -> CellColumns:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of lines.")
 def main(thrift: str, rounds: int, as_json: bool) -> None:
     """Measure writes by the order of their rows, on a gateway that is up."""
-    measured = cases(thrift, rounds)
-    if as_json:
-        click.echo(json.dumps({"cases": [case.summary() for case in measured]}))
-    else:
-        for case in measured:
-            click.echo(case.line("rows"))
+    show(cases(thrift, rounds), "rows", as_json=as_json)
 
 
 if __name__ == "__main__":

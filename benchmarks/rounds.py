@@ -5,11 +5,14 @@ A ratio is formed within each round; the median over the rounds is what may be q
 
 from __future__ import annotations
 
+import json
 import statistics
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import click
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,15 @@ class Case:
             f"{self.name}: {summary['ours_per_second']:,} / {summary['beside_per_second']:,} {what} a second, "
             f"ratio {summary['ratio']} ({summary['ratio_min']}–{summary['ratio_max']}, {summary['rounds']} rounds)"
         )
+
+
+def show(cases: Sequence[Case], what: str, *, as_json: bool) -> None:
+    """Print a line for each case, which counts ``what``; or all of them as one JSON object."""
+    if as_json:
+        click.echo(json.dumps({"cases": [case.summary() for case in cases]}))
+    else:
+        for case in cases:
+            click.echo(case.line(what))
 
 
 def calls_per_second(call: Callable[[], object], *, threads: int, seconds: float) -> float:

@@ -7,6 +7,7 @@ import os
 import pickle
 import select
 import signal
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -55,6 +56,26 @@ def forked(function: Callable[[], Result]) -> Iterator[Child[Result]]:
         os.close(output)
         os.kill(process_id, signal.SIGKILL)
         os.waitpid(process_id, 0)
+
+
+@contextlib.contextmanager
+def entered_in_a_thread(block: contextlib.AbstractContextManager[object]) -> Iterator[None]:
+    """Another thread is in ``block``, such as a lock, for as long as this one is in here."""
+    entered, ended = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        with block:
+            entered.set()
+            ended.wait(CHILD_SECONDS_MAX)
+
+    thread = threading.Thread(target=stay)
+    thread.start()
+    try:
+        assert entered.wait(CHILD_SECONDS_MAX)
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def in_child(function: Callable[[], Result]) -> Result:

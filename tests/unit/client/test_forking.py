@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ from client.resolver import OutcomeCache
 from client.spark import connections
 from commit_table import Committed
 from commit_table.timestamps import milliseconds_of
-from tests.forked import forked, in_child
+from tests.forked import entered_in_a_thread, forked, in_child
 from tests.small_limits import small_limits
 from tests.unit.client.conftest import SETTINGS, Installation
 from tests.unit.client.transacting import get, open_with, put
@@ -101,22 +100,8 @@ def test_a_child_waits_for_no_thread_of_its_parent(
     manager: TransactionManager, holder: Callable[[Any], Any], use: Callable[[Any], object]
 ) -> None:
     put(manager, b"r", b"1")
-    lock = holder(manager)._lock
-    held, ended = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with lock:
-            held.set()
-            ended.wait(60)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    try:
-        assert held.wait(60)
+    with entered_in_a_thread(holder(manager)._lock):
         in_child(lambda: use(manager) and None)
-    finally:
-        ended.set()
-        thread.join()
 
 
 def test_a_child_waits_for_no_thread_that_connects_to_zookeeper() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from store.garbage import collector_paused
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.pool import ConnectionPool
-from tests.forked import in_child
+from tests.forked import entered_in_a_thread, in_child
 from tests.unit.store.fake_gateway import FakeGateway
 
 
@@ -105,22 +104,9 @@ def test_a_child_opens_a_connection_of_its_own_and_hangs_up_none_of_its_parents(
 
 
 def test_a_child_collects_garbage_though_another_thread_of_its_parent_paused_it() -> None:
-    paused, ended = threading.Event(), threading.Event()
-
-    def pause() -> None:
-        with collector_paused():
-            paused.set()
-            ended.wait(60)
-
-    thread = threading.Thread(target=pause)
-    thread.start()
-    try:
-        assert paused.wait(60)
+    with entered_in_a_thread(collector_paused()):
         assert in_child(gc.isenabled)
         assert not gc.isenabled()
-    finally:
-        ended.set()
-        thread.join()
     gc.disable()
     try:
         assert not in_child(gc.isenabled)
