@@ -23,7 +23,7 @@ from typing import Final
 from access import BadCredentials
 from access.tls import what_failed
 from client.credentials import credentials_of
-from client.errors import AccessDenied, InvalidRequest, UpgradeNeeded
+from client.errors import CLOSED, AccessDenied, InvalidRequest, UpgradeNeeded
 from client.exchange import FRAME_CALLERS_MIN, FRAME_CELLS_MAX, Queue
 from client.line import Line
 from client.primary import Directory
@@ -127,7 +127,7 @@ class Dispatcher:
         Returns whether it waits to be sent, and more callers may join it in this turn of the event loop.
         """
         if self._closed:
-            ticket.fail(InvalidRequest("the client is closed"))
+            ticket.fail(InvalidRequest(CLOSED))
         elif self.queue.waiting[ticket.lane] >= self._requests_max:
             ticket.fail(
                 InvalidRequest(
@@ -145,7 +145,7 @@ class Dispatcher:
         """Close the connection. What is not answered is given up."""
         self._closed = True
         self._let_nobody_join()
-        self._why = "the client was closed"
+        self._why = "the client was closed meanwhile"
         now_s = time.monotonic()
         for line in self._lines():
             for ticket in line.exchange.lose(self._why):

@@ -3,7 +3,7 @@
 ::
 
     PythiaError
-    ├── InvalidRequest           the caller's mistake: nothing was done, and repeating it will not help
+    ├── InvalidRequest           the caller's mistake, or a closed manager: nothing was done, repeating does not help
     ├── TransactionAborted       the transaction did not commit and never will
     │   ├── Conflict             another transaction committed to one of its cells first
     │   ├── TableFenced          a table that it wrote was fenced after it began
@@ -19,6 +19,7 @@
 from __future__ import annotations
 
 ABORTED_BY_ANOTHER = "its id was aborted through the oracle"
+CLOSED = "the client is closed"
 NOT_HEARD_OF = "the oracle heard nothing of it for too long and gave it up; run it again"
 
 

@@ -22,7 +22,7 @@ import uvloop
 from client.async_oracle import COMMIT_CELLS_MAX, AsyncOracleClient, heartbeat_request, request_about
 from client.cells import ConflictKeys
 from client.deadline import Deadline
-from client.errors import NoPrimary
+from client.errors import CLOSED, InvalidRequest, NoPrimary
 from client.primary import Directory
 from client.settings import ClientSettings
 from client.tickets import BeginTicket, Begun, CommitTicket, Decision, QuestionTicket, ReplyLost, Ticket
@@ -43,7 +43,6 @@ from wire import (
     StatusRequest,
 )
 
-CLOSED: Final = "the client is closed"
 GRACE_SECONDS: Final = 5.0
 """A ticket is settled when its time is up; a caller waits for so much longer at most."""
 
@@ -202,8 +201,10 @@ class OracleClient:
         if thread is not None:
             return thread
         with self._lock:
+            if self._closed:
+                raise InvalidRequest(CLOSED)
             if self._thread is None:
-                self._thread = _LoopThread(self._directory, self._settings, closed=self._closed)
+                self._thread = _LoopThread(self._directory, self._settings)
                 self._finalizer = weakref.finalize(self, self._thread.stop)
             return self._thread
 
@@ -277,17 +278,16 @@ class _Errand:
 
     def give_up(self) -> None:
         """There is no event loop to do it on."""
-        self._waiter.set_exception(NoPrimary(0, CLOSED))
+        self._waiter.set_exception(InvalidRequest(CLOSED))
 
 
 class _LoopThread:
     """A thread with an event loop and the connection to the oracle. It holds nothing of whoever uses it."""
 
-    def __init__(self, directory: Directory, settings: ClientSettings, *, closed: bool) -> None:
+    def __init__(self, directory: Directory, settings: ClientSettings) -> None:
         self.loop = new_event_loop()
         self._directory = directory
         self._settings = settings
-        self._closed = closed
         self._incoming: deque[Ticket | _Errand] = deque()
         self._errands: set[asyncio.Task[None]] = set()
         self._woken = False
@@ -310,7 +310,6 @@ class _LoopThread:
         try:
             self.loop.call_soon_threadsafe(call)
         except RuntimeError:  # the loop has been closed: by another call, or with the interpreter
-            self._closed = True
             self._refuse_all()
 
     def _take_in(self) -> None:
@@ -336,8 +335,7 @@ class _LoopThread:
     async def _serve(self) -> None:
         self._client = AsyncOracleClient(self._directory, self._settings)
         self._take_in()
-        if not self._closed:
-            await self._stopped.wait()
+        await self._stopped.wait()
         self._client.close()
         self._take_in()
         while self._errands:  # each ends with its next question
@@ -345,10 +343,12 @@ class _LoopThread:
         await asyncio.sleep(0)  # the connection's own farewell
 
     def _refuse_all(self) -> None:
+        """The loop is closed. Who comes from now on wakes it again, and meets that; who came before is told here."""
+        self._woken = False
         while self._incoming:
             wanted = self._incoming.popleft()
             if isinstance(wanted, Ticket):
-                wanted.give_up(wanted.asked_s, CLOSED)
+                wanted.fail(wanted.doubt() or InvalidRequest(CLOSED))
             else:
                 wanted.give_up()
 

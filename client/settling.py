@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from client.errors import NoPrimary, OutcomeUnknown, TransactionAborted
+from client.errors import InvalidRequest, NoPrimary, OutcomeUnknown, TransactionAborted
 from client.transaction import Transaction
 from commit_table import Committed
 
@@ -18,7 +18,7 @@ def commit_or_settle(transaction: Transaction) -> None:
     except OutcomeUnknown as unknown:
         try:
             outcome = transaction.rollback()
-        except NoPrimary:
+        except (NoPrimary, InvalidRequest):  # nobody serves, or the manager has been closed
             raise unknown from None
         if not isinstance(outcome, Committed):
             raise TransactionAborted(transaction.start_timestamp, "the answer to its commit was lost") from unknown

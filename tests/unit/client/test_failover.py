@@ -320,12 +320,23 @@ def test_a_vacuum_that_sets_its_mark_while_conflicts_are_looked_for_is_one(
 def test_without_any_primary_a_commit_says_so_after_the_deadline_and_leaves_nothing(installation: Installation) -> None:
     manager = installation.manager(settings=dataclasses.replace(SETTINGS, deadline_ms=100))
     transaction = open_with(manager, b"r", b"1")
-    address = installation.find_primary()
+    installation._oracles.pop(0).stop()
     installation.find_primary = lambda: None
-    manager.oracle.close()  # drops the connection that it holds
-    with pytest.raises((TransactionAborted, OutcomeUnknown), match=r"outcome|never taken up"):
+    with pytest.raises((TransactionAborted, OutcomeUnknown), match=r"outcome|no primary oracle answered within 1"):
         transaction.commit()
-    installation.find_primary = lambda: address
+    following = installation.oracle("b")
+    following.await_primary()
+    installation.find_primary = lambda: following.address
+    assert get(installation.manager(), b"r") is None
+
+
+def test_a_transaction_whose_manager_was_closed_is_aborted_at_once_and_says_why(installation: Installation) -> None:
+    manager = installation.manager()
+    transaction = open_with(manager, b"r", b"1")
+    manager.oracle.close()
+    with pytest.raises(TransactionAborted, match="never taken up: the client is closed") as caught:
+        transaction.commit()
+    assert not caught.value.retriable
     assert get(installation.manager(), b"r") is None
 
 

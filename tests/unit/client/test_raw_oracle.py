@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from client import AsyncOracleClient, cell_id
+from client import AsyncOracleClient, InvalidRequest, cell_id
+from client.deadline import Deadline
+from client.oracle import _Waiter
+from client.tickets import BeginTicket
 from commit_table import Committed
 from tests.unit.client.conftest import SETTINGS, Installation
 from wire import PART_CELLS_MAX, CommitRequest, OutcomeStatus, Reason
@@ -36,6 +41,24 @@ def test_the_later_of_two_that_overlap_gets_its_reason_and_both_can_be_asked_abo
         assert recorded[first.first_start_timestamp] == Committed(won.commit_timestamp)
 
     asyncio.run(main())
+
+
+def test_whoever_asks_while_or_after_the_client_is_closed_is_told_so_at_once(installation: Installation) -> None:
+    oracle = installation.manager().oracle
+    oracle.begin()
+    met = oracle._running()  # as a thread holds it that asks while another closes
+    oracle.close()
+    ended = Deadline(5_000)
+    while not met.loop.is_closed() and ended.remaining_seconds():
+        time.sleep(0.001)
+    with pytest.raises(InvalidRequest, match="the client is closed"):
+        oracle.begin()
+    for _ in range(2):
+        waiter = _Waiter()
+        now_s = time.monotonic()
+        met.submit(BeginTicket([waiter], now_s, now_s + 60, 1))
+        with pytest.raises(InvalidRequest, match="the client is closed"):
+            waiter.wait(1, None)
 
 
 def test_a_large_write_set_is_held_while_it_comes_and_committed_whole(installation: Installation) -> None:
