@@ -145,7 +145,7 @@ def _require_utf8(name: str, array: pa.Array) -> None:
 def _one_value(column: KeyColumn, value: Any) -> pa.Array:
     try:
         return pa.array([value], type=arrow_type(column.type))
-    except (pa.ArrowException, TypeError, OverflowError) as error:
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeError) as error:
         raise InvalidData(f"key column {column.name!r}: {value!r} is no {column.type}: {error}") from error
 
 

@@ -342,3 +342,8 @@ def test_a_choice_of_columns_is_decoded_alone() -> None:
 def test_row_key_refuses_values_that_do_not_fit(values: tuple[Any, ...]) -> None:
     with pytest.raises(InvalidData):
         row_key(mapping_of("int"), *values)
+
+
+def test_a_text_that_came_from_bytes_of_no_utf8_is_refused_as_a_row_key() -> None:
+    with pytest.raises(InvalidData, match=r"key column 'k0': 'a\\udc80' is no string"):
+        row_key(mapping_of("string"), b"a\x80".decode(errors="surrogateescape"))
