@@ -1,8 +1,9 @@
 """Every order of steps of a small scope, over the project's own code: ``python -m tests.simulation.exhaustive``.
 
-Two writers of one cell, or a writer and a reader who has to fence it, while the primary is deposed at any moment. Runs
-are repeated from the start with other choices (stateless search); a run that comes to where another one has been, by
-the contents of the store, the oracles' memory and all that each thread has seen, is not followed further.
+Two writers of one cell, or a writer and a reader who has to fence it, or one and somebody who has it aborted, while the
+primary is deposed at any moment. Runs are repeated from the start with other choices (stateless search); a run that
+comes to where another one has been, by the contents of the store, the oracles' memory and all that each thread has
+seen, is not followed further.
 """
 
 from __future__ import annotations
@@ -76,6 +77,12 @@ def _read(journal: Journal, manager: TransactionManager, who: str) -> None:
     transaction.commit()
 
 
+def _abort_another(journal: Journal, manager: TransactionManager, who: str) -> None:
+    """Have the transaction aborted that has begun."""
+    (start,) = journal.known_starts()
+    journal.answered(who, start, manager.abort(start))
+
+
 def _read_twice(journal: Journal, manager: TransactionManager, who: str) -> None:
     _read(journal, manager, who)
     _read(journal, manager, who)
@@ -85,14 +92,16 @@ DYING_WRITER = "a writer that dies with its commit under way, and a reader who l
 OLD_WRITER = "a writer and a reader of its cell"
 DYING_RIVAL = "a writer of the same cell as one that dies with its commit under way"
 TWO_WRITERS = "two writers of one cell"
+ABORTED_WRITER = "a writer whom another process aborts"
 
 SCOPES: dict[str, Sequence[tuple[str, Actor]]] = {
     DYING_WRITER: ((DYING, _write), ("reader", _read_twice)),
     OLD_WRITER: (("writer", _write), ("reader", _read)),
     DYING_RIVAL: ((DYING, _write), ("rival", _write)),
+    ABORTED_WRITER: (("writer", _write), ("aborter", _abort_another)),
     TWO_WRITERS: (("one", _write), ("other", _write)),
 }
-MINUTES = (TWO_WRITERS,)
+MINUTES = (ABORTED_WRITER, TWO_WRITERS)
 """Scopes that take minutes: explored when they are asked for."""
 
 
@@ -116,7 +125,7 @@ class _Run:
             self._installation = Installation(self.kernel, self._acknowledged)
             self._installation.manager().create_table(TABLES[0], ["f"])
             for place, (name, act) in enumerate(actors):
-                self._start(name, act, after=place if _are_alike(actors) else 0)
+                self._start(name, act, after=place if act is _abort_another or _are_alike(actors) else 0)
             self._spawn("failover", self._fail_over)
             try:
                 self.kernel.run_all()
@@ -127,7 +136,9 @@ class _Run:
                 self.kernel.close()
 
     def _start(self, name: str, act: Actor, *, after: int) -> None:
-        """Start an actor. Of two that do the same the order of their begins makes no difference: one is tried."""
+        """Start an actor, once ``after`` transactions have begun: of two that do the same the order of their begins
+        makes no difference, and one is tried.
+        """
         installation = self._installation
         manager = installation.manager(Death(self.kernel) if name == DYING else None)
         manager.catalog.entry(TABLES[0])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from client.exchange import Exchange, Queue
 from client.oracle import OracleClient
 from client.primary import Settled
 from client.tickets import ReplyLost
-from commit_table import CommitTable, table_name
+from commit_table import CommitTable, Outcome, table_name
 from commit_table.layout import OWN_ROW
 from commit_table.recorder import CommitRecorder
 from commit_table.timestamps import compose
@@ -28,11 +29,13 @@ from store.memory import MemoryCellStore
 from tests.simulation.kernel import WaitQueue
 from tests.simulation.processes import WALL_START_US, Clock, Process
 from tests.simulation.stepping import SteppedKernel
+from tso.lookups import outcome_reply, outcomes_of
 from tso.metering import Metering
-from tso.oracle import Begun, Decided, Moment, Oracle
+from tso.oracle import Begun, Decided, Moment, Oracle, Recalled
 from tso.persist import NotPersisted, Persister
 from tso.settings import Limits
 from wire import (
+    AbortRequest,
     BeginReply,
     BeginRequest,
     CommitReply,
@@ -120,14 +123,14 @@ def finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 
 class Request:
-    """A commit under way to a primary, and its answer."""
+    """A request under way to a primary, and its answer."""
 
     def __init__(self) -> None:
         self.answer: Message | None = None
 
 
 class Primary:
-    """One oracle of one epoch: its real core, and a thread for each commit."""
+    """One oracle of one epoch: its real core, and a thread for each request."""
 
     def __init__(self, installation: Installation, epoch: int) -> None:
         limits = Limits(conflict_map_entries_max=64, remembered_decisions_max=64, transactions_in_flight_max=64)
@@ -144,7 +147,7 @@ class Primary:
             monotonic_ms=lambda: 0.0,
             metering=Metering(lambda: 0.0),
         )
-        self._owed: dict[int, tuple[Request, Decided]] = {}
+        self._owed: dict[int, tuple[Request, Decided | Recalled]] = {}
         self._deposed = False
 
     def begin(self) -> BeginReply:
@@ -153,32 +156,72 @@ class Primary:
         assert isinstance(begun, Begun)
         return BeginReply(begun.first_start_timestamp, 1, begun.snapshot, self.tenure.epoch)
 
-    def serve(self, request: Request, message: CommitRequest) -> None:
-        """The way of a commit, as ``tso.pipeline`` has it."""
-        decided = self._installation.kernel.step("take up", lambda: self._decide(message))
-        if decided is None:
+    def serve(self, request: Request, message: CommitRequest | AbortRequest) -> None:
+        """The way of a request, as ``tso.pipeline`` has it."""
+        ask = partial(self._commit, message) if isinstance(message, CommitRequest) else partial(self._recall, message)
+        answer = self._installation.kernel.step("take up", lambda: ask() if self._serves() else None)
+        if answer is None:
             self._answer(request, NotPrimary())
-            return
-        self._owed[decided.number] = (request, decided)
-        if decided.start_timestamps.size:
-            try:
-                finished(self._persister.persist(decided.start_timestamps, decided.commit_timestamps))
-            except NotPersisted:
-                self._deposed = True
-            if self._deposed or not self.tenure.is_held():
-                self._deposed = True
-                return
-            self.oracle.persisted(decided.number)
-        for number in self.oracle.release():
-            asked, told = self._owed.pop(number)
-            self._answer(asked, CommitReply(told.times, told.reasons))
+        elif answer.number is None:
+            self._abort(request, answer)
+        else:
+            self._owed[answer.number] = (request, answer)
+            if isinstance(answer, Recalled) or self._wrote(answer):
+                self._tell_released()
 
-    def _decide(self, message: CommitRequest) -> Decided | None:
-        if self._installation.epoch != self.tenure.epoch:
-            return None
+    def _wrote(self, decided: Decided) -> bool:
+        """Whether its commits are on record, if it has any, and the lease was held after that."""
+        if not decided.start_timestamps.size:
+            return True
+        try:
+            voided = finished(self._persister.persist(decided.start_timestamps, decided.commit_timestamps))
+        except NotPersisted:
+            self._deposed = True
+        if not self._still_held():
+            return False
+        if voided:
+            self.oracle.void(voided)
+            self._owed = {number: (asked, told.but_for(voided)) for number, (asked, told) in self._owed.items()}
+        self.oracle.persisted(decided.number)
+        return True
+
+    def _abort(self, request: Request, recalled: Recalled) -> None:
+        try:
+            found = finished(self._persister.abort(recalled.unknown))
+        except NotPersisted:
+            self._deposed = True
+        if self._still_held():
+            self.oracle.fenced(recalled.unknown)
+            self._tell_outcomes(request, recalled, found)
+
+    def _tell_released(self) -> None:
+        for number in self.oracle.release():
+            request, told = self._owed.pop(number)
+            if isinstance(told, Decided):
+                self._answer(request, CommitReply(told.times, told.reasons))
+            else:
+                self._tell_outcomes(request, told, {})
+
+    def _tell_outcomes(self, request: Request, recalled: Recalled, found: dict[int, Outcome]) -> None:
+        outcomes = {**outcomes_of(recalled), **found}
+        self._answer(request, outcome_reply(list(outcomes), outcomes))
+
+    def _still_held(self) -> bool:
+        self._deposed = self._deposed or not self.tenure.is_held()
+        return not self._deposed
+
+    def _serves(self) -> bool:
+        return self._installation.epoch == self.tenure.epoch
+
+    def _commit(self, message: CommitRequest) -> Decided:
         decided = self.oracle.commit(gather_commits([message.payload()]), NOW)
         assert isinstance(decided, Decided)
         return decided
+
+    def _recall(self, message: AbortRequest) -> Recalled:
+        recalled = self.oracle.abort(message.start_timestamps.tolist())
+        assert isinstance(recalled, Recalled)
+        return recalled
 
     def _answer(self, request: Request, answer: Message) -> None:
         request.answer = answer
@@ -211,10 +254,10 @@ class Installation:
         """Ask the primary of the moment; raises ``ReplyLost`` where it is deposed before it answers."""
         if isinstance(message, BeginRequest):
             return self._begin()
-        assert isinstance(message, CommitRequest)
+        assert isinstance(message, CommitRequest | AbortRequest)
         epoch, request = self.epoch, Request()
         primary = self.primaries[EPOCHS.index(epoch)]
-        name = f"{self.kernel.running().name}'s commit {self._commits_of_caller()}"
+        name = f"{self.kernel.running().name}'s request {self._requests_of_caller()}"
         self.kernel.spawn(self.oracle_process, name, lambda: primary.serve(request, message))
         on_sent()
         self.waiting.wait_for(lambda: request.answer is not None or self.epoch != epoch, None)
@@ -256,10 +299,10 @@ class Installation:
         """See ``Directory``."""
         return None
 
-    def _commits_of_caller(self) -> int:
-        local = self.kernel.running().local.setdefault(0, {"commits": 0})
-        local["commits"] += 1
-        return int(local["commits"])
+    def _requests_of_caller(self) -> int:
+        local = self.kernel.running().local.setdefault(0, {"requests": 0})
+        local["requests"] += 1
+        return int(local["requests"])
 
 
 class Notes:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.mutations.rules import RULES
 from tests.simulation.breaking import broken
-from tests.simulation.exhaustive import DYING_WRITER, OLD_WRITER, SCOPES, explore
+from tests.simulation.exhaustive import ABORTED_WRITER, DYING_WRITER, OLD_WRITER, SCOPES, explore
 
 SOUND_RUNS_MAX = 500
 """Of the larger scopes a part; the command explores them to the end."""
@@ -18,6 +18,10 @@ MET = [
     (DYING_WRITER, "a rejected fence is taken for a placed one"),
     (DYING_WRITER, "a reader does not fence a writer of an older epoch"),
     (DYING_WRITER, "no fence is ever placed"),
+    (ABORTED_WRITER, "a commit of an older epoch's transaction is acknowledged without being read back"),
+    (ABORTED_WRITER, "a commit that is not durable yet is told to whoever asks"),
+    (ABORTED_WRITER, "an abort does not stop a later commit"),
+    (ABORTED_WRITER, "an abort fences below infinity"),
     (OLD_WRITER, "a begin is not bounded by the durable watermark"),
     (OLD_WRITER, "a new epoch judges snapshots from before it"),
 ]
