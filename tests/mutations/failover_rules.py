@@ -29,6 +29,13 @@ FAILOVER_RULES = [
         "unit/client/test_failover.py::test_a_late_abort_of_the_old_primary_is_found_before_the_commit_is_acknowledged",
     ),
     Mutation(
+        "a primary whose event loop hangs keeps its lease",
+        "tso/process.py",
+        "monotonic_ms() - self._ran_ms)",
+        "0.0)",
+        "unit/client/test_failover.py::test_a_primary_whose_event_loop_hangs_is_followed_by_another",
+    ),
+    Mutation(
         "two processes may end a shared transaction at once",
         "client/manifest.py",
         "                return stored.value == value\n",

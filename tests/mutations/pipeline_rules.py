@@ -219,4 +219,11 @@ PIPELINE_RULES: list[Mutation] = [
         "    return frames",
         f"{_GROUP}test_begins_of_a_wake_up_are_one_row_of_timestamps_at_one_snapshot",
     ),
+    Mutation(
+        "whatever comes behind many questions is refused with them",
+        "tso/connection.py",
+        "        beyond = bearer.is_beyond\n        if kind in _QUESTIONS:",
+        "        beyond = bearer.is_beyond or self._questions > QUESTIONS_PER_TURN_MAX\n        if kind in _QUESTIONS:",
+        "unit/tso/test_questions.py",
+    ),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
@@ -28,12 +29,13 @@ from client.tickets import Decision
 from client.vacuum.run import _mark
 from commit_table import CommitTable
 from commit_table.timestamps import compose, milliseconds_of
+from lease import LeaseSettings
 from store import RowPut
 from store.columns import CellColumns
 from store.faults import Fault
 from tests.recording import record
 from tests.small_limits import small_limits
-from tests.unit.client.conftest import COMMITS, SETTINGS, Installation
+from tests.unit.client.conftest import COMMITS, SETTINGS, STARTS_SECONDS_MAX, Installation
 from tests.unit.client.transacting import fail_over, get, open_with, put
 from wire import Reason
 
@@ -315,6 +317,22 @@ def test_a_vacuum_that_sets_its_mark_while_conflicts_are_looked_for_is_one(
     with pytest.raises(TableFenced):
         transaction.commit()
     assert get(manager, b"r") is None
+
+
+def test_a_primary_whose_event_loop_hangs_is_followed_by_another(empty_installation: Installation) -> None:
+    lease = LeaseSettings(lease_ms=500)
+    hanging = empty_installation.oracle("a", lease=lease)
+    hanging.await_primary()
+    following, goes_on = empty_installation.oracle("b", lease=lease), threading.Event()
+    hanging._loop.call_soon_threadsafe(goes_on.wait, STARTS_SECONDS_MAX)
+    following.await_primary()
+    empty_installation.find_primary = lambda: following.address
+    manager = empty_installation.manager()
+    manager.create_table("t", ["f"])
+    put(manager, b"r", b"1")
+    goes_on.set()
+    put(manager, b"r", b"2")
+    assert get(manager, b"r") == b"2"
 
 
 def test_without_any_primary_a_commit_says_so_after_the_deadline_and_leaves_nothing(installation: Installation) -> None:
