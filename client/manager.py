@@ -282,7 +282,8 @@ class TransactionManager:
         is being ended.
         """
         self._check_ours(handle)
-        require_open(self.commit_table, handle.start_timestamp)
+        # Asked before as well: a job that is announced in vain keeps whoever is ending the transaction from it.
+        require_not_ending(self.commit_table, self.manifest, handle.start_timestamp)
         job = uuid.uuid4().hex
         self.manifest.open(handle.start_timestamp, job)
         require_not_ending(self.commit_table, self.manifest, handle.start_timestamp)

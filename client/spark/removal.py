@@ -12,7 +12,6 @@ than the row keys of its job, which the commit holds anyway.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Final
 
 import pyarrow as pa
 
@@ -26,9 +25,6 @@ from client.spark.key_codec import row_keys
 from client.spark.mapping import TableMapping
 from store import CellStore, RowPut
 from store.columns import CellColumns, in_pieces, taken
-
-SWEEP: Final[Attempt] = (2**32 - 1, 0)
-"""The attempt by which an overwrite deletes; no task of Spark's is the partition of that number."""
 
 
 def tombstones(mapping: TableMapping, others: Iterable[bytes] = ()) -> dict[bytes, bytes]:
