@@ -138,13 +138,15 @@ class TransactionManager:
     def drop_table(self, table: str) -> None:
         """Remove a table with all its data. Not part of any transaction.
 
-        It is fenced first (``fence``): whoever wrote it and has not committed by then gets ``TableFenced``, although a
-        table may have been made anew under its name meanwhile. Whoever reads it fails. Raises ``InvalidRequest`` where
-        there is none, and drops nothing where the fence fails; repeating a drop that failed is harmless.
+        It is fenced (``fence``) before and after that: whoever may have written it and has not committed by then gets
+        ``TableFenced``, although a table may have been made anew under its name meanwhile; whoever reads it as of
+        before the drop gets ``InvalidRequest``. ``create_table`` waits until every process has learned of the drop,
+        11 s at most. Raises ``InvalidRequest`` where there is none, and drops nothing where the first fence fails;
+        repeating a drop that failed is harmless.
         """
         if self.catalog.has_entry(table):
-            self.fence(table)
-        self.catalog.drop_table(table)
+            self._place_fence(table)
+        self.catalog.drop_table(table, lambda: self._place_fence(table))
 
     def fence(self, table: str) -> Snapshot:
         """Part the past of a table from its future: a barrier, for a change of its schema or a copy of it.
@@ -162,15 +164,18 @@ class TransactionManager:
         Transactions that only read the table, or wrote others, are not touched. ``NoPrimary``, ``OutcomeUnknown``: the
         fence may stand or not, fence again. ``InvalidRequest``: there is no such table. (After the fences of Omid.)
         """
-        self.catalog.fresh_entry(table)
-        begun = self.oracle.begin()
-        handle = TransactionHandle(begun.first_start_timestamp, begun.snapshot, begun.epoch, self.settings)
-        fenced_at = place_fence(self._services, handle, table)
+        fenced_at = self._place_fence(table)
         self._past.settled(fenced_at)
         kept = self.oracle.begin()  # by this id the oracle knows that the snapshot is in use
         return self.resume_snapshot(
             SnapshotHandle(fenced_at, kept.epoch, self.settings, begun=kept.first_start_timestamp)
         )
+
+    def _place_fence(self, table: str) -> int:
+        self.catalog.fresh_entry(table)
+        begun = self.oracle.begin()
+        handle = TransactionHandle(begun.first_start_timestamp, begun.snapshot, begun.epoch, self.settings)
+        return place_fence(self._services, handle, table)
 
     def transaction(self, *, read_only: bool = False) -> Transaction:
         """Begin a transaction. Raises ``NoPrimary``, and what the hooks raise."""
@@ -344,7 +349,7 @@ class TransactionManager:
 
     def _reader(self, view: View) -> SnapshotReader:
         return SnapshotReader(
-            self.store, self._services.resolver, view, self.catalog, vacuumed_below=self.catalog.vacuumed_below
+            self.store, self._services.resolver, view, self.catalog, shown_from=self.catalog.shown_from
         )
 
 

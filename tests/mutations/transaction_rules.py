@@ -321,9 +321,9 @@ TRANSACTION_RULES = [
     Mutation(
         "a table is dropped without a fence",
         "client/manager.py",
-        "            self.fence(table)",
-        "            pass",
-        _FENCES + "test_who_wrote_a_table_that_was_dropped_is_told_so_though_it_may_be_there_again",
+        "            self._place_fence(table)\n        self.catalog",
+        "            pass\n        self.catalog",
+        _FENCES + "test_a_table_that_cannot_be_fenced_is_not_dropped",
     ),
     Mutation(
         "a drop that fences is not looked for behind a missing table",
