@@ -63,6 +63,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "exchange",
         "manifest_summary",
         "moments",
+        "pauses",
         "ranges",
         "snapshot_record",
         "tickets",
