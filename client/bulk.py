@@ -71,7 +71,8 @@ class AttemptWriter:
 
         Raises ``InvalidRequest`` (nothing written), ``TransactionAborted``, ``StoreUnavailable``, ``UpgradeNeeded``. A
         transaction that has ended takes nothing more: what came late would show in snapshots that were read before.
-        Nor does one that is being ended: its commit may have read already what it judges.
+        Nor does one that is being ended: its commit may have read already what it judges. Nor a bulk write that has
+        ended: what comes late would lie over what later ones wrote.
         """
         if any(is_shadow(column) for column in cells.columns):
             raise InvalidRequest("shadow cells are not a writer's to write")
@@ -88,6 +89,11 @@ class AttemptWriter:
             self._start_timestamp, self._job, self._attempt, self._sequence, self._table, level, cells
         )
         require_not_ending(self._commit_table, self._manifest, self._start_timestamp)
+        if self._manifest.is_sealed(self._start_timestamp, self._job):
+            raise InvalidRequest(
+                f"the bulk write {self._job} has ended without this attempt of partition {self._attempt[0]}: it comes "
+                "too late, another one has written its rows"
+            )
         self._store.put_columns(self._table, cells, self._start_timestamp)
 
 

@@ -9,25 +9,31 @@ Invariants: only an empty table is agreed on, since cells that no transaction wr
 entries of a name are ever stored as the same bytes, nor two marks of a drop, so that a write whose answer was lost and
 that arrives late finds its compare-and-set out of date.
 
-Whoever reads or writes a table asks here first, and again after ``ENTRY_AGE_SECONDS_MAX``. So the installation's level
-is looked at here, too, for those who ask nobody else: one that does not work at it is refused.
+Whoever reads or writes a table asks here first, and again after ``ENTRY_AGE_SECONDS_MAX``, by a clock that goes on
+while the machine sleeps. So the installation's level is looked at here, too, for those who ask nobody else: one that
+does not work at it is refused.
+
+A table that was dropped is made anew only when everybody has had to ask again: whoever looks at it from before the drop
+finds no table, or that there was another one (``ShownFrom``), and never takes the new one for the old.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import math
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeGuard
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, TypeGuard
 
-from client.catalog_entry import CatalogEntry, ConflictLevel, validate_table
+from client.catalog_entry import CatalogEntry, ConflictLevel, ShownFrom, validate_table
 from client.cells import family_of
 from client.errors import InvalidRequest, UpgradeNeeded
 from commit_table import system_table
 from commit_table.level_record import LevelOfData
+from lease.clocks import monotonic_ms, wall_ms
 from store import ALL_VERSIONS, CellStore, Family, KeyRange, RowPut, StoreUnavailable, TableExists, TableMissing
 from store.forking import leave_at_fork
 from versions import FormatNotSpoken, LevelNotSpoken, spoken
@@ -35,21 +41,36 @@ from versions import FormatNotSpoken, LevelNotSpoken, spoken
 ENTRY_AGE_SECONDS_MAX = 10.0
 """How long an entry is believed before it is read again: others may have dropped the table and made it anew."""
 
+REMADE_AFTER_SECONDS_MIN = ENTRY_AGE_SECONDS_MAX + 1.0
+"""How long a name is nobody's after its table was dropped."""
+CLOCKS_APART_SECONDS_MAX: Final = 30.0
+"""How far apart the wall clocks of two machines may be, one of which drops a table and the other makes it anew. HBase
+takes no region server whose clock is further off.
+"""
+
 FENCE_FAMILY = "f"
 
 _ENTRY = b"t:entry"
 _LEVEL = b"t:conflict_level"
 _VACUUMED_BELOW = b"t:vacuumed_below"
 """The vacuum mark. Its cell timestamp is the mark itself: of several marks the largest stands, whoever writes last."""
+_DROPPED_BELOW = b"t:dropped_below"
+"""Like the vacuum mark: when the last table of that name was dropped."""
+_MARKS = (_VACUUMED_BELOW, _DROPPED_BELOW)
 _DROPPED = b"dropped"
-"""What stands in place of an entry begins with this: there was a table of that name."""
+"""What stands in place of an entry begins with this: there was a table of that name. Then a unique id, and by which
+milliseconds of the wall clock it was dropped.
+"""
 _ATTEMPTS_MAX = 10
 _ALL_ROWS = KeyRange(b"", b"")
 
 
+_log = logging.getLogger(__name__)
+
+
 class _Remembered(NamedTuple):
     entry: CatalogEntry
-    vacuumed_below: int
+    shown_from: ShownFrom
     read_seconds: float
 
 
@@ -78,8 +99,11 @@ class Catalog:
         """
         self._check_name(table)
         self.require_level()
-        if self._stored_entry(table) is not None:
+        stored = self._stored_value(table.encode(), _ENTRY)
+        if _is_entry(stored):
             raise InvalidRequest(f"table {table!r} exists already; if its drop failed halfway, drop it again")
+        if stored is not None:
+            _wait_until_forgotten(table, stored)
         try:
             self._store.create_table(table, [Family(name) for name in entry.families])
         except TableExists:
@@ -102,9 +126,9 @@ class Catalog:
         """
         return self._known(table).entry
 
-    def vacuumed_below(self, table: str) -> int:
-        """The table's vacuum mark, as old as ``entry``: what a snapshot below it would show may be gone. 0: none."""
-        return self._known(table).vacuumed_below
+    def shown_from(self, table: str) -> ShownFrom:
+        """What snapshots of a table are too old, as of when ``entry`` was read."""
+        return self._known(table).shown_from
 
     def fresh_entry(self, table: str) -> CatalogEntry:
         """``entry`` as it is stored now: the table may have been dropped and made anew, with other families."""
@@ -138,7 +162,7 @@ class Catalog:
 
         Raises ``StoreUnavailable``. For those who go on for long without asking for an entry: before each step.
         """
-        read_seconds = time.monotonic()
+        read_seconds = monotonic_ms() / 1000
         if read_seconds < self._level_read_seconds + ENTRY_AGE_SECONDS_MAX:
             return
         try:
@@ -152,15 +176,15 @@ class Catalog:
     def _known(self, table: str) -> _Remembered:
         self.require_level()
         known = self._entries.get(table)
-        if known is not None and time.monotonic() < known.read_seconds + ENTRY_AGE_SECONDS_MAX:
+        if known is not None and monotonic_ms() / 1000 < known.read_seconds + ENTRY_AGE_SECONDS_MAX:
             return known
         return self._read(table)
 
     def _read(self, table: str) -> _Remembered:
         self._check_name(table)
         self.require_level()
-        read_seconds = time.monotonic()
-        cells = self._store.get(self._own.name(), table.encode(), [_ENTRY, _VACUUMED_BELOW])
+        read_seconds = monotonic_ms() / 1000
+        cells = self._store.get(self._own.name(), table.encode(), [_ENTRY, *_MARKS])
         value = cells[_ENTRY].value if _ENTRY in cells else None
         if _is_entry(value):
             entry = CatalogEntry.parse(table, value)
@@ -168,8 +192,8 @@ class Catalog:
             families = self._check_families(table, ())
             self._check_empty(table)
             entry = self._register(table, CatalogEntry(self._agreed_level(table, "cell"), families))
-        below = int(cells[_VACUUMED_BELOW].value) if _VACUUMED_BELOW in cells else 0
-        remembered = self._entries[table] = _Remembered(entry, below, read_seconds)
+        shown_from = ShownFrom(*(int(cells[mark].value) if mark in cells else 0 for mark in _MARKS))
+        remembered = self._entries[table] = _Remembered(entry, shown_from, read_seconds)
         return remembered
 
     def has_entry(self, table: str) -> bool:
@@ -195,11 +219,13 @@ class Catalog:
             unknown = ", ".join(sorted(family.decode(errors="replace") for family in wanted - families))
             raise InvalidRequest(f"table {table!r} has no family {unknown}; it has {sorted(families)}")
 
-    def drop_table(self, table: str) -> None:
+    def drop_table(self, table: str, fence: Callable[[], int]) -> None:
         """Remove a table and its entry. Not part of any transaction: those open on it fail, and so do their readers.
 
-        Ends a drop that failed halfway, too. Raises ``InvalidRequest`` where there is neither table nor entry, and
-        ``StoreUnavailable`` where the drop has to be repeated.
+        ``fence`` places one once HBase has no such table any more, and returns its timestamp: who took a snapshot
+        before that may have read or written the old table, and has nothing to do with a new one. Ends a drop that
+        failed halfway, too. Raises ``InvalidRequest`` where there is neither table nor entry, ``StoreUnavailable`` and
+        what ``fence`` raises where the drop has to be repeated.
         """
         self._check_name(table)
         stored = self._stored_value(table.encode(), _ENTRY)
@@ -209,12 +235,14 @@ class Catalog:
             if not _is_entry(stored):
                 raise InvalidRequest(f"there is no table {table!r} to drop") from error
         if _is_entry(stored):
+            below = fence()
+            self._store.put(self._own.name(), [RowPut(table.encode(), {_DROPPED_BELOW: b"%d" % below})], below)
             self._mark_dropped(table, stored)
         self._entries.pop(table, None)
 
     def _mark_dropped(self, table: str, entry: bytes) -> None:
         """Put the mark in the place of this very entry; one that is there by now belongs to a newer table."""
-        dropped = _DROPPED + b" " + uuid.uuid4().hex.encode()
+        dropped = b"%s %s %d" % (_DROPPED, uuid.uuid4().hex.encode(), wall_ms())
         for _ in range(_ATTEMPTS_MAX):
             if self._stored_value(table.encode(), _ENTRY) != entry:
                 return
@@ -295,6 +323,18 @@ class Catalog:
 def _is_entry(stored: bytes | None) -> TypeGuard[bytes]:
     """Whether there is something, and no mark of a drop."""
     return stored is not None and not stored.startswith(_DROPPED)
+
+
+def _wait_until_forgotten(table: str, dropped: bytes) -> None:
+    """Let nobody be left who still believes in the table that was dropped."""
+    _, _, dropped_ms = dropped.rpartition(b" ")
+    if not dropped_ms.isdigit() or dropped.count(b" ") < 2:
+        return  # marked by a release that said neither when nor from which snapshots on
+    seconds = REMADE_AFTER_SECONDS_MIN + CLOCKS_APART_SECONDS_MAX - (wall_ms() - int(dropped_ms)) / 1000
+    seconds = min(seconds, REMADE_AFTER_SECONDS_MIN)
+    if seconds > 0:
+        _log.info("table %s was dropped a moment ago: it is made anew in %.0f s", table, seconds)
+        time.sleep(seconds)
 
 
 class OwnTable:

@@ -9,7 +9,7 @@ import base64
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from client.errors import InvalidRequest
 from store import Family, InvalidCell
@@ -66,6 +66,15 @@ class CatalogEntry:
             families=tuple(fields["families"]),
             description=base64.b64decode(fields["description"]),
         )
+
+
+class ShownFrom(NamedTuple):
+    """From which snapshots on a table shows all that it had: not below its vacuum mark, nor below the fence at which a
+    table of the same name had been dropped. 0: it never was.
+    """
+
+    vacuumed_below: int = 0
+    dropped_below: int = 0
 
 
 def family_names(families: Sequence[str]) -> tuple[str, ...]:

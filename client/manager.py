@@ -20,7 +20,7 @@ from client.handles import SnapshotHandle, TransactionHandle
 from client.heartbeat import Heartbeats
 from client.hooks import TransactionHooks
 from client.manifest import Attempt, Manifest
-from client.moments import Moment, validate_name
+from client.moments import Moment, parse_moment, validate_name
 from client.named_snapshots import NamedSnapshots
 from client.oracle import OracleClient
 from client.past import Past, moment_of
@@ -138,13 +138,15 @@ class TransactionManager:
     def drop_table(self, table: str) -> None:
         """Remove a table with all its data. Not part of any transaction.
 
-        It is fenced first (``fence``): whoever wrote it and has not committed by then gets ``TableFenced``, although a
-        table may have been made anew under its name meanwhile. Whoever reads it fails. Raises ``InvalidRequest`` where
-        there is none, and drops nothing where the fence fails; repeating a drop that failed is harmless.
+        It is fenced (``fence``) before and after that: whoever may have written it and has not committed by then gets
+        ``TableFenced``, although a table may have been made anew under its name meanwhile; whoever reads it as of
+        before the drop gets ``InvalidRequest``. ``create_table`` waits until every process has learned of the drop,
+        11 s at most. Raises ``InvalidRequest`` where there is none, and drops nothing where the first fence fails;
+        repeating a drop that failed is harmless.
         """
         if self.catalog.has_entry(table):
-            self.fence(table)
-        self.catalog.drop_table(table)
+            self._place_fence(table)
+        self.catalog.drop_table(table, lambda: self._place_fence(table))
 
     def fence(self, table: str) -> Snapshot:
         """Part the past of a table from its future: a barrier, for a change of its schema or a copy of it.
@@ -162,15 +164,18 @@ class TransactionManager:
         Transactions that only read the table, or wrote others, are not touched. ``NoPrimary``, ``OutcomeUnknown``: the
         fence may stand or not, fence again. ``InvalidRequest``: there is no such table. (After the fences of Omid.)
         """
-        self.catalog.fresh_entry(table)
-        begun = self.oracle.begin()
-        handle = TransactionHandle(begun.first_start_timestamp, begun.snapshot, begun.epoch, self.settings)
-        fenced_at = place_fence(self._services, handle, table)
+        fenced_at = self._place_fence(table)
         self._past.settled(fenced_at)
         kept = self.oracle.begin()  # by this id the oracle knows that the snapshot is in use
         return self.resume_snapshot(
             SnapshotHandle(fenced_at, kept.epoch, self.settings, begun=kept.first_start_timestamp)
         )
+
+    def _place_fence(self, table: str) -> int:
+        self.catalog.fresh_entry(table)
+        begun = self.oracle.begin()
+        handle = TransactionHandle(begun.first_start_timestamp, begun.snapshot, begun.epoch, self.settings)
+        return place_fence(self._services, handle, table)
 
     def transaction(self, *, read_only: bool = False) -> Transaction:
         """Begin a transaction. Raises ``NoPrimary``, and what the hooks raise."""
@@ -193,7 +198,8 @@ class TransactionManager:
         return transaction
 
     def snapshot(self, at: Moment | None = None) -> Snapshot:
-        """Everything committed by now, or by then: ``at`` is a timestamp, a time with its zone, or a snapshot's name.
+        """Everything committed by now, or by then: ``at`` is a timestamp of Pythia's, a time with its zone, a text that
+        means either, or a snapshot's name.
 
         A past one needs no oracle, but ZooKeeper; up to where the past is settled it works with every oracle down. One
         with a name (``create_snapshot``) needs HBase alone. Raises ``NoPrimary``, and ``InvalidRequest`` for a time
@@ -282,7 +288,8 @@ class TransactionManager:
         is being ended.
         """
         self._check_ours(handle)
-        require_open(self.commit_table, handle.start_timestamp)
+        # Asked before as well: a job that is announced in vain keeps whoever is ending the transaction from it.
+        require_not_ending(self.commit_table, self.manifest, handle.start_timestamp)
         job = uuid.uuid4().hex
         self.manifest.open(handle.start_timestamp, job)
         require_not_ending(self.commit_table, self.manifest, handle.start_timestamp)
@@ -311,6 +318,7 @@ class TransactionManager:
         if at is None:
             begun = self.oracle.begin()
             return SnapshotHandle(begun.snapshot, begun.epoch, self.settings, begun.first_start_timestamp)
+        at = parse_moment(at) if isinstance(at, str) else at
         if isinstance(at, str):
             named = self._named.find(at)
             return SnapshotHandle(named.timestamp, named.epoch, self.settings)
@@ -343,7 +351,7 @@ class TransactionManager:
 
     def _reader(self, view: View) -> SnapshotReader:
         return SnapshotReader(
-            self.store, self._services.resolver, view, self.catalog, vacuumed_below=self.catalog.vacuumed_below
+            self.store, self._services.resolver, view, self.catalog, shown_from=self.catalog.shown_from
         )
 
 

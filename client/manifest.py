@@ -30,6 +30,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -68,6 +69,8 @@ _PIECES_AT_ONCE = 8
 
 Attempt = tuple[int, int]
 """(partition, attempt) of a task."""
+SWEEP: Final[Attempt] = (2**32 - 1, 0)
+"""The attempt by which an overwrite deletes; no task of Spark's is the partition of that number."""
 
 
 @dataclass(slots=True)
@@ -80,7 +83,10 @@ class Job:
     """Table → by which conflict level its keys were made."""
 
     def unrepeated(self) -> dict[str, ConflictKeys]:
-        """Table → what attempts wrote which do not count, and no counting attempt wrote: it must not become visible."""
+        """Table → what attempts wrote which do not count, and no counting attempt wrote: it must not become visible.
+
+        What an overwrite deleted repeats nothing: an attempt that is late with its rows would put them over that.
+        """
         counting, others = self._of(counting=True), self._of(counting=False)
         missing = {table: np.setdiff1d(joined(keys), joined(counting.get(table, []))) for table, keys in others.items()}
         return {table: keys for table, keys in missing.items() if len(keys)}
@@ -88,7 +94,7 @@ class Job:
     def _of(self, *, counting: bool) -> dict[str, list[ConflictKeys]]:
         found: dict[str, list[ConflictKeys]] = {}
         for attempt, tables in self.keys.items():
-            if (attempt in (self.winners or ())) == counting:
+            if attempt != SWEEP and (attempt in (self.winners or ())) == counting:
                 for table, keys in tables.items():
                     found.setdefault(table, []).extend(keys)
         return found
@@ -203,6 +209,11 @@ class Manifest:
         so, is seen by whoever ends it. Raises ``StoreUnavailable``.
         """
         return _CLAIM in self._store.get(self._own.name(), START.pack(start_timestamp) + END, [_CLAIM])
+
+    def is_sealed(self, start_timestamp: int, job: str) -> bool:
+        """Whether a job has ended well. Raises ``StoreUnavailable``."""
+        key = START.pack(start_timestamp) + _job_key(job) + _SEAL
+        return bool(self._store.get(self._own.name(), key, [b"m:winners"]))
 
     def jobs(self, start_timestamp: int) -> dict[str, Job]:
         """Every job on record for a transaction, with its conflict keys, 8 bytes for each row or cell written."""

@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from client.batching import BATCH_BYTES_MAX, stored_batches
-from client.catalog_entry import CatalogEntry
+from client.catalog_entry import CatalogEntry, ShownFrom
 from client.cells import (
     SHADOW_QUALIFIER,
     TOMBSTONE,
@@ -97,9 +97,10 @@ class _VacuumedMeanwhile(Exception):
 class SnapshotReader:
     """Rows at one view, of ``tables`` that transactions write.
 
-    ``assumed``: outcomes that hold for this view and need not be asked for, by writer. ``vacuumed_below`` gives a
-    table's vacuum mark, as it was at most ``ENTRY_AGE_SECONDS_MAX`` ago: a vacuum waits for longer between its mark and
-    its first delete, so a look at the mark *after* the cells were read says whether any of them may have been missing.
+    ``assumed``: outcomes that hold for this view and need not be asked for, by writer. ``shown_from`` says which
+    snapshots of a table are too old, as of ``ENTRY_AGE_SECONDS_MAX`` ago at most: a vacuum waits for longer between its
+    mark and its first delete, and so does who makes a table anew. So a look *after* the cells were read says whether
+    any of them may have been missing.
     """
 
     def __init__(
@@ -109,14 +110,14 @@ class SnapshotReader:
         view: View,
         tables: Tables,
         assumed: Mapping[int, int] = MappingProxyType({}),
-        vacuumed_below: Callable[[str], int] = lambda table: 0,
+        shown_from: Callable[[str], ShownFrom] = lambda table: ShownFrom(),
     ) -> None:
         self._store = store
         self._resolver = resolver
         self._view = view
         self._tables = tables
         self._assumed = assumed
-        self._vacuumed_below = vacuumed_below
+        self._shown_from = shown_from
 
     def row(self, table: str, row: bytes, columns: Sequence[bytes] | None) -> dict[bytes, bytes] | None:
         """Column → value, reserved columns included; ``None`` where the snapshot sees nothing of the row."""
@@ -137,7 +138,7 @@ class SnapshotReader:
         while batch is not None:
             yield from self._seen(table, columns, batch)
             batch = next(batches, None)
-        self._require_not_vacuumed(table)
+        self._require_shown(table)
 
     def scan_columns(
         self,
@@ -160,10 +161,10 @@ class SnapshotReader:
             except _VacuumedMeanwhile:
                 keys = [batch.cells.row_key(row) for row in range(batch.cells.rows)]
                 settled = self._read_again(table, columns, known, keys)
-            self._require_not_vacuumed(table)
+            self._require_shown(table)
             if settled.rows:
                 yield settled
-        self._require_not_vacuumed(table)
+        self._require_shown(table)
 
     def _scanned(
         self,
@@ -326,19 +327,25 @@ class SnapshotReader:
         for batch in self._settled(table, rows, known, heal=heal, vacuumed=vacuumed):
             for row, _, columns in batch:
                 stored[row].update(columns.visible)
-        self._require_not_vacuumed(table)
+        self._require_shown(table)
         for row, columns_stored in stored.items():
             values = _values(columns_stored)
             if values:
                 yield row, values
 
-    def _require_not_vacuumed(self, table: str) -> None:
-        """Raise ``InvalidRequest`` where a vacuum may have dropped what the view should show."""
-        mark = self._vacuumed_below(table)
-        if self._view.snapshot < mark:
+    def _require_shown(self, table: str) -> None:
+        """Raise ``InvalidRequest`` where some of what the view should show may be gone."""
+        vacuumed, dropped = self._shown_from(table)
+        if self._view.snapshot < dropped:
             raise InvalidRequest(
-                f"table {table!r} was vacuumed below {mark} ({wall_time_of(mark):%Y-%m-%d %H:%M:%S} UTC), so it cannot "
-                f"be read as of {self._view.snapshot} any more: take a later one, and vacuum with a longer --retain"
+                f"table {table!r} was dropped at {dropped} ({wall_time_of(dropped):%Y-%m-%d %H:%M:%S} UTC) and made "
+                f"anew, so it cannot be read as of {self._view.snapshot} any more: take a later snapshot, or begin anew"
+            )
+        if self._view.snapshot < vacuumed:
+            raise InvalidRequest(
+                f"table {table!r} was vacuumed below {vacuumed} ({wall_time_of(vacuumed):%Y-%m-%d %H:%M:%S} UTC), so "
+                f"it cannot be read as of {self._view.snapshot} any more: take a later one, and vacuum with a longer "
+                "--retain"
             )
 
     def _visible_columns(
@@ -385,7 +392,8 @@ class SnapshotReader:
         outcomes = self._resolver.on_record(sites)
         still_open = [writer for writer, outcome in outcomes.items() if outcome == OPEN]
         if still_open:
-            mark = self._vacuumed_below(table)  # after the look at the record: whoever dropped it had set the mark
+            # After the look at the record: whoever dropped it had set the mark.
+            mark = self._shown_from(table).vacuumed_below
             gone = [writer for writer in still_open if writer < mark and writer not in vacuumed]
             if gone:
                 raise _VacuumedMeanwhile(gone)

@@ -8,7 +8,7 @@ the same end, because what one of them learnt (committed, or fenced) no later st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from commit_table import forgetting, layout
 from commit_table.forgetting import Forgotten
@@ -58,15 +58,14 @@ class CommitTable:
 
     def outcomes(self, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
         """``outcome`` of many transactions, in few requests."""
-        outcomes: dict[int, Outcome] = {}
-        for first in range(0, len(start_timestamps), READ_TRANSACTIONS_MAX):
-            chunk = start_timestamps[first : first + READ_TRANSACTIONS_MAX]
-            keys = {layout.row_key(start_timestamp) for start_timestamp in chunk}
-            rows = self._store.get_many(self._table, sorted(keys), layout.record_columns(chunk))
-            for start_timestamp in chunk:
-                row = rows.get(layout.row_key(start_timestamp), {})
-                outcomes[start_timestamp] = layout.parse_record(start_timestamp, row).outcome()
-        return outcomes
+        return {start: record.outcome() for start, record in self._records(start_timestamps)}
+
+    def resolve_all(self, start_timestamps: Sequence[int], fence: int) -> dict[int, Outcome]:
+        """``resolve`` of many transactions: those that are fenced already, or have ended, in few requests."""
+        return {
+            start: self.resolve(start, fence) if record.needs_fence(fence) else record.outcome()
+            for start, record in self._records(start_timestamps)
+        }
 
     def record(self, start_timestamp: int) -> TransactionRecord:
         """All that the table holds of a transaction now. Changes nothing."""
@@ -108,6 +107,15 @@ class CommitTable:
     def forget_below(self, below: int) -> None:
         """To be called before the records of transactions that began before ``below`` are dropped."""
         forgetting.forget_below(self._store, self._table, below)
+
+    def _records(self, start_timestamps: Sequence[int]) -> Iterator[tuple[int, TransactionRecord]]:
+        for first in range(0, len(start_timestamps), READ_TRANSACTIONS_MAX):
+            chunk = start_timestamps[first : first + READ_TRANSACTIONS_MAX]
+            keys = {layout.row_key(start_timestamp) for start_timestamp in chunk}
+            rows = self._store.get_many(self._table, sorted(keys), layout.record_columns(chunk))
+            for start_timestamp in chunk:
+                row = rows.get(layout.row_key(start_timestamp), {})
+                yield start_timestamp, layout.parse_record(start_timestamp, row)
 
     def _read(self, start_timestamp: int) -> TransactionRecord:
         columns = layout.record_columns((start_timestamp,))

@@ -217,8 +217,10 @@ class Connection(asyncio.BufferedProtocol):
         request = frame if kind in _READ_TOGETHER else decode(frame)
         self._unanswered += 1
         bearer.requests += 1
-        self._questions += kind in _QUESTIONS
-        beyond = bearer.is_beyond or self._questions > QUESTIONS_PER_TURN_MAX
+        beyond = bearer.is_beyond
+        if kind in _QUESTIONS:
+            self._questions += 1
+            beyond = beyond or self._questions > QUESTIONS_PER_TURN_MAX
         if self._unanswered > self._limits.connection_requests_max or beyond:
             self._server.metering.refused("overloaded")
             self.send(Overloaded(self._limits.retry_after_ms), frame.request_id)

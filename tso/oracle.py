@@ -15,9 +15,9 @@ one epoch and remembers nothing of another. The rules (after "A Critique of Snap
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,14 @@ class Begun:
     snapshot: int
 
 
+_NONE: Final[Numbers] = np.empty(0, np.int64)
+
+Void: TypeAlias = Mapping[int, Reason]
+"""Transactions that had been decided to commit, and do not by that; and what they are told: ``ABORTED`` where a fence
+at infinity stands, ``TOO_OLD`` where they had committed before, as the commit table says to who asks.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Decided:
     """Commits were decided. What is in ``start_timestamps`` has to be persisted before decision ``number`` is told.
@@ -63,20 +71,26 @@ class Decided:
     asked: Numbers
     times: Numbers
     reasons: Codes
+    relying: Numbers
+    """Those of ``start_timestamps`` that the oracle does not remember back to the snapshot of, and which rely on what
+    their clients looked at: of these it does not know whether they were decided before, here or in an older epoch.
+    """
 
-    def but_for(self, void: frozenset[int]) -> Decided:
-        """The same, where these were aborted: fences at infinity were there before their commits."""
-        if void.isdisjoint(self.asked.tolist()):
+    def but_for(self, void: Void) -> Decided:
+        """The same, where these did not commit after all."""
+        if void.keys().isdisjoint(self.asked.tolist()):
             return self
         found = list(void)
         is_void = np.isin(self.asked, found) & (self.reasons == Reason.COMMITTED)
         counts = np.isin(self.start_timestamps, found, invert=True)
+        reasons = self.reasons.copy()
+        reasons[is_void] = [void[start] for start in self.asked[is_void].tolist()]
         return replace(
             self,
             start_timestamps=self.start_timestamps[counts],
             commit_timestamps=self.commit_timestamps[counts],
             times=np.where(is_void, 0, self.times),
-            reasons=np.where(is_void, np.uint8(Reason.ABORTED), self.reasons),
+            reasons=reasons,
         )
 
 
@@ -93,10 +107,13 @@ class Recalled:
     unknown: tuple[int, ...]
     voided: frozenset[int] = frozenset()
 
-    def but_for(self, void: frozenset[int]) -> Recalled:
-        """The same, where these were aborted: fences at infinity were there before their commits."""
+    def but_for(self, void: Void) -> Recalled:
+        """The same, where these did not commit after all: what became of those not aborted has to be looked up."""
         committed = {start: time for start, time in self.committed.items() if start not in void}
-        return replace(self, committed=committed, voided=self.voided | (self.committed.keys() & void))
+        lost = self.committed.keys() & void.keys()
+        aborted = {start for start in lost if void[start] is Reason.ABORTED}
+        unknown = (*self.unknown, *sorted(lost - aborted))
+        return replace(self, committed=committed, unknown=unknown, voided=self.voided | aborted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +155,7 @@ class Oracle:
         self._watermark = DurableWatermark()
         self.lives = Lives(limits.transaction_life_ms, limits.heartbeat_transactions_max)
         self._aborts: set[int] = set()
-        self._voided: set[int] = set()
+        self._voided: dict[int, Reason] = {}
         self._fenced_aborts: deque[tuple[int, int]] = deque()
 
     @property
@@ -205,9 +222,9 @@ class Oracle:
         times, reasons, new = self.conflicts.decide(commits, free_up_to, standing, first)
         self.large.drop_all(commits.start_timestamps)
         if self._voided:  # remembered as refused, which for all others means a conflict
-            void = np.isin(commits.start_timestamps, list(self._voided))
-            reasons[void & (reasons == Reason.CONFLICT)] = Reason.ABORTED
-        return self._decided(commits.start_timestamps, first, times, reasons, new)
+            void = np.isin(commits.start_timestamps, list(self._voided)) & (reasons == Reason.CONFLICT)
+            reasons[void] = [self._voided[start] for start in commits.start_timestamps[void].tolist()]
+        return self._decided(commits, first, times, reasons, new)
 
     def take_part(self, part: WriteSetPart, now: Moment) -> WriteSetTaken | Decided | Impossible | Later:
         """Look at a part of a large write set, and hold it for its transaction; or decide against the transaction."""
@@ -263,7 +280,7 @@ class Oracle:
             return Later(self._limits.retry_after_ms)
         self.conflicts.enter_large(start, timestamp)
         times, reasons = np.array([timestamp]), np.array([Reason.COMMITTED], np.uint8)
-        return self._decided(commits.start_timestamps, timestamp, times, reasons, 1)
+        return self._decided(commits, timestamp, times, reasons, 1)
 
     def _stands_against(self, commits: GatheredCommits, now: Moment, *, remembered_from: int | None = None) -> bool:
         """Whether one transaction is decided, or refused whatever it wrote."""
@@ -317,7 +334,7 @@ class Oracle:
             # fence. A client that names a later one has read the commit table after that, and found the fence.
             start_timestamp, fenced_at = self._fenced_aborts.popleft()
             self._aborts.discard(start_timestamp)
-            self._voided.discard(start_timestamp)
+            self._voided.pop(start_timestamp, None)
             self.conflicts.raise_low_watermark(fenced_at)
 
     def recall(self, start_timestamps: Sequence[int]) -> Recalled | Impossible:
@@ -340,16 +357,17 @@ class Oracle:
         """Learn that the commits of decision ``number`` are in the commit table."""
         self._watermark.persisted(number)
 
-    def void(self, start_timestamps: Iterable[int]) -> None:
-        """Learn that commits decided here do not count, since fences at infinity were there before them.
+    def void(self, void: Void) -> None:
+        """Learn that commits decided here do not count. It is remembered as long as an abort is.
 
         Holds for what is decided from now on; to what was decided and is not told yet the caller applies ``but_for``.
         """
-        for start_timestamp in start_timestamps:
+        for start_timestamp, reason in void.items():
             self.conflicts.enter_refusal(start_timestamp, self.range.last)
-            self._aborts.add(start_timestamp)
-            self._voided.add(start_timestamp)
-        self.fenced(start_timestamps)
+            self._voided[start_timestamp] = reason
+            if reason is Reason.ABORTED:
+                self._aborts.add(start_timestamp)
+        self.fenced(void)
 
     def release(self) -> list[int]:
         """The decisions that may be told now, in the order in which they were made; each is given once."""
@@ -391,9 +409,13 @@ class Oracle:
             return None
         return np.array([start in self._aborts for start in asked], np.bool_)
 
-    def _decided(self, starts: Numbers, first: int, times: Numbers, reasons: Codes, new: int) -> Decided:
+    def _decided(self, commits: GatheredCommits, first: int, times: Numbers, reasons: Codes, new: int) -> Decided:
         """Take the decisions into the books. A commit is new if it got the timestamp that was set aside for it."""
-        committed, commit_timestamps = starts, times
+        starts = commits.start_timestamps
+        committed, commit_timestamps, relying = starts, times, _NONE
+        low = self.conflicts.low_watermark
+        if new and commits.snapshots.min() < low:
+            relying = starts[(commits.snapshots < low) & (times == np.arange(first, first + times.size))]
         if new < starts.size:
             is_new = times == np.arange(first, first + times.size)
             committed, commit_timestamps = starts[is_new], times[is_new]
@@ -401,4 +423,4 @@ class Oracle:
         self.lives.end_all(committed)
         self.counts.commits += new
         number = self._watermark.decided(int(commit_timestamps[0]) if new else None)
-        return Decided(number, committed, commit_timestamps, starts, times, reasons)
+        return Decided(number, committed, commit_timestamps, starts, times, reasons, relying)

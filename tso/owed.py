@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tso.arrivals import Arrival
 from tso.metering import Metering
-from tso.oracle import Decided, Recalled
+from tso.oracle import Decided, Recalled, Void
 
 
 class OwedDecision(NamedTuple):
@@ -23,8 +23,8 @@ class OwedDecision(NamedTuple):
     since_s: float
     """When the first of the requests came, on the metering's clock."""
 
-    def but_for(self, void: frozenset[int]) -> OwedDecision:
-        """The same, where these were aborted."""
+    def but_for(self, void: Void) -> OwedDecision:
+        """The same, where these did not commit after all."""
         return self._replace(decided=self.decided.but_for(void))
 
     def book(self, metering: Metering) -> None:
@@ -43,6 +43,6 @@ class OwedRecollection(NamedTuple):
     arrivals: tuple[Arrival]
     recalled: Recalled
 
-    def but_for(self, void: frozenset[int]) -> OwedRecollection:
-        """The same, where these were aborted."""
+    def but_for(self, void: Void) -> OwedRecollection:
+        """The same, where these did not commit after all."""
         return self._replace(recalled=self.recalled.but_for(void))

@@ -1,8 +1,14 @@
 """Writing commits and aborts to the commit table, stubbornly but not beyond the lease.
 
-A commit of a transaction from an older epoch is read back before it counts. A deposed oracle that had been asked to
-abort it may have had its fence at infinity under way, and nothing dates that fence: it may have landed before the
-commit did. Once the commit stands it can land no more, since it is set only where none stands.
+A commit that relies on what its client looked at, since the oracle does not remember so far back, is looked at twice:
+
+* before it is written the transaction is fenced at this epoch. It may have committed before: here, which has been
+  forgotten, or in an older epoch, whose oracle may even have the write under way still. What stands is found by that,
+  and what lands later does not count. A client should have asked; two commits of one transaction would show a snapshot
+  between them a part of it.
+* after it was written it is read back before it counts. A deposed oracle that had been asked to abort it may have had
+  its fence at infinity under way, and nothing dates that fence: it may have landed before the commit did. Once the
+  commit stands it can land no more, since it is set only where none stands.
 
 Runs on the event loop; what blocks goes to threads. Invariant: a call returns only when everything handed to it is in
 the table; every other end is an exception, so that nothing can be called committed, or aborted, by oversight. The lease
@@ -17,14 +23,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
-from commit_table import Aborted, Committed, Forgotten, Outcome
+import numpy as np
+
+from commit_table import Aborted, Committed, Forgotten, Outcome, Undecided
 from store import StoreError, StoreUnavailable
 from tso.deciding import Numbers
 from tso.metering import Metering
+from wire import Reason
 
 log = logging.getLogger(__name__)
 
 Written = TypeVar("Written")
+
+_ENDED: dict[type[Outcome], Reason] = {Committed: Reason.TOO_OLD, Aborted: Reason.ABORTED}
+"""What a transaction is told whose end is on record; of a commit, to ask for it."""
 
 FIRST_PAUSE_MS = 20.0
 PAUSE_MS_MAX = 500.0
@@ -65,6 +77,10 @@ class Outcomes(Protocol):
 
     def outcomes(self, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
         """Read what became of transactions. Raises ``StoreUnavailable``."""
+        ...
+
+    def resolve_all(self, start_timestamps: Sequence[int], fence: int) -> dict[int, Outcome]:
+        """See to it that none commits below ``fence``, unless it did. Raises ``StoreUnavailable``."""
         ...
 
     def abort(self, start_timestamp: int) -> Committed | Aborted:
@@ -113,20 +129,40 @@ class Persister:
         """Make every call end soon, one way or the other."""
         self._stopped.set()
 
-    async def persist(self, start_timestamps: Numbers, commit_timestamps: Numbers) -> frozenset[int]:
-        """Write commits; returns those which turn out to be aborted. Raises ``NotPersisted``."""
-        epoch = self._tenure.epoch
-        write = partial(self._recorder.record, start_timestamps, commit_timestamps, epoch)
+    async def persist(
+        self, start_timestamps: Numbers, commit_timestamps: Numbers, relying: Numbers
+    ) -> dict[int, Reason]:
+        """Write commits, of which ``relying`` are looked at twice; returns those which do not count, and why.
+
+        Raises ``NotPersisted``.
+        """
+        if not relying.size:
+            await self._write(start_timestamps, commit_timestamps)
+            return {}
+        looked_at = relying.tolist()
+        void = await self._ended_before(looked_at)
+        counts = np.isin(start_timestamps, list(void), invert=True)
+        if counts.any():
+            await self._write(start_timestamps[counts], commit_timestamps[counts])
+            void |= await self._aborted_meanwhile([start for start in looked_at if start not in void])
+        return void
+
+    async def _write(self, start_timestamps: Numbers, commit_timestamps: Numbers) -> None:
+        write = partial(self._recorder.record, start_timestamps, commit_timestamps, self._tenure.epoch)
         since_s = self._metering.clock_s()
         await self._until_done(write, f"{start_timestamps.size} commits")
         self._metering.written(start_timestamps.size, since_s)
         self._metering.writes += 1
-        if start_timestamps.min() >= epoch:
-            return frozenset()
-        older = start_timestamps[start_timestamps < epoch].tolist()
-        read_back = partial(self._in_read_back_thread, partial(self._table.outcomes, older))
-        found = await self._until_done(read_back, f"the question for {len(older)} commits")
-        return frozenset(start for start in older if not isinstance(found[start], Committed))
+
+    async def _ended_before(self, relying: list[int]) -> dict[int, Reason]:
+        fence = partial(self._in_read_back_thread, partial(self._table.resolve_all, relying, self._tenure.epoch))
+        found = await self._until_done(fence, f"the fences of {len(relying)} transactions")
+        return {start: _ENDED[type(end)] for start, end in found.items() if not isinstance(end, Undecided)}
+
+    async def _aborted_meanwhile(self, relying: list[int]) -> dict[int, Reason]:
+        read_back = partial(self._in_read_back_thread, partial(self._table.outcomes, relying))
+        found = await self._until_done(read_back, f"the question for {len(relying)} commits")
+        return {start: Reason.ABORTED for start, end in found.items() if not isinstance(end, Committed)}
 
     async def abort(self, start_timestamps: Sequence[int]) -> dict[int, Outcome]:
         """Fence transactions at infinity, or learn that they did commit. Raises ``NotPersisted``, and ``Forgotten``

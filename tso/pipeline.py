@@ -32,7 +32,7 @@ from tso.arrivals import Arrival
 from tso.door import Door
 from tso.lookups import Lookups, outcome_reply, outcomes_of
 from tso.metering import Metering
-from tso.oracle import Begun, Decided, Impossible, Later, Moment, Oracle, Recalled
+from tso.oracle import Begun, Decided, Impossible, Later, Moment, Oracle, Recalled, Void
 from tso.owed import OwedDecision, OwedRecollection
 from tso.persist import HeldLease, NotPersisted, Outcomes, Persister, Recorder
 from tso.refusing import refuse, refuse_as_standby
@@ -436,18 +436,18 @@ class Pipeline:
             case Impossible() as refusal:
                 self._refuse(arrival, refusal)
 
-    def _written(self, batch: Sequence[Decided], voided: frozenset[int] | Exception) -> None:
+    def _written(self, batch: Sequence[Decided], void: Void | Exception) -> None:
         """A write has ended. Only one that succeeded, with the lease still held *now*, makes its commits known."""
-        if isinstance(voided, Exception):
-            self._depose(str(voided))
+        if isinstance(void, Exception):
+            self._depose(str(void))
         elif self._still_held():
-            self._is_whole_after(partial(self._make_known, batch, voided))
+            self._is_whole_after(partial(self._make_known, batch, void))
 
-    def _make_known(self, batch: Sequence[Decided], voided: frozenset[int]) -> None:
-        if voided:
-            log.warning("epoch %d: %d commits were aborted by an older epoch", self._tenure.epoch, len(voided))
-            self.oracle.void(voided)
-            self._owed = {number: owed.but_for(voided) for number, owed in self._owed.items()}
+    def _make_known(self, batch: Sequence[Decided], void: Void) -> None:
+        if void:
+            log.warning("epoch %d: %d transactions had come to an end before", self._tenure.epoch, len(void))
+            self.oracle.void(void)
+            self._owed = {number: owed.but_for(void) for number, owed in self._owed.items()}
         for decided in batch:
             self.oracle.persisted(decided.number)
         self._tell_released()

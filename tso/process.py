@@ -305,6 +305,8 @@ class _LoopFront:
         self._settings = settings
         self._loop = loop
         self._announce = announce
+        self._ran_ms = 0.0
+        """When the event loop last ran what it was asked to by the lease's thread; on the monotonic clock."""
         self.advertised = ""
         self.note: Callable[[int], None] = lambda epoch: None
         """Has an epoch that is served now written down; waits for nothing."""
@@ -338,8 +340,12 @@ class _LoopFront:
         pipeline = self._server.pipeline
         if pipeline is None:
             return Progress()
-        self._loop.call_soon_threadsafe(pipeline.observe)
-        return Progress(pipeline.oracle.range.last, pipeline.durable)
+        self._loop.call_soon_threadsafe(self._observe, pipeline)
+        return Progress(pipeline.oracle.range.last, pipeline.durable, monotonic_ms() - self._ran_ms)
+
+    def _observe(self, pipeline: Pipeline) -> None:
+        self._ran_ms = monotonic_ms()
+        pipeline.observe()
 
     def _serve(self, tenure: Holding, ended: Callable[[], None], came: Succession | None) -> None:
         self._server.not_primary = NotPrimary()
@@ -353,7 +359,8 @@ class _LoopFront:
             on_deposed=lambda _reason: ended(),
             send_answers=self._server.send_answers,
         )
-        outage_ms = None if came is None else came.outage_ms(monotonic_ms())
+        self._ran_ms = monotonic_ms()
+        outage_ms = None if came is None else came.outage_ms(self._ran_ms)
         self._server.metering.took_over(None if outage_ms is None else outage_ms / 1000)
 
     def _stop_serving(self) -> None:

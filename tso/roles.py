@@ -40,6 +40,8 @@ class Progress(NamedTuple):
 
     reached: int = 0
     durable: int = 0
+    silent_ms: float = 0.0
+    """Since when the serving side has not come round to anything; 0 when not serving."""
 
 
 class Front(Protocol):
@@ -206,11 +208,21 @@ class RoleKeeper:
         return lasted
 
     def _renew_until(self, ended: threading.Event, tenure: Holding) -> bool:
-        """Keep the lease; whether it was kept for as long as one lasts."""
+        """Keep the lease; whether it was kept for as long as one lasts.
+
+        A front that hangs would keep it from those who could serve, and cannot be stopped: it is left to run out.
+        """
         intervals = 0
         while not ended.wait(self._settings.renewal_interval_ms / 1000):
             intervals += 1
             progress = self._front.progress()
+            if progress.silent_ms > self._settings.lease_ms:
+                log.error(
+                    "epoch %d: the event loop has not run for %.0f ms: the lease is left to others",
+                    tenure.epoch,
+                    progress.silent_ms,
+                )
+                break
             if not tenure.renew(reached=progress.reached, durable=progress.durable):
                 log.error("epoch %d: the lease is lost", tenure.epoch)
                 break

@@ -11,7 +11,7 @@ import numpy as np
 from kernels import compile_all
 from tso.oracle import Decided, Moment, Oracle
 from tso.settings import Limits
-from wire import CommitRequest, LargeCommitRequest, WriteSetPart
+from wire import CommitRequest, LargeCommitRequest, Reason, WriteSetPart
 from wire.columns import PayloadReader
 from wire.gathering import gather_commits, scatter_answers
 
@@ -33,4 +33,4 @@ def warm_kernels() -> None:
     # As it comes in a frame: nothing can be written to its cells, which makes them another type to a kernel.
     oracle.take_part(WriteSetPart.read(PayloadReader(part.payload())), _NOW)
     oracle.commit_large(LargeCommitRequest(3, 2, 0, 2), _NOW)
-    oracle.void([2])
+    oracle.void({2: Reason.ABORTED})

@@ -22,10 +22,10 @@ from typing import Final
 import numpy as np
 
 from tso.deciding import Numbers
-from tso.oracle import Decided
+from tso.oracle import Decided, Void
 from tso.persist import Persister
 
-Written = Callable[[Sequence[Decided], frozenset[int] | Exception], None]
+Written = Callable[[Sequence[Decided], Void | Exception], None]
 """Told of each write that has ended: which of its commits are void, or why it did not succeed."""
 
 
@@ -117,17 +117,17 @@ class Writers:
 
     async def _write(self, batch: Sequence[Decided], commits: int) -> None:
         """Tells at once how it ended, and not a turn of the event loop later."""
-        voided: frozenset[int] | Exception
+        void: Void | Exception
         since_s = self._clock_s()
         try:
-            voided = await self._persister.persist(*_commits_of(batch))
+            void = await self._persister.persist(*_commits_of(batch))
         except Exception as error:
-            voided = error
+            void = error
         self._idle += 1
         self._under_way -= commits
         if not self._under_way:
             self._gather(commits, self._clock_s() - since_s)
-        self._written(batch, voided)
+        self._written(batch, void)
 
     def _gather(self, commits: int, took_s: float) -> None:
         """Let the next write wait for some of those whose commits have just been written."""
@@ -154,9 +154,12 @@ class Writers:
             write.result()  # whoever was told had a defect: it must not go unheard
 
 
-def _commits_of(batch: Sequence[Decided]) -> tuple[Numbers, Numbers]:
-    """Start and commit timestamps of all that is in a batch."""
+def _commits_of(batch: Sequence[Decided]) -> tuple[Numbers, Numbers, Numbers]:
+    """Start and commit timestamps of all that is in a batch, and those of the former that rely on their clients."""
     if len(batch) == 1:
-        return batch[0].start_timestamps, batch[0].commit_timestamps
-    starts = np.concatenate([decided.start_timestamps for decided in batch])
-    return starts, np.concatenate([decided.commit_timestamps for decided in batch])
+        return batch[0].start_timestamps, batch[0].commit_timestamps, batch[0].relying
+    return (
+        np.concatenate([decided.start_timestamps for decided in batch]),
+        np.concatenate([decided.commit_timestamps for decided in batch]),
+        np.concatenate([decided.relying for decided in batch]),
+    )

@@ -28,9 +28,6 @@ from store import CellStore, RowPut
 from store.answer_size import AnswerSize
 from store.columns import CellColumns, in_pieces, taken
 
-SWEEP: Final[Attempt] = (2**32 - 1, 0)
-"""The attempt by which an overwrite deletes; no task of Spark's is the partition of that number."""
-
 READ_ROWS_FIRST: Final = 64
 """Of the rows to delete, before anything is known of their size."""
 READ_ROWS_MAX: Final = 10_000

@@ -29,7 +29,7 @@ from client.batching import BATCH_BYTES_MAX, batches
 from client.bulk import AttemptWriter
 from client.errors import PythiaError
 from client.manager import TransactionManager
-from client.manifest import Attempt
+from client.manifest import SWEEP, Attempt
 from client.settling import commit_or_settle
 from client.spark.codecs import RowEncoder
 from client.spark.connections import manager_for
@@ -38,7 +38,6 @@ from client.spark.mapping import TableMapping
 from client.spark.options import SourceOptions
 from client.spark.reader import families_of
 from client.spark.removal import (
-    SWEEP,
     PrefixedEncoder,
     RowRemover,
     delete_the_rest,

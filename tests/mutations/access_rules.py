@@ -82,8 +82,8 @@ ACCESS_RULES = [
     Mutation(
         "questions that are answered on the spot have no bound",
         "tso/connection.py",
-        "self._questions += kind in _QUESTIONS",
-        "self._questions += 0",
+        "            self._questions += 1\n",
+        "            self._questions += 0\n",
         "unit/tso/test_questions.py",
     ),
     Mutation(

@@ -24,9 +24,30 @@ FAILOVER_RULES = [
     Mutation(
         "a commit of an older epoch's transaction is acknowledged without being read back",
         "tso/persist.py",
-        "older = start_timestamps[start_timestamps < epoch].tolist()",
-        "older: list[int] = []",
+        "            void |= await self._aborted_meanwhile([start for start in looked_at if start not in void])\n",
+        "",
         "unit/client/test_failover.py::test_a_late_abort_of_the_old_primary_is_found_before_the_commit_is_acknowledged",
+    ),
+    Mutation(
+        "a commit that relies on its client is written over an earlier one",
+        "tso/persist.py",
+        "void = await self._ended_before(looked_at)",
+        "void: dict[int, Reason] = {}",
+        "unit/client/test_failover.py::test_who_commits_again_without_asking_is_sent_to_its_first_commit",
+    ),
+    Mutation(
+        "a transaction whose commit was forgotten is taken for a new one",
+        "tso/oracle.py",
+        "if new and commits.snapshots.min() < low:",
+        "if new and commits.start_timestamps.min() < self.epoch:",
+        "unit/tso/test_voided_commits.py::test_who_committed_here_and_was_forgotten_does_not_commit_again",
+    ),
+    Mutation(
+        "a primary whose event loop hangs keeps its lease",
+        "tso/process.py",
+        "monotonic_ms() - self._ran_ms)",
+        "0.0)",
+        "unit/client/test_failover.py::test_a_primary_whose_event_loop_hangs_is_followed_by_another",
     ),
     Mutation(
         "two processes may end a shared transaction at once",

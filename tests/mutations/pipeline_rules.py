@@ -31,8 +31,8 @@ PIPELINE_RULES: list[Mutation] = [
     Mutation(
         "a defect after a write is only logged",
         "tso/pipeline.py",
-        "            self._is_whole_after(partial(self._make_known, batch, voided))",
-        "            self._make_known(batch, voided)",
+        "            self._is_whole_after(partial(self._make_known, batch, void))",
+        "            self._make_known(batch, void)",
         "unit/tso/test_pipeline_lease.py::test_a_defect_after_a_write_deposes_and_leaves_nobody_waiting",
     ),
     Mutation(
@@ -53,14 +53,14 @@ PIPELINE_RULES: list[Mutation] = [
     Mutation(
         "the pipeline answers although its writer failed",
         "tso/writers.py",
-        "            voided = error\n",
-        "            voided = frozenset()\n",
+        "            void = error\n",
+        "            void = {}\n",
         "unit/tso/test_pipeline_lease.py::test_a_write_that_stays_failed_deposes_and_is_never_called_committed",
     ),
     Mutation(
         "a commit that turned out void is told as committed",
         "tso/pipeline.py",
-        "            self._owed = {number: owed.but_for(voided) for number, owed in self._owed.items()}\n",
+        "            self._owed = {number: owed.but_for(void) for number, owed in self._owed.items()}\n",
         "",
         "unit/tso/test_voided_commits.py",
     ),
@@ -74,8 +74,8 @@ PIPELINE_RULES: list[Mutation] = [
     Mutation(
         "commits of older epochs' transactions wait behind all look-ups",
         "tso/persist.py",
-        "partial(self._in_read_back_thread, partial(self._table.outcomes, older))",
-        "partial(self._in_lookup_thread, partial(self._table.outcomes, older))",
+        "partial(self._in_read_back_thread, partial(self._table.outcomes, relying))",
+        "partial(self._in_lookup_thread, partial(self._table.outcomes, relying))",
         "unit/tso/test_pipeline.py::test_a_commit_of_an_older_epochs_transaction_waits_for_no_look_up",
     ),
     Mutation(
@@ -218,5 +218,12 @@ PIPELINE_RULES: list[Mutation] = [
         "        first += count\n    return frames",
         "    return frames",
         f"{_GROUP}test_begins_of_a_wake_up_are_one_row_of_timestamps_at_one_snapshot",
+    ),
+    Mutation(
+        "whatever comes behind many questions is refused with them",
+        "tso/connection.py",
+        "        beyond = bearer.is_beyond\n        if kind in _QUESTIONS:",
+        "        beyond = bearer.is_beyond or self._questions > QUESTIONS_PER_TURN_MAX\n        if kind in _QUESTIONS:",
+        "unit/tso/test_questions.py",
     ),
 ]

@@ -321,9 +321,9 @@ TRANSACTION_RULES = [
     Mutation(
         "a table is dropped without a fence",
         "client/manager.py",
-        "            self.fence(table)",
-        "            pass",
-        _FENCES + "test_who_wrote_a_table_that_was_dropped_is_told_so_though_it_may_be_there_again",
+        "            self._place_fence(table)\n        self.catalog",
+        "            pass\n        self.catalog",
+        _FENCES + "test_a_table_that_cannot_be_fenced_is_not_dropped",
     ),
     Mutation(
         "a drop that fences is not looked for behind a missing table",
@@ -397,9 +397,30 @@ TRANSACTION_RULES = [
     Mutation(
         "a job begins while its transaction commits",
         "client/manager.py",
-        "        require_not_ending(self.commit_table, self.manifest, handle.start_timestamp)\n",
-        "",
-        _BULK + "test_no_job_is_begun_while_the_transaction_commits",
+        "        require_not_ending(self.commit_table, self.manifest, handle.start_timestamp)\n        return job\n",
+        "        return job\n",
+        _BULK + "test_a_job_that_is_announced_as_somebody_claims_the_end_is_refused",
+    ),
+    Mutation(
+        "a job that is refused keeps others from committing",
+        "client/manager.py",
+        "        require_not_ending(self.commit_table, self.manifest, handle.start_timestamp)\n        job =",
+        "        job =",
+        _BULK + "test_a_job_that_is_refused_since_somebody_claimed_the_end_leaves_the_commit_alone",
+    ),
+    Mutation(
+        "a task writes after its bulk write has ended",
+        "client/bulk.py",
+        "if self._manifest.is_sealed(self._start_timestamp, self._job):",
+        "if False:",
+        _BULK + "test_a_task_that_comes_after_its_bulk_write_has_ended_writes_nothing_over_a_later_one",
+    ),
+    Mutation(
+        "what an overwrite deletes counts as repeated",
+        "client/manifest.py",
+        "if attempt != SWEEP and (attempt in",
+        "if (attempt in",
+        "unit/client_spark/test_overwriting.py",
     ),
     Mutation(
         "who claimed the end of a transaction cannot claim it again",

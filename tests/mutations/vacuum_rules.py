@@ -87,8 +87,8 @@ VACUUM_RULES = [
     Mutation(
         "a reader does not look at the vacuum mark after it read",
         "client/reading.py",
-        "if self._view.snapshot < mark:",
-        "if False:",
+        "        if self._view.snapshot < vacuumed:",
+        "        if False:",
         "unit/client/test_vacuum.py::test_what_nobody_reads_goes_and_the_past_below_is_refused",
     ),
     Mutation(

@@ -174,14 +174,15 @@ class Primary:
         if not decided.start_timestamps.size:
             return True
         try:
-            voided = finished(self._persister.persist(decided.start_timestamps, decided.commit_timestamps))
+            commits = (decided.start_timestamps, decided.commit_timestamps, decided.relying)
+            void = finished(self._persister.persist(*commits))
         except NotPersisted:
             self._deposed = True
         if not self._still_held():
             return False
-        if voided:
-            self.oracle.void(voided)
-            self._owed = {number: (asked, told.but_for(voided)) for number, (asked, told) in self._owed.items()}
+        if void:
+            self.oracle.void(void)
+            self._owed = {number: (asked, told.but_for(void)) for number, (asked, told) in self._owed.items()}
         self.oracle.persisted(decided.number)
         return True
 

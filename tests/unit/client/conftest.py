@@ -138,6 +138,12 @@ class Installation:
             oracle.stop()
 
 
+@pytest.fixture(autouse=True)
+def made_anew_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that was dropped; as if time had passed."""
+    monkeypatch.setattr("client.catalog.REMADE_AFTER_SECONDS_MIN", 0.0)
+
+
 @pytest.fixture
 def empty_installation() -> Iterator[Installation]:
     """No oracle yet."""

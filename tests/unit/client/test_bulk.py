@@ -179,12 +179,12 @@ def test_what_was_recorded_before_the_commit_began_is_judged_by_it(
     handle = transaction.handle()
     job = manager.open_job(handle)
     write(manager, handle, job, b"a")
-    manager.seal_job(handle, job, [(0, 0)])
     put_columns = installation.store.put_columns
     ended: list[pytest.ExceptionInfo[TransactionAborted]] = []
 
     def commit_first(*arguments: Any) -> None:
         monkeypatch.undo()
+        manager.seal_job(handle, job, [(0, 0)])
         with pytest.raises(TransactionAborted, match="repeated with other rows") as told:
             transaction.commit()
         ended.append(told)
@@ -227,6 +227,56 @@ def test_no_job_is_begun_while_the_transaction_commits(installation: Installatio
     transaction.put("t", b"a", {A: b"1"})
     transaction.commit()
     assert rows_seen(other) == [b"a"]
+
+
+def test_a_job_that_is_announced_as_somebody_claims_the_end_is_refused(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle, announce = manager.transaction().handle(), manager.manifest.open
+
+    def claimed_before(start_timestamp: int, job: str) -> None:
+        assert manager.manifest.claim_end(start_timestamp, "another process")
+        announce(start_timestamp, job)
+
+    monkeypatch.setattr(manager.manifest, "open", claimed_before)
+    with pytest.raises(InvalidRequest, match="is being ended"):
+        manager.open_job(handle)
+
+
+def test_a_job_that_is_refused_since_somebody_claimed_the_end_leaves_the_commit_alone(
+    installation: Installation, manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transaction, other, claim = manager.transaction(), installation.manager(), manager.manifest.claim_end
+    write(manager, transaction.handle(), "job", b"a")
+    manager.manifest.seal(transaction.start_timestamp, "job", [(0, 0)])
+
+    def then_refuse_another_job(start_timestamp: int, claimant: str) -> bool:
+        is_mine = claim(start_timestamp, claimant)
+        with pytest.raises(InvalidRequest, match="is being ended"):
+            other.open_job(transaction.handle())
+        return is_mine
+
+    monkeypatch.setattr(manager.manifest, "claim_end", then_refuse_another_job)
+    transaction.commit()
+    assert rows_seen(other) == [b"a"]
+
+
+def test_a_task_that_comes_after_its_bulk_write_has_ended_writes_nothing_over_a_later_one(
+    manager: TransactionManager,
+) -> None:
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    late = manager.attempt_writer(handle, "t", "first", partition=0, attempt=1)
+    late.write(CellColumns.of_puts(puts(b"a")))
+    write(manager, handle, "first", b"a", b"b", attempt=2)
+    manager.manifest.seal(transaction.start_timestamp, "first", [(0, 2)])
+    second = manager.attempt_writer(handle, "t", "second", partition=0, attempt=0)
+    second.write(CellColumns.of_puts(puts(b"b", value=b"2")))
+    manager.manifest.seal(transaction.start_timestamp, "second", [(0, 0)])
+    with pytest.raises(InvalidRequest, match="has ended without this attempt of partition 0"):
+        late.write(CellColumns.of_puts(puts(b"b")))
+    transaction.commit()
+    assert manager.snapshot().get("t", b"b") == {A: b"2"}
 
 
 def test_a_commit_that_could_not_begin_may_be_tried_again(

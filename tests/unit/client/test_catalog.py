@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 
 import pytest
 
-from client import CatalogEntry, InvalidRequest, TransactionManager
+from client import CatalogEntry, InvalidRequest, NoPrimary, TransactionManager
 from client.catalog import ENTRY_AGE_SECONDS_MAX, Catalog
 from client.catalog_entry import family_names
 from commit_table import table_name
 from store import Family, KeyRange, Row, RowPut, StoreUnavailable
 from store.faults import Fault, FaultyCellStore
 from tests.unit.client.conftest import SETTINGS, Installation
+from tests.unit.client.transacting import put
 
 ENTRY = CatalogEntry("cell", ("f",))
 ATTEMPTS = 10
@@ -33,8 +35,13 @@ def catalog(store: FaultyCellStore) -> Catalog:
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The catalogs' clock: ``now`` is what it shows."""
     clock = SimpleNamespace(now=1_000.0)
-    monkeypatch.setattr("client.catalog.time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr("client.catalog.monotonic_ms", lambda: 1_000 * clock.now)
     return clock
+
+
+def fence() -> int:
+    """As one that was placed at this timestamp."""
+    return 7
 
 
 def stored(store: FaultyCellStore, table: str) -> CatalogEntry:
@@ -48,7 +55,7 @@ def test_a_name_is_free_after_a_drop_whose_answers_were_lost(
 ) -> None:
     catalog.create_table("t", ENTRY)
     store.plan("compare_and_set", *faults)
-    catalog.drop_table("t")
+    catalog.drop_table("t", fence)
     assert "t" not in store.table_names()
     wider = CatalogEntry("cell", ("f", "g"))
     catalog.create_table("t", wider)
@@ -59,10 +66,10 @@ def test_a_drop_that_failed_halfway_is_ended_by_another(store: FaultyCellStore, 
     catalog.create_table("t", ENTRY)
     store.plan("compare_and_set", *[Fault.LOST] * ATTEMPTS)
     with pytest.raises(StoreUnavailable, match="drop it again"):
-        catalog.drop_table("t")
+        catalog.drop_table("t", fence)
     with pytest.raises(InvalidRequest, match="drop it again"):
         catalog.create_table("t", ENTRY)
-    Catalog(store, "/pythia").drop_table("t")
+    Catalog(store, "/pythia").drop_table("t", fence)
     catalog.create_table("t", ENTRY)
     assert stored(store, "t") == ENTRY
 
@@ -70,7 +77,7 @@ def test_a_drop_that_failed_halfway_is_ended_by_another(store: FaultyCellStore, 
 def test_a_drop_that_arrives_late_takes_no_newer_table(store: FaultyCellStore, catalog: Catalog) -> None:
     catalog.create_table("t", ENTRY)
     store.plan("compare_and_set", Fault.LATE)
-    catalog.drop_table("t")
+    catalog.drop_table("t", fence)
     catalog.create_table("t", ENTRY)
     store.put("t", [RowPut(b"r", {b"f:a": b"1"})], 5)
     store.deliver_late()
@@ -79,10 +86,10 @@ def test_a_drop_that_arrives_late_takes_no_newer_table(store: FaultyCellStore, c
 
 def test_an_entry_that_arrives_late_brings_no_dropped_table_back(store: FaultyCellStore, catalog: Catalog) -> None:
     catalog.create_table("t", ENTRY)
-    catalog.drop_table("t")
+    catalog.drop_table("t", fence)
     store.plan("compare_and_set", Fault.LATE)
     catalog.create_table("t", ENTRY)
-    catalog.drop_table("t")
+    catalog.drop_table("t", fence)
     store.deliver_late()
     with pytest.raises(InvalidRequest, match="there is no table 't'"):
         stored(store, "t")
@@ -103,22 +110,22 @@ def test_a_drop_leaves_the_entry_of_a_table_that_was_made_meanwhile(
         return answer
 
     monkeypatch.setattr(store, "compare_and_set", mark_and_make_anew)
-    catalog.drop_table("t")
+    catalog.drop_table("t", fence)
     assert stored(store, "t") == ENTRY
 
 
 @pytest.mark.parametrize("table", ["nope", "bad name!", "", "default:t", "pythia_commits"])
 def test_what_is_no_table_is_not_dropped(catalog: Catalog, table: str) -> None:
     catalog.create_table("dropped", ENTRY)
-    catalog.drop_table("dropped")
+    catalog.drop_table("dropped", fence)
     for name in (table, "dropped"):
         with pytest.raises(InvalidRequest, match=name if name in ("nope", "dropped") else "table"):
-            catalog.drop_table(name)
+            catalog.drop_table(name, fence)
 
 
 def test_a_table_without_an_entry_can_be_dropped(store: FaultyCellStore, catalog: Catalog) -> None:
     store.create_table("plain", [Family("f")])
-    catalog.drop_table("plain")
+    catalog.drop_table("plain", fence)
     assert "plain" not in store.table_names()
 
 
@@ -126,13 +133,27 @@ def test_an_entry_is_believed_for_a_while_only(store: FaultyCellStore, clock: Si
     here, there = Catalog(store, "/pythia"), Catalog(store, "/pythia")
     there.create_table("t", ENTRY)
     assert here.entry("t") == ENTRY
-    there.drop_table("t")
+    there.drop_table("t", fence)
     wider = CatalogEntry("cell", ("f", "g"))
     there.create_table("t", wider)
     clock.now += ENTRY_AGE_SECONDS_MAX - 0.1
     assert here.entry("t") == ENTRY
     clock.now += 0.2
     assert here.entry("t") == wider
+
+
+def test_what_is_remembered_ages_while_the_machine_sleeps(
+    store: FaultyCellStore, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then only one of the two clocks goes on."""
+    catalog.create_table("t", ENTRY)
+    catalog.mark_vacuumed("t", 5)
+    assert catalog.shown_from("t").vacuumed_below == 5
+    Catalog(store, "/pythia").mark_vacuumed("t", 9)
+    asleep_ns = int(1e9 * (ENTRY_AGE_SECONDS_MAX + 1))
+    boot_ns = time.clock_gettime_ns
+    monkeypatch.setattr("lease.clocks.time.clock_gettime_ns", lambda clock: boot_ns(clock) + asleep_ns)
+    assert catalog.shown_from("t").vacuumed_below == 9
 
 
 def test_a_table_that_was_made_anew_with_more_families_is_read_whole_after_a_while(
@@ -163,6 +184,62 @@ def test_a_table_that_was_made_anew_with_other_families_is_read_at_once(installa
     assert readers[2].snapshot().get("t", b"r", [b"h"]) == {b"h:a": b"2"}
     with pytest.raises(InvalidRequest, match="no family g; it has f, h"):
         readers[2].snapshot().get("t", b"r", [b"g:a"])
+
+
+def test_who_looks_from_before_a_drop_is_told_of_it_and_sees_no_new_table(
+    installation: Installation,
+) -> None:
+    here, there = installation.manager(), installation.manager()
+    put(there, b"r", b"1")
+    before, deciding = there.snapshot(), there.transaction()
+    there.create_snapshot("before")
+    remembered = here.resume_snapshot(before.handle())
+    there.drop_table("t")
+    there.create_table("t", ["f"])
+    for look in (before, there.snapshot("before"), installation.manager().resume_snapshot(before.handle()), deciding):
+        with pytest.raises(InvalidRequest, match=r"table 't' was dropped at .* and made anew"):
+            look.get("t", b"r")
+        with pytest.raises(InvalidRequest, match=r"table 't' was dropped at .* and made anew"):
+            list(look.scan("t"))
+    with pytest.raises(InvalidRequest, match=r"table 't' was dropped at .* and made anew"):
+        list(remembered.scan("t"))
+    assert there.snapshot().get("t", b"r") == {}
+
+
+def test_a_name_is_nobodys_until_every_process_has_had_to_ask_again(
+    store: FaultyCellStore, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("client.catalog.REMADE_AFTER_SECONDS_MIN", ENTRY_AGE_SECONDS_MAX + 1)
+    now_ms, slept = 1_000_000, list[float]()
+
+    def sleep(seconds: float) -> None:
+        assert "t" not in store.table_names(), "whoever remembers the old one would read it"
+        slept.append(seconds)
+
+    monkeypatch.setattr("client.catalog.time.sleep", sleep)
+    monkeypatch.setattr("client.catalog.wall_ms", lambda: now_ms)
+    for later_ms, expected in [(0, 11), (29_000, 11), (35_000, 6), (41_000, None), (-5_000, 11)]:
+        catalog.create_table("t", ENTRY)
+        catalog.drop_table("t", fence)
+        now_ms += later_ms
+        catalog.create_table("t", ENTRY)
+        catalog.drop_table("t", fence)
+        now_ms += 100_000
+        assert slept == ([] if expected is None else [expected])
+        slept.clear()
+
+
+def test_a_table_is_dropped_once_more_where_its_second_fence_failed(store: FaultyCellStore, catalog: Catalog) -> None:
+    def no_fence() -> int:
+        raise NoPrimary(0, "nobody")
+
+    catalog.create_table("t", ENTRY)
+    with pytest.raises(NoPrimary):
+        catalog.drop_table("t", no_fence)
+    with pytest.raises(InvalidRequest, match="drop it again"):
+        catalog.create_table("t", ENTRY)
+    catalog.drop_table("t", fence)
+    catalog.create_table("t", ENTRY)
 
 
 def test_a_table_that_is_gone_is_an_invalid_request_at_once(installation: Installation) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
+import numpy as np
 import pytest
 
 from client import (
@@ -22,12 +24,14 @@ from client import (
     TransactionHandle,
     TransactionManager,
 )
-from client.cells import encode_value
+from client.cells import cell_id, encode_value
+from client.deadline import Deadline
 from client.revalidation import Revalidator
 from client.tickets import Decision
 from client.vacuum.run import _mark
-from commit_table import CommitTable
+from commit_table import CommitTable, layout
 from commit_table.timestamps import compose, milliseconds_of
+from lease import LeaseSettings
 from store import RowPut
 from store.columns import CellColumns
 from store.faults import Fault
@@ -38,6 +42,7 @@ from tests.unit.client.transacting import fail_over, get, open_with, put
 from wire import Reason
 
 A, B = b"f:a", b"f:b"
+HANGS_SECONDS = 20.0
 
 
 def test_a_transaction_in_flight_survives_a_failover(installation: Installation) -> None:
@@ -315,6 +320,44 @@ def test_a_vacuum_that_sets_its_mark_while_conflicts_are_looked_for_is_one(
     with pytest.raises(TableFenced):
         transaction.commit()
     assert get(manager, b"r") is None
+
+
+def test_who_commits_again_without_asking_is_sent_to_its_first_commit(installation: Installation) -> None:
+    """Whoever uses the oracle without the library's transactions; its first commit lands after the failover."""
+    manager = installation.manager()
+    begun = manager.oracle.begin()
+    start, keys = begun.first_start_timestamp, np.array([cell_id("t", b"r", A)], np.uint64)
+    first = manager.oracle.begin().first_start_timestamp  # what the first oracle decided it to commit at
+    installation.store.put("t", [RowPut(b"r", {A: encode_value(b"1")})], start)
+    fail_over(installation)
+    refused = manager.oracle.commit(start, begun.snapshot, keys, None, Deadline(5_000))
+    assert refused.reason is Reason.TOO_OLD
+    later = manager.oracle.begin()
+    record_of_first = {layout.commit_column(start): layout.commit_value(first)}
+    installation.store.put(COMMITS, [RowPut(layout.row_key(start), record_of_first)], begun.epoch)
+    seen = manager.snapshot()
+    assert seen.get("t", b"r") == {A: b"1"}
+    for _ in range(2):
+        again = manager.oracle.commit(start, begun.snapshot, keys, None, Deadline(5_000), validated=later.snapshot)
+        assert again.reason is Reason.TOO_OLD
+    assert manager.outcome(start) == manager.abort(start) == Committed(first)
+    assert installation.manager().resume_snapshot(seen.handle()).get("t", b"r") == {A: b"1"}
+
+
+def test_a_primary_whose_event_loop_hangs_is_followed_by_another(empty_installation: Installation) -> None:
+    lease = LeaseSettings(lease_ms=500)
+    hanging = empty_installation.oracle("a", lease=lease)
+    hanging.await_primary()
+    following, goes_on = empty_installation.oracle("b", lease=lease), threading.Event()
+    hanging._loop.call_soon_threadsafe(goes_on.wait, HANGS_SECONDS)
+    assert following._primary.wait(HANGS_SECONDS / 2)
+    empty_installation.find_primary = lambda: following.address
+    manager = empty_installation.manager()
+    manager.create_table("t", ["f"])
+    put(manager, b"r", b"1")
+    goes_on.set()
+    put(manager, b"r", b"2")
+    assert get(manager, b"r") == b"2"
 
 
 def test_without_any_primary_a_commit_says_so_after_the_deadline_and_leaves_nothing(installation: Installation) -> None:

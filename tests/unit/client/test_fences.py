@@ -14,6 +14,7 @@ from client import (
     Committed,
     Conflict,
     InvalidRequest,
+    NoPrimary,
     Snapshot,
     TableFenced,
     Transaction,
@@ -30,6 +31,7 @@ from commit_table import system_table, table_name
 from commit_table.timestamps import TIMESTAMPS_PER_MILLISECOND
 from store import Family
 from store.faults import Fault
+from tests.unit.client import bulk_writing
 from tests.unit.client.conftest import SETTINGS, Installation, begun
 from tests.unit.client.transacting import fail_over, get, open_with, put
 
@@ -251,7 +253,7 @@ def test_who_wrote_a_table_that_was_dropped_is_told_so_though_it_may_be_there_ag
     installation: Installation, monkeypatch: pytest.MonkeyPatch, anew: bool, entry_is_old: bool
 ) -> None:
     clock = SimpleNamespace(now=1_000.0)
-    monkeypatch.setattr("client.catalog.time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr("client.catalog.monotonic_ms", lambda: 1_000 * clock.now)
     manager, other = installation.manager(), installation.manager()
     transaction = open_with(manager, b"r", b"late")
     other.drop_table("t")
@@ -264,6 +266,37 @@ def test_who_wrote_a_table_that_was_dropped_is_told_so_though_it_may_be_there_ag
     if anew:
         assert get(installation.manager(), b"r") is None
         put(other, b"r", b"1")
+
+
+def test_who_began_while_a_table_was_dropped_and_wrote_the_old_one_never_commits(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of what it wrote is gone with that."""
+    manager, other = installation.manager(), installation.manager()
+    drop, begun = installation.store.drop_table, list[Transaction]()
+
+    def begun_before(table: str) -> None:
+        begun.append(other.transaction())
+        bulk_writing.write(other, begun[0].handle(), "first", b"lost")
+        drop(table)
+
+    monkeypatch.setattr(installation.store, "drop_table", begun_before)
+    manager.drop_table("t")
+    manager.create_table("t", ["f"])
+    bulk_writing.write(other, begun[0].handle(), "second", b"in the new one")
+    for job in ("first", "second"):
+        other.seal_job(begun[0].handle(), job, [(0, 0)])
+    with pytest.raises(TableFenced, match="dropped"):
+        begun[0].commit()
+    assert bulk_writing.rows_seen(installation.manager()) == []
+
+
+def test_a_table_that_cannot_be_fenced_is_not_dropped(installation: Installation) -> None:
+    manager = installation.manager(settings=dataclasses.replace(SETTINGS, deadline_ms=100))
+    installation.find_primary = lambda: None
+    with pytest.raises(NoPrimary):
+        manager.drop_table("t")
+    assert "t" in installation.store.table_names()
 
 
 def test_running_again_after_a_drop_ends(installation: Installation) -> None:

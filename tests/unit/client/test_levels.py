@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ from client import ClientSettings, NoPrimary, UpgradeNeeded, shadow_pass
 from client.catalog import ENTRY_AGE_SECONDS_MAX
 from client.primary import ZooKeeperDirectory
 from commit_table.level_record import LevelOfData
-from lease import LeaseRecord, LevelRefused, SetData, ZnodePaths
+from lease import LeaseRecord, LevelRefused, SetData, ZnodePaths, monotonic_ms
 from lease.coordinator import Create, create_root
 from lease.memory import MemoryCoordinator, MemoryTree
 from store import CellStore
@@ -68,8 +67,8 @@ def time_passes(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """As much as nothing is believed for."""
 
     def pass_time() -> None:
-        later = time.monotonic() + ENTRY_AGE_SECONDS_MAX + 1
-        monkeypatch.setattr("client.catalog.time.monotonic", lambda: later)
+        later = monotonic_ms() + 1_000 * (ENTRY_AGE_SECONDS_MAX + 1)
+        monkeypatch.setattr("client.catalog.monotonic_ms", lambda: later)
 
     return pass_time
 

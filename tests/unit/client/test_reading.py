@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client import CatalogEntry, InvalidRequest, reading
+from client.catalog_entry import ShownFrom
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, decode_shadow, row_marker_column
 from client.reading import SnapshotReader
 from client.resolver import OutcomeCache, Resolver, Site
@@ -340,7 +341,7 @@ def test_escaped_values_markers_and_own_versions_in_columns(world: World) -> Non
 def test_a_scan_as_columns_below_the_mark_is_refused_before_it_shows_anything(world: World) -> None:
     write(world, Writer(2_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=True, marked="all"))
     view = View(2_500, EPOCH)
-    reader = SnapshotReader(world.store, world.resolver, view, FAMILIES, vacuumed_below=lambda table: 2_600)
+    reader = SnapshotReader(world.store, world.resolver, view, FAMILIES, shown_from=lambda table: ShownFrom(2_600))
     with pytest.raises(InvalidRequest, match="was vacuumed"):
         next(reader.scan_columns(TABLE, WHOLE, None, COLUMNS))
 

@@ -19,6 +19,7 @@ from commit_table import Outcome, Undecided, system_table
 from commit_table.layout import OWN_ROW
 from commit_table.level_record import LevelOfData
 from commit_table.timestamps import milliseconds_of
+from lease import monotonic_ms
 from store import Cell, KeyRange, RowPut
 from store.faults import Fault
 from tests.small_limits import small_limits
@@ -137,7 +138,7 @@ def test_a_scan_that_a_vacuum_overtakes_fails_rather_than_shows_holes(
 def test_of_two_marks_the_larger_stands(manager: TransactionManager, forgetful: Installation) -> None:
     manager.catalog.mark_vacuumed("t", 2_000)
     manager.catalog.mark_vacuumed("t", 1_000)
-    assert forgetful.manager().catalog.vacuumed_below("t") == 2_000
+    assert forgetful.manager().catalog.shown_from("t").vacuumed_below == 2_000
 
 
 def test_nothing_is_dropped_while_it_is_not_known_who_reads(installation: Installation) -> None:
@@ -145,7 +146,7 @@ def test_nothing_is_dropped_while_it_is_not_known_who_reads(installation: Instal
     write_three_times(manager)
     with pytest.raises(HorizonUnknown, match="transaction_life_ms"):
         run_vacuum(manager, retain_ms=0)
-    assert manager.catalog.vacuumed_below("t") == 0
+    assert manager.catalog.shown_from("t").vacuumed_below == 0
     assert len(versions(manager)) == 3
 
 
@@ -315,8 +316,8 @@ def test_a_vacuum_ends_where_the_level_is_raised(manager: TransactionManager, mo
 
     def raise_level(table: str, report: TableReport) -> None:
         LevelOfData(manager.store, SETTINGS.root).raise_to(2)
-        later = time.monotonic() + ENTRY_AGE_SECONDS_MAX + 1
-        monkeypatch.setattr("client.catalog.time.monotonic", lambda: later)
+        later = monotonic_ms() + 1_000 * (ENTRY_AGE_SECONDS_MAX + 1)
+        monkeypatch.setattr("client.catalog.monotonic_ms", lambda: later)
 
     report = vacuum_through(manager, last, progress=raise_level)
     assert report.tables["t"].columns_trimmed > 0

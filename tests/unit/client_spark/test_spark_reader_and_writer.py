@@ -28,7 +28,8 @@ from client import (
     batching,
 )
 from client.bulk import AttemptWriter
-from client.spark import codecs, connections, reader, removal, writer
+from client.manifest import SWEEP
+from client.spark import codecs, connections, reader, writer
 from client.spark.errors import InvalidMapping, InvalidOption
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.options import SourceOptions
@@ -125,7 +126,7 @@ def test_an_overwrite_deletes_before_it_seals(using: Using, monkeypatch: pytest.
     overwriting = writer.PythiaWriter(SourceOptions(SETTINGS, "t"), MAPPING, ["k", "v"], overwrite=True)
     monkeypatch.setattr(overwriting, "_delete_the_rest", lambda _, winners: manager.calls.append(f"rest {winners}"))
     overwriting.commit(MESSAGES)
-    assert manager.calls[2:] == ["rest [(0, 7), (1, 9)]", f"seal {[(0, 7), (1, 9), removal.SWEEP]}", "commit"]
+    assert manager.calls[2:] == ["rest [(0, 7), (1, 9)]", f"seal {[(0, 7), (1, 9), SWEEP]}", "commit"]
 
 
 def test_a_wrong_prefix_is_refused_before_a_transaction_begins(using: Using) -> None:

@@ -13,14 +13,14 @@ import pytest
 
 from client.bulk import AttemptWriter
 from client.cells import TOMBSTONE, row_marker_column, shadow_column
-from client.manifest import Attempt, Piece
+from client.manifest import SWEEP, Attempt, Piece
 from client.spark import removal
 from client.spark.codecs import RowEncoder
 from client.spark.errors import InvalidData, InvalidOption
 from client.spark.key_codec import row_key
 from client.spark.key_values import key_prefix
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
-from client.spark.removal import SWEEP, PrefixedEncoder, RowRemover, delete_the_rest, rows_written, tombstones
+from client.spark.removal import PrefixedEncoder, RowRemover, delete_the_rest, rows_written, tombstones
 from store import Family, MemoryCellStore, Row, RowPut, columns
 from store.columns import CellColumns
 

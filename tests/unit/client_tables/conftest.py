@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 
 from client import ClientSettings, TransactionManager
 from client.tables.commands import table
-from tests.unit.client.conftest import Installation, empty_installation, installation, manager
+from tests.unit.client.conftest import Installation, empty_installation, installation, made_anew_at_once, manager
 
-__all__ = ["empty_installation", "installation", "manager"]
+__all__ = ["empty_installation", "installation", "made_anew_at_once", "manager"]
 
 Run = Callable[..., Result]
 

@@ -91,15 +91,25 @@ def test_several_tables_go_back_at_one_moment_or_not_at_all(
 
 
 def test_a_table_without_rows_then_is_emptied_only_where_that_is_said(changed: TransactionManager) -> None:
+    changed.create_table("later", ["f"])
+    with changed.transaction() as anew:
+        anew.put("later", b"r", {A: b"1"})
+    with pytest.raises(InvalidRequest, match="shows no row at that moment"):
+        restore(changed, changed.snapshot("then"), ["later"], nothing_told)
+    assert content(changed, "later") == {b"r": {A: b"1"}}
+    restore(changed, changed.snapshot("then"), ["later"], nothing_told, even_if_empty=True)
+    assert content(changed, "later") == {}
+
+
+@pytest.mark.parametrize("even_if_empty", [False, True])
+def test_a_table_that_was_dropped_since_then_is_not_restored(changed: TransactionManager, even_if_empty: bool) -> None:
     changed.drop_table("t")
     changed.create_table("t", ["f", "g"])
     with changed.transaction() as anew:
         anew.put("t", b"r", {A: b"1"})
-    with pytest.raises(InvalidRequest, match="shows no row at that moment"):
-        restore(changed, changed.snapshot("then"), ["t"], nothing_told)
+    with pytest.raises(InvalidRequest, match="'t' was dropped at"):
+        restore(changed, changed.snapshot("then"), ["t"], nothing_told, even_if_empty=even_if_empty)
     assert content(changed) == {b"r": {A: b"1"}}
-    restore(changed, changed.snapshot("then"), ["t"], nothing_told, even_if_empty=True)
-    assert content(changed) == {}
 
 
 def bulk(manager: TransactionManager, puts: list[RowPut]) -> None:

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client import CatalogEntry, reading
+from client.catalog_entry import ShownFrom
 from client.cells import TOMBSTONE
 from client.reading import SnapshotReader
 from client.resolver import OutcomeCache, Resolver, Site
@@ -109,7 +110,7 @@ class World:
         """As long as the table's mark allows; column by column many versions at a time."""
         resolver = Resolver(self.store, self.commits, OutcomeCache(100), heal=True)
         reader = SnapshotReader(
-            self.store, resolver, View(snapshot, EPOCH), Tables(), vacuumed_below=lambda table: mark()
+            self.store, resolver, View(snapshot, EPOCH), Tables(), shown_from=lambda table: ShownFrom(mark())
         )
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(reading, "REQUESTS_BEFORE_PAGES", 0)

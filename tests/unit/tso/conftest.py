@@ -75,6 +75,7 @@ class FakeTable:
     def __init__(self) -> None:
         self.commits: dict[int, int] = {}
         self.aborted: list[int] = []
+        self.fenced: list[int] = []
         self.writes: list[list[int]] = []
         self.errors: list[Exception] = []
         self.gates: dict[int, threading.Event] = {}
@@ -102,6 +103,11 @@ class FakeTable:
         self._wait_for_gates(start_timestamps)
         if self.errors:
             raise self.errors.pop(0)
+        return {start: self._outcome(start) for start in start_timestamps}
+
+    def resolve_all(self, start_timestamps: Sequence[int], fence: int) -> dict[int, Outcome]:
+        assert fence == EPOCH
+        self.fenced += start_timestamps
         return {start: self._outcome(start) for start in start_timestamps}
 
     def abort(self, start_timestamp: int) -> Committed | Aborted:

@@ -72,8 +72,11 @@ class FakeCandidate:
 class FakeFront:
     """Writes down what it is told; ends at once by itself if told so."""
 
-    def __init__(self, story: list[str], *, ends_at_once: bool = False, breaks: bool = False) -> None:
+    def __init__(
+        self, story: list[str], *, ends_at_once: bool = False, breaks: bool = False, silent_ms: float = 0.0
+    ) -> None:
         self.story = story
+        self.silent_ms = silent_ms
         self.ends_at_once = ends_at_once
         self.breaks = breaks
         self.when_serving: Callable[[], None] = lambda: None
@@ -93,7 +96,7 @@ class FakeFront:
         self.story.append("stop serving")
 
     def progress(self) -> Progress:
-        return Progress(reached=1500, durable=1400)
+        return Progress(reached=1500, durable=1400, silent_ms=self.silent_ms)
 
 
 class Stopping(threading.Event):
@@ -134,6 +137,14 @@ def test_serving_ends_before_the_lease_is_released_when_it_is_lost() -> None:
         "stop serving",
         "release",
     ]
+
+
+@pytest.mark.parametrize(("silent_ms", "renewals"), [(SETTINGS.lease_ms, 2), (SETTINGS.lease_ms + 1, 0)])
+def test_the_lease_of_a_front_that_hangs_is_not_renewed(silent_ms: float, renewals: int) -> None:
+    story: list[str] = []
+    told = tell(story, FakeFront(story, silent_ms=silent_ms), FakeTenure(story, renewals=1))
+    assert sum(line.startswith("renew") for line in told) == renewals
+    assert told.index("stop serving") < told.index("release")
 
 
 def test_a_keeper_that_steps_aside_tells_it_once_the_lease_is_free_and_leaves_it_to_others_for_a_while() -> None:

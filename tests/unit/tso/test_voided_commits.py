@@ -1,4 +1,4 @@
-"""Commits of older epochs' transactions that were written, and do not count: a fence at infinity was there before."""
+"""Commits that rely on what their clients looked at, and do not count: the transactions had come to an end before."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from tests.unit.tso.calling import ids
 from wire import (
     AbortRequest,
+    BeginReply,
     BeginRequest,
     CommitReply,
     CommitRequest,
@@ -72,3 +74,67 @@ def test_whoever_asks_while_they_are_written_is_told_so_as_well(run: RunPipeline
         assert reply == OutcomeReply(np.array([OutcomeStatus.ABORTED] * 3), np.zeros(3, "<i8"))
 
     run(scenario, remembered_aborts_max=1)
+
+
+COMMITTED_BEFORE = EPOCH - 7
+
+
+def test_who_committed_in_an_older_epoch_is_sent_to_its_commit_and_nothing_is_written_over_it(run: RunPipeline) -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.table.commits[COMMITTED_BEFORE] = EPOCH - 1
+        for _ in range(2):
+            reply = await rig.ask(commit(COMMITTED_BEFORE, COUNTS))
+            assert isinstance(reply, CommitReply)
+            assert reply.reasons.tolist() == [Reason.TOO_OLD, Reason.COMMITTED]
+            assert reply.commit_timestamps.tolist() == [0, rig.table.commits[COUNTS]]
+        assert rig.table.writes == [[COUNTS]]
+        assert rig.table.fenced == [COMMITTED_BEFORE, COUNTS]
+        assert rig.table.commits[COMMITTED_BEFORE] == EPOCH - 1
+        told = await rig.ask(OutcomeRequest(ids(COMMITTED_BEFORE)))
+        assert told == OutcomeReply(np.array([OutcomeStatus.COMMITTED]), ids(EPOCH - 1))
+
+    run(scenario)
+
+
+def test_who_asks_meanwhile_gets_the_commit_of_the_older_epoch(run: RunPipeline) -> None:
+    async def scenario(rig: Rig) -> None:
+        rig.table.commits[COMMITTED_BEFORE] = EPOCH - 1
+        gate = rig.table.hold(COUNTS)
+        asked = rig.submit(commit(COMMITTED_BEFORE, COUNTS))
+        await rig.until(lambda: len(rig.table.writes) == 1)
+        question = rig.submit(OutcomeRequest(ids(COMMITTED_BEFORE)))
+        gate.set()
+        assert rig.reason_of(await rig.answer(asked)) is Reason.TOO_OLD
+        reply = await rig.answer(question)
+        assert reply == OutcomeReply(np.array([OutcomeStatus.COMMITTED]), ids(EPOCH - 1))
+
+    run(scenario)
+
+
+def test_who_committed_here_and_was_forgotten_does_not_commit_again(run: RunPipeline) -> None:
+    """By an oracle that remembers two decisions."""
+
+    async def scenario(rig: Rig) -> None:
+        first = await begin(rig)
+        start = first.first_start_timestamp
+        assert rig.reason_of(await rig.ask(at_snapshot(start, first.snapshot, 0))) is Reason.COMMITTED
+        committed_at = rig.table.commits[start]
+        for _ in range(100):
+            begun = await begin(rig)
+            await rig.ask(at_snapshot(begun.first_start_timestamp, begun.snapshot, 0))
+        later = await begin(rig)
+        assert rig.reason_of(await rig.ask(at_snapshot(start, first.snapshot, later.snapshot))) is Reason.TOO_OLD
+        assert rig.table.commits[start] == committed_at
+
+    run(scenario, remembered_decisions_max=2, transactions_in_flight_max=2)
+
+
+async def begin(rig: Rig) -> BeginReply:
+    begun = await rig.ask(BeginRequest(1))
+    assert isinstance(begun, BeginReply)
+    return begun
+
+
+def at_snapshot(start: int, snapshot: int, validated: int) -> CommitRequest:
+    """A commit of nothing."""
+    return CommitRequest(ids(start), ids(snapshot), ids(validated), np.zeros(2, "<u4"), np.array([], "<u8"))

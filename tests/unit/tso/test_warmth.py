@@ -13,7 +13,7 @@ from tso.large_write_sets import LargeWriteSets
 from tso.oracle import Begun, Decided, Moment, Oracle
 from tso.settings import Limits
 from tso.warmth import warm_kernels
-from wire import CommitRequest, FrameDecoder, LargeCommitRequest, WriteSetPart, decode, encode
+from wire import CommitRequest, FrameDecoder, LargeCommitRequest, Reason, WriteSetPart, decode, encode
 from wire.gathering import gather_commits, scatter_answers
 
 KERNEL_MODULES = ("tso.cell_sets", "tso.deciding", "tso.recency_index", "tso.recency_kernels", "wire.gathering")
@@ -50,7 +50,7 @@ def test_what_a_primary_does_has_all_been_done_before() -> None:
     assert isinstance(part, WriteSetPart)
     oracle.take_part(part, NOW)
     oracle.commit_large(LargeCommitRequest(large, begun.snapshot, 0, 3), NOW)
-    oracle.void([int(starts[0])])
+    oracle.void({int(starts[0]): Reason.ABORTED})
     oracle.recall(starts[:3].tolist())
     small = ConflictMap(2, 2, 1, LargeWriteSets(2, 1.0), seed=1)
     small.enter_refusal(5, 7)

@@ -1,0 +1,60 @@
+"""Overwrites whose tasks are repeated: what an attempt that lost wrote must not come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from client import TransactionAborted, TransactionManager
+from client.spark import writer
+from client.spark.codecs import RowEncoder
+from client.spark.key_codec import row_key
+from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
+from client.spark.options import SourceOptions
+from client.spark.tables import create_table
+from tests.unit.client.conftest import Installation
+
+MAPPING = TableMapping("w", ("k",), (KeyColumn("k", "int"), ValueColumn("v", "string")))
+
+
+@pytest.fixture
+def manager() -> Iterator[TransactionManager]:
+    installation = Installation()
+    primary = installation.oracle()
+    primary.await_primary()
+    installation.find_primary = lambda: primary.address
+    yield installation.manager()
+    installation.close()
+
+
+def batch(rows: dict[int, str]) -> pa.RecordBatch:
+    return pa.record_batch([pa.array(list(rows), pa.int32()), pa.array(list(rows.values()))], ["k", "v"])
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_an_attempt_that_lost_with_other_rows_is_found_out(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch, overwrite: bool
+) -> None:
+    """It has recorded a row that was there before, and not written it yet."""
+    monkeypatch.setattr(writer, "manager_for", lambda settings: manager)
+    create_table(manager, MAPPING)
+    with manager.transaction() as transaction:
+        transaction.put("w", row_key(MAPPING, 3), {b"f:v": b"old"})
+    overwriting = writer.PythiaWriter(SourceOptions(manager.settings, "w"), MAPPING, ["k", "v"], overwrite=overwrite)
+
+    def attempt(number: int, rows: dict[int, str]) -> writer.WrittenRows:
+        writer.write_batches(overwriting._attempt_writer(0, number), RowEncoder(MAPPING), [batch(rows)], 10_000)
+        return writer.WrittenRows(0, number, len(rows))
+
+    put_columns, late = manager.store.put_columns, list[tuple[Any, ...]]()
+    with monkeypatch.context() as stalled:
+        stalled.setattr(manager.store, "put_columns", lambda *arguments: late.append(arguments))
+        attempt(1, {3: "of the attempt that lost"})
+    won = attempt(2, {4: "of the attempt that won"})
+    with pytest.raises(TransactionAborted, match="repeated with other rows"):
+        overwriting.commit([won])
+    put_columns(*late[0])
+    assert list(manager.snapshot().scan("w")) == [(row_key(MAPPING, 3), {b"f:v": b"old"})]
