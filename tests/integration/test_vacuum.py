@@ -114,7 +114,7 @@ def test_a_table_is_trimmed_and_reads_the_same(forgetful: TransactionManager) ->
         assert dict(manager.snapshot().scan(table)) == want | {ROWS[0]: {A: b"again"}}
         assert commit_rows(manager) <= 1
     finally:
-        manager.drop_table(table)
+        manager.store.drop_table(table)
 
 
 def vacuumed_once_held_back_by(manager: TransactionManager, *names: str) -> int:
@@ -165,4 +165,4 @@ def test_a_named_snapshot_is_read_after_every_vacuum_and_with_every_oracle_down(
             assert [(named.name, named.is_finished) for named in alone.snapshots()] == [("tuesday", True)]
             alone.drop_snapshot("tuesday")
     finally:
-        manager.drop_table(table)
+        manager.store.drop_table(table)
