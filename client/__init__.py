@@ -19,6 +19,7 @@ from client.errors import (
     AccessDenied,
     Conflict,
     InvalidRequest,
+    InvalidSettings,
     NoPrimary,
     OutcomeUnknown,
     PythiaError,
@@ -40,6 +41,7 @@ from client.status import TransactionStatus
 from client.tickets import Begun, Decision, Decisions, ReplyLost
 from client.transaction import Transaction
 from commit_table import Aborted, Committed, Outcome, Undecided
+from store import StoreError, StoreUnavailable
 
 __all__ = [
     "Aborted",
@@ -59,6 +61,7 @@ __all__ = [
     "Decision",
     "Decisions",
     "InvalidRequest",
+    "InvalidSettings",
     "NamedSnapshot",
     "NoPrimary",
     "Outcome",
@@ -70,6 +73,8 @@ __all__ = [
     "Snapshot",
     "SnapshotHandle",
     "SnapshotTooOld",
+    "StoreError",
+    "StoreUnavailable",
     "TableFenced",
     "Transaction",
     "TransactionAborted",

@@ -38,7 +38,7 @@ from wire import (
     WriteSetTaken,
     encode,
 )
-from wire.columns import TIMESTAMP, Cells, column
+from wire.columns import CELL, TIMESTAMP, Cells, column
 
 COMMIT_CELLS_MAX = 65_536
 """Conflict keys of one transaction in a commit request; more of them go ahead in parts."""
@@ -126,7 +126,7 @@ class AsyncOracleClient:
         self,
         start_timestamp: int,
         snapshot: int,
-        cells: Cells,
+        cells: Sequence[int] | Cells,
         *,
         guards: int = 0,
         validated: int = 0,
@@ -137,14 +137,15 @@ class AsyncOracleClient:
 
         ``on_sent`` is called whenever the commit itself is out.
         """
-        if not 1 <= cells.size <= CELLS_MAX:
-            raise InvalidRequest(f"a large write set has 1…{CELLS_MAX:,} conflict keys, not {cells.size:,}")
+        keys = _conflict_keys(cells)
+        if not 1 <= keys.size <= CELLS_MAX:
+            raise InvalidRequest(f"a large write set has 1…{CELLS_MAX:,} conflict keys, not {keys.size:,}")
         until_s = self._times(deadline_ms)[1]
-        head = (start_timestamp, snapshot, validated, cells.size)
-        _sendable(lambda: WriteSetPart(*head, guards, 0, cells[:PART_CELLS_MAX]))
+        head = (start_timestamp, snapshot, validated, keys.size)
+        _sendable(lambda: WriteSetPart(*head, guards, 0, keys[:PART_CELLS_MAX]))
         taken = 0
         while True:
-            decided = await self._send_parts(head, guards, cells, taken, until_s)
+            decided = await self._send_parts(head, guards, keys, taken, until_s)
             if decided is not None:
                 return Decision(int(decided.commit_timestamps[0]), Reason(int(decided.reasons[0])), after_loss=False)
             future, ticket = self._question(LargeCommitRequest(*head), until_s, WriteSetTaken, CommitReply)
@@ -236,6 +237,13 @@ def request_about(
 ) -> AbortRequest | LivesRequest | OutcomeRequest:
     """A question about these transactions. Raises ``InvalidRequest``."""
     return _sendable(lambda: kind(column("start_timestamps", start_timestamps, TIMESTAMP)))
+
+
+def _conflict_keys(cells: Sequence[int] | Cells) -> Cells:
+    try:
+        return column("cells", cells, CELL)
+    except ProtocolError as error:
+        raise InvalidRequest(error.reason) from error
 
 
 def _sendable(make: Callable[[], Asked]) -> Asked:

@@ -55,6 +55,8 @@ from wire import Reason
 _log = logging.getLogger(__name__)
 
 UNREPEATED_SHOWN_MAX = 3
+UNREPEATED_SOUGHT_MAX = 10_000
+"""Of each table: so many that those to show are met soon, so few that a set of them is small."""
 REVALIDATIONS_MAX = 20
 """In one commit. Each outlives one failover, or one turnover of the oracle's conflict map."""
 
@@ -192,7 +194,8 @@ def _check_jobs(manifest: Manifest, start_timestamp: int, jobs: Mapping[str, Job
         unrepeated = job.unrepeated()
         if unrepeated:
             count = sum(map(len, unrepeated.values()))
-            found = islice(_rows_of(manifest.pieces(start_timestamp), name, unrepeated), UNREPEATED_SHOWN_MAX)
+            sought = {table: keys[:UNREPEATED_SOUGHT_MAX] for table, keys in unrepeated.items()}
+            found = islice(_rows_of(manifest.pieces(start_timestamp), name, sought), UNREPEATED_SHOWN_MAX)
             shown = ", ".join(f"{table} {row!r}" for table, row in found)
             raise TransactionAborted(
                 start_timestamp,

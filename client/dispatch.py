@@ -26,6 +26,7 @@ from client.credentials import credentials_of
 from client.errors import CLOSED, AccessDenied, InvalidRequest, UpgradeNeeded
 from client.exchange import FRAME_CALLERS_MIN, FRAME_CELLS_MAX, Queue
 from client.line import Line
+from client.pauses import Pause
 from client.primary import Directory
 from client.settings import ClientSettings
 from client.tickets import BeginTicket, Caller, CommitTicket, Ticket
@@ -35,8 +36,6 @@ from wire.packing import CommitArguments
 
 _log = logging.getLogger(__name__)
 
-RETRY_WAIT_MS_MAX: Final = 100
-"""The longest pause between two looks for a primary: a failover is noticed within this time."""
 CONNECT_MS_MAX: Final = 1_000
 """The longest wait for a connection: a host that was cut off says nothing, and another may be primary already."""
 LOOK_INTERVAL_MS: Final = 50
@@ -47,6 +46,7 @@ DIRECTORY_THREADS: Final = 2
 """One looks for a primary, one looks whether there is another."""
 RECEIVE_BYTES: Final = 256 * 2**10
 NOBODY: Final = "no oracle is primary now"
+OVERLOADED: Final = "the oracle is overloaded"
 
 _BEGINS: Final = BeginTicket.lane
 _COMMITS: Final = CommitTicket.lane
@@ -72,9 +72,8 @@ class Dispatcher:
         self._retired: set[Line] = set()
         self._address: str | None = None
         self._why = "no oracle has been asked yet"
-        self._refusals = 0
+        self._all_paused = Pause()
         self._flushing = False
-        self._paused_until_s = 0.0
         self._connecting: asyncio.Task[None] | None = None
         self._watching: asyncio.TimerHandle | None = None
         self._looking: asyncio.Future[bool] | None = None
@@ -188,7 +187,7 @@ class Dispatcher:
         now_s = time.monotonic()
         if self._watching is None:
             self._watch()
-        if now_s < self._paused_until_s:
+        if now_s < self._all_paused.until_s:
             return  # the watch will be back
         if self._line is None:
             self._connect_soon()
@@ -264,7 +263,7 @@ class Dispatcher:
             return
         line.abort()
         if isinstance(answer, Overloaded):
-            self._pause("the oracle is overloaded", answer.retry_after_ms)
+            self._pause(OVERLOADED, answer.retry_after_ms)
         elif isinstance(answer, NotAllowed) and answer.code is NotAllowedCode.NO_COMMON_VERSION:
             raise UpgradeNeeded(f"the oracle at {address} cannot serve this client: {answer.text}")
         elif isinstance(answer, NotAllowed) and answer.code is not NotAllowedCode.TOO_MANY_CONNECTIONS:
@@ -289,7 +288,7 @@ class Dispatcher:
 
     def _why_nobody(self) -> str:
         """That there is no primary, and what was wrong before that; not the same over again."""
-        if not self._refusals:
+        if not self._all_paused.refusals:
             return NOBODY
         return self._why if self._why.startswith(NOBODY) else f"{NOBODY} ({self._why})"
 
@@ -299,27 +298,27 @@ class Dispatcher:
         )
 
     def _pause(self, why: str, asked_ms: int = 0) -> None:
-        """Nothing goes out for a while: at once after the first refusal, then growing, never less than asked for."""
+        """Nothing at all goes out for a while."""
         self._why = why
         self._address = None if asked_ms == 0 else self._address
-        grown_ms = min(RETRY_WAIT_MS_MAX, (1 << min(self._refusals, 10)) - 1)
-        self._refusals += 1
-        self._paused_until_s = time.monotonic() + max(asked_ms, grown_ms) / 1000
+        self._all_paused.refused(time.monotonic(), asked_ms)
         self._watch()
 
     # What lines report.
 
     def answered(self, line: Line) -> None:
         """Answers came over a line. One that is still ours is a primary's: what was refused before is history."""
-        if self._refusals and line is self._line and time.monotonic() >= self._paused_until_s:
-            self._refusals = 0
+        if line is self._line:
+            self._all_paused.refusals = 0
         self._flush_soon()  # after those who were answered have gone on, in the same turn of the event loop
 
     def refused(self, line: Line, tickets: Sequence[Ticket], refusal: NotPrimary | Overloaded) -> None:
         """Nothing was done of these; they go out again, to another oracle or later."""
-        self.queue.add_first(tickets)
+        self.queue.add_first(ticket for ticket in tickets if ticket.is_awaited)
         if isinstance(refusal, Overloaded):
-            self._pause("the oracle is overloaded", refusal.retry_after_ms)
+            self._why = OVERLOADED
+            self.queue.pauses[tickets[0].lane].refused(time.monotonic(), refusal.retry_after_ms)
+            self._watch()
             return
         if self._line is line:
             # It may still answer what it had taken in before: it is left when nothing of that is under way.
@@ -359,8 +358,9 @@ class Dispatcher:
 
     def _watch(self) -> None:
         if self._watching is None and not self._closed:
-            soon_s = max(0.0, self._paused_until_s - time.monotonic())
-            self._watching = self.loop.call_later(min(LOOK_INTERVAL_MS / 1000, soon_s or 1.0), self._look)
+            now_s = time.monotonic()
+            waits = [pause.until_s - now_s for pause in (self._all_paused, *self.queue.pauses) if pause.until_s > now_s]
+            self._watching = self.loop.call_later(min([LOOK_INTERVAL_MS / 1000, *waits]), self._look)
 
     def _look(self) -> None:
         self._watching = None

@@ -14,6 +14,12 @@
     └── NoPrimary                no oracle served within the time that the caller allowed
         ├── AccessDenied         one answered that does not let the caller in, or not do that: token, role, TLS, version
         └── UpgradeNeeded        none ever will: the installation is at a level that this library does not work at
+
+Beside them, what HBase and its gateway answer with, of ``store`` and handed out by ``client``::
+
+    StoreError
+    ├── StoreUnavailable         no answer, or none in time: of a write it is not known whether it happened
+    └── …                        what HBase refuses: a table that is gone, a cell that is too large
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 from client.errors import AccessDenied, InvalidRequest
+from client.pauses import Pause
 from client.tickets import (
     REASONS_KNOWN,
     BatchTicket,
@@ -58,15 +59,17 @@ FRAME_CELLS_MAX: Final = 65_536
 
 _BEGINS: Final = BeginTicket.lane
 _COMMITS: Final = CommitTicket.lane
+_QUESTIONS: Final = QuestionTicket.lane
 _BEGIN_REPLY: Final = Kind.BEGIN_REPLY
 _COMMIT_REPLY: Final = Kind.COMMIT_REPLY
+_OVERLOADED: Final = Kind.OVERLOADED
 _OF_THE_CONNECTION: Final = 0
 """The request id of a refusal that is meant for the connection as a whole: nothing that came over it is done."""
 
 Waiting = TypeVar("Waiting", bound=Ticket)
 
 Refused = Callable[[Sequence[Ticket], NotPrimary | Overloaded], None]
-"""Gets tickets of which nothing was done, and the oracle's reason."""
+"""Gets the tickets of a frame, of which nothing was done, and the oracle's reason."""
 
 
 class Queue:
@@ -80,6 +83,8 @@ class Queue:
         """The same by the tickets' ``lane``."""
         self.waiting = [0, 0, 0]
         """Callers in each lane. Whoever joins a ticket that waits is to be counted here."""
+        self.pauses: tuple[Pause, ...] = (Pause(), Pause(), Pause())
+        """Of each lane: an oracle may be overloaded with what one of them asks for, and serve the others."""
 
     def __bool__(self) -> bool:
         return bool(self.begins or self.commits or self.questions)
@@ -162,13 +167,14 @@ class Exchange:
         """The frames that may go out now; their tickets are under way with this."""
         frames: list[bytes] = []
         queue, share = self._queue, self.share()
-        while queue.questions:
+        pauses = queue.pauses
+        while queue.questions and now_s >= pauses[_QUESTIONS].until_s:
             question = queue.take(queue.questions)
             request = question.request
             frames.append(self._send(now_s, (question,), request.KIND, request.payload))
-        while queue.begins and self._begins < BEGIN_FRAMES_MAX:
+        while queue.begins and self._begins < BEGIN_FRAMES_MAX and now_s >= pauses[_BEGINS].until_s:
             frames.append(self._send_begins(now_s, share))
-        while queue.commits and self._commits < COMMIT_FRAMES_MAX:
+        while queue.commits and self._commits < COMMIT_FRAMES_MAX and now_s >= pauses[_COMMITS].until_s:
             frames.append(self._send_commits(now_s, share))
         return b"".join(frames)
 
@@ -305,12 +311,15 @@ class Exchange:
 
     def _answered(self, frame: Frame, tickets: Sequence[Ticket]) -> None:
         first = tickets[0]
-        if first.lane == _BEGINS:
+        lane = first.lane
+        if frame.kind is not _OVERLOADED:
+            self._queue.pauses[lane].refusals = 0
+        if lane == _BEGINS:
             self._begins -= 1
             if frame.kind is _BEGIN_REPLY:
                 _began(frame.payload, tickets)
                 return
-        elif first.lane == _COMMITS:
+        elif lane == _COMMITS:
             self._commits -= 1
             if frame.kind is _COMMIT_REPLY and isinstance(first, CommitTicket):
                 self._decided(frame.payload, tickets)
@@ -319,7 +328,7 @@ class Exchange:
             case CommitReply() as reply, BatchTicket():
                 first.end(Decisions(reply, first.lost is not None))
             case (NotPrimary() | Overloaded()) as refusal, _:
-                self._refused([ticket for ticket in tickets if ticket.is_awaited], refusal)
+                self._refused(tickets, refusal)
             case NotAllowed() as refusal, _:
                 for ticket in tickets:
                     ticket.fail(ticket.doubt() or AccessDenied(refusal.text))

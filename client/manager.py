@@ -20,7 +20,7 @@ from client.handles import SnapshotHandle, TransactionHandle
 from client.heartbeat import Heartbeats
 from client.hooks import TransactionHooks
 from client.manifest import Attempt, Manifest
-from client.moments import Moment, validate_name
+from client.moments import Moment, parse_moment, validate_name
 from client.named_snapshots import NamedSnapshots
 from client.oracle import OracleClient
 from client.past import Past, moment_of
@@ -198,7 +198,8 @@ class TransactionManager:
         return transaction
 
     def snapshot(self, at: Moment | None = None) -> Snapshot:
-        """Everything committed by now, or by then: ``at`` is a timestamp, a time with its zone, or a snapshot's name.
+        """Everything committed by now, or by then: ``at`` is a timestamp of Pythia's, a time with its zone, a text that
+        means either, or a snapshot's name.
 
         A past one needs no oracle, but ZooKeeper; up to where the past is settled it works with every oracle down. One
         with a name (``create_snapshot``) needs HBase alone. Raises ``NoPrimary``, and ``InvalidRequest`` for a time
@@ -317,6 +318,7 @@ class TransactionManager:
         if at is None:
             begun = self.oracle.begin()
             return SnapshotHandle(begun.snapshot, begun.epoch, self.settings, begun.first_start_timestamp)
+        at = parse_moment(at) if isinstance(at, str) else at
         if isinstance(at, str):
             named = self._named.find(at)
             return SnapshotHandle(named.timestamp, named.epoch, self.settings)

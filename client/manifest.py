@@ -42,9 +42,13 @@ from client.manifest_summary import BulkSummary
 from commit_table import system_table
 from store import Applied, CellStore, Family, KeyRange, Row, RowPut, StoreUnavailable
 from store.columns import Bytes, CellColumns, Places, cuts, taken
+from store.validation import VALUE_BYTES_MAX
 
 ENTRY_BYTES_MAX = 2**20
 """Row keys and conflict keys in one manifest row: well below the largest cell that HBase takes."""
+
+COLUMNS_BYTES_MAX = VALUE_BYTES_MAX
+"""Of the names of columns as they are in one manifest row: 2 for each byte of a name, and 4 for each name."""
 
 START = struct.Struct(">q")
 """How every row key begins: the transaction's start timestamp."""
@@ -138,8 +142,17 @@ class Manifest:
         level: ConflictLevel,
         cells: CellColumns,
     ) -> int:
-        """Record what is about to be written; returns the next free sequence number of the attempt."""
+        """Record what is about to be written; returns the next free sequence number of the attempt.
+
+        Raises ``InvalidRequest`` where the names of the columns fill more than one cell; then nothing is recorded.
+        """
         columns = json.dumps([column.hex() for column in sorted(cells.columns)]).encode()
+        if len(columns) > COLUMNS_BYTES_MAX:
+            raise InvalidRequest(
+                f"the names of the {len(cells.columns):,} columns that a bulk write into table {table!r} writes at a "
+                f"time take {len(columns):,} bytes of its record, which has {COLUMNS_BYTES_MAX:,} for them: write "
+                "fewer columns at a time, or such rows through transaction.put and transaction.delete"
+            )
         entries = []
         for piece in _pieces(cells):
             key = (

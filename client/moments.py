@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import Final
 
 from client.errors import InvalidRequest
-from commit_table.timestamps import milliseconds_of
+from commit_table.timestamps import TIMESTAMP_MAX, milliseconds_of
 
 Moment = int | datetime | str
-"""A timestamp, a time with its zone, or the name of a snapshot."""
+"""A timestamp, a time with its zone, or a text that means either, or the name of a snapshot."""
 
 NAME_CHARACTERS_MAX: Final = 100
 _NAME = re.compile(rf"[A-Za-z][A-Za-z0-9._-]{{0,{NAME_CHARACTERS_MAX - 1}}}")
@@ -32,12 +32,14 @@ def validate_name(name: str) -> None:
 
 
 def parse_moment(text: str) -> Moment:
-    """What a text names. Raises ``InvalidRequest``."""
+    """What a text names, as ``manager.snapshot`` takes it. Raises ``InvalidRequest``."""
     text = text.strip()
     if _NAME.fullmatch(text):
         return text
     if re.fullmatch(r"[0-9]{1,19}", text):
-        return _timestamp(int(text))
+        timestamp = int(text)
+        require_timestamp(timestamp)
+        return timestamp
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -50,10 +52,12 @@ def parse_moment(text: str) -> Moment:
     return moment
 
 
-def _timestamp(timestamp: int) -> int:
+def require_timestamp(timestamp: int) -> None:
+    """Raise ``InvalidRequest`` for what no oracle ever gave."""
+    if type(timestamp) is not int or not 0 < timestamp < TIMESTAMP_MAX:
+        raise InvalidRequest(f"a moment is a timestamp (from 1 to 2**63 - 2) or a datetime, not {timestamp!r}")
     if milliseconds_of(timestamp) < _FIRST_MOMENT_MS:
         raise InvalidRequest(
             f"the timestamp {timestamp} is of the year 1970: seconds or milliseconds since then are no timestamps of "
             f"Pythia's; give a time with its zone such as {_EXAMPLE}"
         )
-    return timestamp

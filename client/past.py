@@ -13,9 +13,10 @@ from datetime import datetime
 
 from client.deadline import Deadline
 from client.errors import InvalidRequest, NoPrimary
+from client.moments import require_timestamp
 from client.oracle import OracleClient
 from client.primary import Directory, Settled
-from commit_table.timestamps import TIMESTAMP_MAX, TIMESTAMPS_PER_MILLISECOND, compose, milliseconds_of
+from commit_table.timestamps import TIMESTAMPS_PER_MILLISECOND, compose, milliseconds_of
 from lease import LeaseError
 from store.forking import leave_at_fork
 
@@ -35,8 +36,7 @@ def moment_of(at: int | datetime) -> int:
             return compose(int(at.timestamp() * 1000), TIMESTAMPS_PER_MILLISECOND - 1)
         except ValueError as error:
             raise InvalidRequest(f"{at.isoformat()} is no time that can be read at: {error}") from error
-    if type(at) is not int or not 0 < at < TIMESTAMP_MAX:
-        raise InvalidRequest(f"a moment is a timestamp (from 1 to 2**63 - 2) or a datetime, not {at!r}")
+    require_timestamp(at)
     return at
 
 

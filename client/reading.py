@@ -17,6 +17,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from client.batching import BATCH_BYTES_MAX, stored_batches
 from client.catalog_entry import CatalogEntry, ShownFrom
 from client.cells import (
     SHADOW_QUALIFIER,
@@ -42,6 +43,7 @@ from client.resolver import Resolver, Site
 from client.visibility import NOT_COMMITTED, OPEN, Settled, View, settle, with_bookkeeping
 from commit_table.timestamps import wall_time_of
 from store import CellStore, InvalidCell, KeyRange, Row, StoreUnavailable, TableMissing
+from store.answer_size import AnswerSize
 from store.columns import ABSENT, CellColumns, ScannedColumns
 
 SCAN_BATCH_ROWS = 500
@@ -53,8 +55,16 @@ WRITERS_ASKED_FOR_MAX = 64
 """Of one scan: each may cost a request of its own, where vacuum has dropped what the commit table knew of it."""
 READS_AGAIN_MAX = 10
 """Of rows in which a vacuum was at work while they were read."""
-INVISIBLE_VERSIONS_MAX = 10_000
-"""A column with more invisible versions on end than this needs a vacuum before it can be read."""
+REQUESTS_BEFORE_PAGES = 8
+"""For each column in which a visible version is still looked for. Until then all rows and columns that one writer
+wrote are looked at below it by one request; from then on each column by itself, many versions at a time."""
+PAGE_VERSIONS_FIRST = 8
+"""Of one column, before anything is known of their size."""
+PAGE_VERSIONS_MAX = 1_000
+PAGE_BYTES_WANTED = 2 * 2**20
+"""Of values: the gateway has them several times in its memory."""
+INVISIBLE_VERSIONS_MAX = 1_000_000
+"""A column with more invisible versions on end than this cannot be read: a read of it would take minutes."""
 
 Rows = Sequence[tuple[bytes, Row]]
 Answer = TypeVar("Answer")
@@ -119,14 +129,15 @@ class SnapshotReader:
     ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
         """Rows of a range in key order, reserved columns included; rows of which nothing is visible are left out."""
 
-        def begin(chosen: list[bytes]) -> tuple[list[tuple[bytes, Row]], Iterator[tuple[bytes, Row]]]:
+        def begin(chosen: list[bytes]) -> tuple[Rows | None, Iterator[Rows]]:
             rows = self._store.scan(table, key_range, chosen, before=self._view.before, batch_rows=SCAN_BATCH_ROWS)
-            return list(islice(rows, SCAN_BATCH_ROWS)), rows
+            batches = stored_batches(rows, SCAN_BATCH_ROWS, BATCH_BYTES_MAX)
+            return next(batches, None), batches
 
-        batch, rows = self._ask(table, columns, begin)
-        while batch:
+        batch, batches = self._ask(table, columns, begin)
+        while batch is not None:
             yield from self._seen(table, columns, batch)
-            batch = list(islice(rows, SCAN_BATCH_ROWS))
+            batch = next(batches, None)
         self._require_shown(table)
 
     def scan_columns(
@@ -404,20 +415,85 @@ class SnapshotReader:
         heal: bool = True,
         vacuumed: Collection[int] = (),
     ) -> Iterator[list[tuple[bytes, Row, Settled]]]:
-        """Look at the newest candidates, then below each that is hidden, until every column is settled."""
-        for _ in range(INVISIBLE_VERSIONS_MAX):
+        """Look at the newest candidates, then below each that is hidden, until every column is settled.
+
+        All columns at once at first, below each writer by one request; by pages of each column once they are few beside
+        the requests that this took.
+        """
+        requests = 0
+        while rows:
             settled = self._settle(table, rows, known, vacuumed)
             if heal:
                 self._heal(table, settled)
             yield settled
-            following = self._next_candidates(table, settled)
-            if not following:
+            hidden = _hidden(settled)
+            if not hidden:
                 return
-            rows = following
+            requests += len(hidden)
+            if requests >= REQUESTS_BEFORE_PAGES * sum(sum(map(len, wanted.values())) for wanted in hidden.values()):
+                break
+            rows = self._next_candidates(table, hidden)
+        else:
+            return
+        for writer, wanted in hidden.items():
+            for row, columns in wanted.items():
+                for column in sorted(columns):
+                    found = self._settled_by_pages(table, row, column, writer, known, vacuumed)
+                    if heal:
+                        self._heal(table, found)
+                    yield found
+
+    def _settled_by_pages(
+        self,
+        table: str,
+        row: bytes,
+        column: bytes,
+        writer: int,
+        known: Mapping[int, int],
+        vacuumed: Collection[int],
+    ) -> list[tuple[bytes, Row, Settled]]:
+        """The newest visible version of a column below a writer's, if there is one, and no other; it stands alone."""
+        size = AnswerSize(PAGE_BYTES_WANTED, PAGE_VERSIONS_FIRST)
+        before, looked_at = writer, 0
+        while looked_at < INVISIBLE_VERSIONS_MAX:
+            page = self._page(table, row, column, before, size)
+            if not page:
+                return []
+            for version in self._settle(table, page, known, vacuumed):
+                if version[2].visible:
+                    return [version]
+            looked_at += len(page)
+            before = page[-1][1][column].timestamp
         raise StoreUnavailable(
-            f"{table}: the rows from {rows[0][0]!r} on have columns with more than "
-            f"{INVISIBLE_VERSIONS_MAX:,} versions that no snapshot sees: they need a vacuum"
+            f"{table}: column {column!r} of row {row!r} has more than {INVISIBLE_VERSIONS_MAX:,} versions on end that "
+            "this snapshot does not see; a later one sees it at once after it is written again, in a transaction that "
+            "commits, and a vacuum removes the versions then"
         )
+
+    def _page(self, table: str, row: bytes, column: bytes, before: int, size: AnswerSize) -> list[tuple[bytes, Row]]:
+        """The next versions of a column, newest first, each as a row that has its own shadow cell, if there is one.
+
+        They end with the first that is surely visible: nothing has to be asked about what lies below it.
+        """
+        limit = size.rows(PAGE_VERSIONS_MAX)
+        versions = self._store.versions(table, row, column, before=before, limit=limit)
+        if not versions:
+            return []
+        size.came(len(versions), sum(len(version.value) for version in versions))
+        shadow = shadow_column(family_of(column))
+        shadows = self._store.versions(table, row, shadow, before=versions[0].timestamp + 1, limit=limit)
+        told_from = shadows[-1].timestamp if len(shadows) == limit else 0  # below it more may lie
+        by_writer = {cell.timestamp: cell for cell in shadows}
+        page: list[tuple[bytes, Row]] = []
+        for version in versions:
+            if version.timestamp < told_from:
+                break
+            told = by_writer.get(version.timestamp)
+            cells = {column: version} if told is None else {column: version, shadow: told}
+            page.append((row, cells))
+            if settle(cells, self._view, self._outcome_at_hand).visible:
+                break
+        return page
 
     def _settle(
         self, table: str, rows: Rows, outcomes: Mapping[int, int], vacuumed: Collection[int]
@@ -443,12 +519,8 @@ class SnapshotReader:
             for row, cells, settled in first
         ]
 
-    def _next_candidates(self, table: str, rows: Sequence[tuple[bytes, Row, Settled]]) -> list[tuple[bytes, Row]]:
+    def _next_candidates(self, table: str, hidden: Mapping[int, Mapping[bytes, set[bytes]]]) -> list[tuple[bytes, Row]]:
         """The versions right below those that turned out hidden: one request for each writer that hides some."""
-        hidden: defaultdict[int, defaultdict[bytes, set[bytes]]] = defaultdict(lambda: defaultdict(set))
-        for row, _, settled in rows:
-            for column, writer in settled.hidden.items():
-                hidden[writer][row].add(column)
         following: list[tuple[bytes, Row]] = []
         for writer, wanted in hidden.items():
             columns = with_bookkeeping(sorted(set().union(*wanted.values())))
@@ -459,10 +531,21 @@ class SnapshotReader:
     def _heal(self, table: str, rows: Iterable[tuple[bytes, Row, Settled]]) -> None:
         missing: defaultdict[tuple[int, int], list[tuple[bytes, bytes]]] = defaultdict(list)
         for row, _, settled in rows:
-            for family, writer_and_commit in settled.unshadowed.items():
-                missing[writer_and_commit].append((row, family))
+            if settled.unshadowed:  # of few rows: the look alone is faster
+                for family, writer_and_commit in settled.unshadowed.items():
+                    missing[writer_and_commit].append((row, family))
         if missing:
             self._resolver.heal(table, missing)
+
+
+def _hidden(rows: Iterable[tuple[bytes, Row, Settled]]) -> dict[int, dict[bytes, set[bytes]]]:
+    """Writer → row → the columns below which an older version has to be looked for."""
+    hidden: defaultdict[int, defaultdict[bytes, set[bytes]]] = defaultdict(lambda: defaultdict(set))
+    for row, _, settled in rows:
+        if settled.hidden:  # of few rows: the look alone is faster
+            for column, writer in settled.hidden.items():
+                hidden[writer][row].add(column)
+    return {writer: dict(wanted) for writer, wanted in hidden.items()}
 
 
 def _all_writers(batch: ScannedColumns, looked_at: int) -> set[int]:

@@ -88,6 +88,11 @@ class Transaction:
         """Why ``commit`` will roll it back; ``None`` where nobody forbade it."""
         return self._standing.forbidden
 
+    @property
+    def written_bytes(self) -> int:
+        """What its writes take in memory, about, and what its savepoints keep: up to ``transaction_bytes_max``."""
+        return self._buffer.size_bytes
+
     def is_open(self) -> bool:
         """Whether it has not ended, as far as is known."""
         return self._standing.is_open()

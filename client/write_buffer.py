@@ -57,6 +57,11 @@ class WriteBuffer:
     def __bool__(self) -> bool:
         return bool(self._tables)
 
+    @property
+    def size_bytes(self) -> int:
+        """What it counts against its limit."""
+        return self._bytes
+
     def write(self, table: str, row: bytes, stored: Mapping[bytes, bytes], *, conflict_free: bool = False) -> None:
         """Add stored values to a row; raises ``InvalidRequest`` and changes nothing where the buffer is full.
 

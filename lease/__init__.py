@@ -17,6 +17,7 @@ from lease.errors import (
     RecordInvalid,
     StillHeld,
 )
+from lease.floor import Floor, FloorRecord
 from lease.historian import Historian, read_history
 from lease.history import Cause, History, PastTenure, Succession
 from lease.membership import members
@@ -36,6 +37,8 @@ __all__ = [
     "CoordinatorUnavailable",
     "Create",
     "EpochRecord",
+    "Floor",
+    "FloorRecord",
     "Historian",
     "History",
     "Holding",

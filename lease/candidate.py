@@ -9,6 +9,7 @@ that is read later, because it may yet land.
 from __future__ import annotations
 
 import dataclasses
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from collections.abc import Callable, Sequence
 from lease.coordinator import Applied, Coordinator
 from lease.election import StandBy
 from lease.errors import CoordinatorUnavailable, RecordInvalid, StillHeld
+from lease.floor import Floor, FloorKeeper, FloorRecord
 from lease.gate import Gate, StoredLevel
 from lease.history import Succession, succession
 from lease.membership import Membership
@@ -26,6 +28,8 @@ from lease.rules import (
     LeaseSettings,
     Sighting,
     absence_wait_ms,
+    has_lost_records,
+    loss_wait_ms,
     next_epoch,
     sighted,
     takeover_wait_ms,
@@ -33,6 +37,8 @@ from lease.rules import (
 )
 from lease.tenure import Tenure
 from versions import LevelRange, spoken
+
+log = logging.getLogger(__name__)
 
 CLAIMS_MAX = 8
 """Ambiguous takeovers that are remembered; one forgotten too early costs a wait of one lease, nothing more."""
@@ -53,11 +59,11 @@ class _Claim:
 class Candidate:
     """One process's part in the election. ``attempt`` and ``join`` belong to one thread; ``wake`` to any.
 
-    ``first_level`` is asked where the installation has no level on record, and may raise ``CoordinatorUnavailable``.
-    ``monotonic_ms`` must never be stepped (``lease.monotonic_ms``); ``wall_ms`` are milliseconds since 1970, which
-    ``timestamp_of_ms`` turns into a timestamp (and a span of milliseconds into a span of timestamps); ``new_nonce``
-    gives a text never given before, such as ``uuid.uuid4().hex``. Raises ``RecordInvalid`` for a holder name or an
-    address that could not be stored.
+    ``floor``: of the installation's timestamps, kept with its data. ``first_level`` is asked where the installation has
+    no level on record, and may raise ``CoordinatorUnavailable``. ``monotonic_ms`` must never be stepped
+    (``lease.monotonic_ms``); ``wall_ms`` are milliseconds since 1970, which ``timestamp_of_ms`` turns into a timestamp
+    (and a span of milliseconds into a span of timestamps); ``new_nonce`` gives a text never given before, such as
+    ``uuid.uuid4().hex``. Raises ``RecordInvalid`` for a holder name or an address that could not be stored.
     """
 
     def __init__(
@@ -72,6 +78,7 @@ class Candidate:
         timestamp_of_ms: Callable[[int], int],
         new_nonce: Callable[[], str],
         root: str,
+        floor: Floor,
         levels: LevelRange | None = None,
         first_level: Callable[[], int] | None = None,
     ) -> None:
@@ -92,6 +99,12 @@ class Candidate:
                 self._levels,
                 first_level or (lambda: self._levels.highest),
             ),
+            floor=FloorKeeper(
+                floor,
+                settings.lease_ms,
+                ahead=timestamp_of_ms(settings.floor_ahead_ms),
+                step=timestamp_of_ms(settings.ceiling_ahead_ms),
+            ),
         )
         self._holder = holder
         self._addresses = tuple(addresses)
@@ -99,6 +112,7 @@ class Candidate:
         self._membership = Membership(self._registry.gate)
         self._changed = threading.Event()
         self._sighting: Sighting | None = None
+        self._session_id: int | None = None
         self._longest_lease_ms = settings.lease_ms
         self._saw_it_happen = False
         self._claims: deque[_Claim] = deque(maxlen=CLAIMS_MAX)
@@ -148,18 +162,39 @@ class Candidate:
             return adopted
         epoch = self._registry.read_epoch()
         standby = self._stand_by(lease, epoch)
-        return self._take_over(lease, epoch, level) if standby.wait_ms <= 0 else standby
+        if standby.wait_ms > 0:
+            return standby
+        if lease is not None and epoch is None:
+            raise RecordInvalid(
+                f"{self._registry.paths.epoch} is missing though {self._registry.paths.lease} exists: write an epoch"
+                " record with a ceiling above every timestamp in use, or remove the lease too: where an oracle of this"
+                " release has served, the data know how far timestamps went"
+            )
+        floor = self._registry.floor.read(founding=epoch is None)
+        lost = self._lost(epoch, floor)
+        if lost is not None:
+            standby = self._stand_by_after_loss(lost)
+        return self._take_over(lease, epoch, level, lost) if standby.wait_ms <= 0 else standby
 
     def _read_lease(self) -> StoredLease | None:
         lease = self._registry.read_lease(self._changed)
         now_ms = self._registry.monotonic_ms()
         version, nonce = (None, None) if lease is None else (lease.version, lease.record.nonce)
-        before, self._sighting = self._sighting, sighted(self._sighting, version, nonce, now_ms)
+        before = self._sighting if self._is_same_session() else None
+        self._sighting = sighted(before, version, nonce, now_ms)
         if before is not self._sighting:  # of a lease that was seen before, the latest write is a renewal, or a release
             self._saw_it_happen = before is not None and nonce is not None and before.nonce == nonce
         if lease is not None:
             self._longest_lease_ms = max(self._longest_lease_ms, lease.record.lease_ms)
         return lease
+
+    def _is_same_session(self) -> bool:
+        """Whether the coordinator that was read is known to be the one of the last sighting.
+
+        One that lost its data knows no session of before: the same version may then be another lease's.
+        """
+        before, self._session_id = self._session_id, self._registry.coordinator.session_id()
+        return before is not None and before == self._session_id
 
     def _stand_by(self, lease: StoredLease | None, epoch: StoredEpoch | None) -> StandBy:
         assert self._sighting is not None
@@ -173,6 +208,18 @@ class Candidate:
         wait_ms = takeover_wait_ms(lease.record, self._sighting, now_ms)
         return StandBy(primary, wait_ms, seen_ms=self._sighting.since_ms)
 
+    def _lost(self, epoch: StoredEpoch | None, floor: FloorRecord | None) -> FloorRecord | None:
+        """The floor, where the coordinator has lost what was on record."""
+        if floor is None:
+            return None
+        record = None if epoch is None else epoch.record
+        return floor if has_lost_records(record, floor.timestamp, floor.span) else None
+
+    def _stand_by_after_loss(self, floor: FloorRecord) -> StandBy:
+        assert self._sighting is not None
+        lease_ms = max(self._longest_lease_ms, floor.lease_ms)
+        return StandBy(None, loss_wait_ms(self._sighting, lease_ms, self._registry.monotonic_ms()))
+
     def _is_abandoned(self, lease: StoredLease) -> bool:
         """Whether the lease is our own and yet nobody's: a tenure that has ended, or a claim that lapsed unused."""
         ended = self._tenure is not None and self._tenure.record.nonce == lease.record.nonce
@@ -181,9 +228,12 @@ class Candidate:
     def _claim_of(self, lease: StoredLease | None) -> _Claim | None:
         return next((claim for claim in self._claims if claim.lease == lease), None)
 
-    def _take_over(self, lease: StoredLease | None, epoch: StoredEpoch | None, level: StoredLevel) -> Tenure | StandBy:
+    def _take_over(
+        self, lease: StoredLease | None, epoch: StoredEpoch | None, level: StoredLevel, lost: FloorRecord | None
+    ) -> Tenure | StandBy:
+        """``lost``: the floor, where the record of the epoch is lost."""
         registry = self._registry
-        claim = self._new_claim(lease, epoch, level)
+        claim = self._new_claim(lease, epoch, level, lost)
         self._claims.append(claim)
         result = registry.commit(
             [
@@ -203,15 +253,16 @@ class Candidate:
         standby = self._stand_by(lease, None)
         return dataclasses.replace(standby, wait_ms=max(standby.wait_ms, interval_ms))
 
-    def _new_claim(self, lease: StoredLease | None, epoch: StoredEpoch | None, level: StoredLevel) -> _Claim:
-        if lease is not None and epoch is None:
-            raise RecordInvalid(
-                f"{self._registry.paths.epoch} is missing though {self._registry.paths.lease} exists: write an epoch"
-                " record with a ceiling above every timestamp in use, or remove the lease too if no data was written"
-            )
+    def _new_claim(
+        self, lease: StoredLease | None, epoch: StoredEpoch | None, level: StoredLevel, lost: FloorRecord | None
+    ) -> _Claim:
+        old, floor = None if epoch is None else epoch.record, 1
+        if lost is not None:
+            floor = lost.timestamp
+            log.warning("the coordinator has lost its records: a new epoch begins, above timestamp %d", floor)
+        record = next_epoch(old, self._registry.now(), self._registry.ahead, floor)
+        self._registry.floor.require(record.ceiling)
         sent_ms = self._registry.monotonic_ms()
-        old = None if epoch is None else epoch.record
-        record = next_epoch(old, self._registry.now(), self._registry.ahead)
         return _Claim(
             lease=StoredLease(
                 self._record(record.epoch, level), version_after(None if lease is None else lease.version)
@@ -220,7 +271,7 @@ class Candidate:
             replaces=None if lease is None else lease.version,
             level=level,
             sent_ms=sent_ms,
-            succession=self._succession_to(None if lease is None else lease.record, first=epoch is None),
+            succession=self._succession_to(None if lease is None else lease.record, first=old is None and lost is None),
         )
 
     def _succession_to(self, replaced: LeaseRecord | None, *, first: bool) -> Succession:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from lease.coordinator import Applied, Check, CompareAndSet, Create, Node, Operation, Rejected, SetData, Unknown
 from lease.errors import CoordinatorUnavailable
+from lease.floor import FloorRecord
 from store.forking import leave_at_fork
 
 
@@ -45,6 +46,13 @@ class MemoryTree:
     def leave_to_parent(self) -> None:
         """See ``Leaving``. The child has a copy of the tree."""
         self._lock = threading.Lock()
+
+    def lose_everything(self) -> None:
+        """Come back empty, as a service does that lost its data. Watches fire: the connections were lost as well."""
+        with self._lock:
+            for entry in self._entries.values():
+                _fire(entry.watches)
+            self._entries = {"/": _Entry(b"", 0, None)}
 
     def open_session(self) -> int:
         """A session id never given before."""
@@ -109,6 +117,34 @@ class MemoryTree:
             _fire(self._absent_watches.pop(path, set()) if old is None else old.watches)
 
 
+class MemoryFloor:
+    """A ``Floor`` without data. ``unreachable``: while true, every call raises. ``puts``: what was put, in order."""
+
+    def __init__(self) -> None:
+        self.unreachable = False
+        self.puts: list[FloorRecord] = []
+        self.data = False
+
+    def read(self) -> FloorRecord | None:
+        """See ``Floor``."""
+        self._require_answer()
+        return max(self.puts, default=None)
+
+    def put(self, record: FloorRecord) -> None:
+        """See ``Floor``."""
+        self._require_answer()
+        self.puts.append(record)
+
+    def has_data(self) -> bool:
+        """See ``Floor``. As ``data`` says."""
+        self._require_answer()
+        return self.data
+
+    def _require_answer(self) -> None:
+        if self.unreachable:
+            raise CoordinatorUnavailable("the floor does not answer")
+
+
 class MemoryCoordinator:
     """One client of a ``MemoryTree``, with its own session.
 
@@ -161,6 +197,10 @@ class MemoryCoordinator:
         """End the session as the service does with a silent client, and open another."""
         self.close()
         self._session_id = self._tree.open_session()
+
+    def lose_late(self) -> None:
+        """Let no write arrive any more that is still on its way."""
+        self._late.clear()
 
     def deliver_late(self) -> None:
         """Let every write arrive that is still on its way."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lease.coordinator import CompareAndSet, Coordinator, Create, Operation, SetData
+from lease.floor import FloorKeeper
 from lease.gate import Gate
 from lease.paths import ZnodePaths
 from lease.records import EpochRecord, LeaseRecord
@@ -48,6 +49,7 @@ class Registry:
     now: Callable[[], int]
     ahead: int
     gate: Gate
+    floor: FloorKeeper
 
     def read_lease(self, changed: threading.Event | None = None) -> StoredLease | None:
         """The lease record, not older than this call. Raises ``CoordinatorUnavailable``, ``RecordInvalid``."""

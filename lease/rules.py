@@ -22,6 +22,8 @@ WRITES_PER_CALL_MAX = 3
 SAFETY_MARGIN_SHARE_MIN = 0.01
 """The least margin, as a share of the lease: crystals drift by 0.02 %, slewed or virtual clocks by up to 0.5 %."""
 CEILING_AHEAD_MS_MAX = 3_600_000
+FLOOR_AHEAD_MS_MIN = 60_000
+"""The floor is put about twice in so long, and a new epoch begins about so far ahead of the clock where it has to."""
 _DERIVED = 0
 
 
@@ -59,6 +61,11 @@ class LeaseSettings:
     def validity_ms(self) -> int:
         """How long after *before the write was sent* the holder may believe in it."""
         return self.lease_ms - self.safety_margin_ms
+
+    @property
+    def floor_ahead_ms(self) -> int:
+        """How far above the ceiling the floor is put: moved up, that stays below it, however long a lease."""
+        return max(FLOOR_AHEAD_MS_MIN, 2 * self.ceiling_ahead_ms)
 
     @property
     def renewal_interval_ms(self) -> float:
@@ -108,6 +115,25 @@ def absence_wait_ms(epoch: EpochRecord | None, sighting: Sighting, lease_ms: int
     return _remaining_ms(sighting, lease_ms, now_ms)
 
 
+def has_lost_records(epoch: EpochRecord | None, floor: int, span: int) -> bool:
+    """Whether the coordinator has lost what it had: it has no epoch on record, or one from long ago.
+
+    ``floor``: the one on record, and the ceiling on record lies at most ``span`` below it. Further below only between
+    the writes of the two, after a step of the clock or a long time without a primary: where that primary dies in
+    between, the next one waits a lease for nothing and begins further ahead of the clock than it had to.
+    A copy of the epoch record since which ceilings went up by less than ``span`` may not be told from the last one.
+    """
+    return epoch is None or floor - epoch.ceiling > span
+
+
+def loss_wait_ms(sighting: Sighting, lease_ms: int, now_ms: float) -> float:
+    """How long to wait where records were lost: whoever served may not have noticed, and hold for a whole lease yet.
+
+    Whatever the lease says, since it may be a copy, too. ``lease_ms``: as of ``absence_wait_ms``, and of the floor.
+    """
+    return _remaining_ms(sighting, lease_ms, now_ms)
+
+
 def _remaining_ms(sighting: Sighting, lease_ms: int, now_ms: float) -> float:
     return max(0.0, sighting.since_ms + lease_ms - now_ms)
 
@@ -117,13 +143,14 @@ def valid_until_ms(sent_ms: float, settings: LeaseSettings) -> float:
     return sent_ms + settings.validity_ms
 
 
-def next_epoch(old: EpochRecord | None, now: int, ahead: int) -> EpochRecord:
+def next_epoch(old: EpochRecord | None, now: int, ahead: int, floor: int = 1) -> EpochRecord:
     """The range of a new tenure: above all that any earlier tenure could have handed out, whatever the clock says.
 
-    ``now`` is the wall clock's timestamp, ``ahead`` the span of ``ceiling_ahead_ms``. Raises ``RecordInvalid`` when the
-    clock lies so far in the future that no timestamp fits.
+    ``now`` is the wall clock's timestamp, ``ahead`` the span of ``ceiling_ahead_ms``; ``floor``: the one on record,
+    where the old record is lost. Raises ``RecordInvalid`` when the clock lies so far in the future that no timestamp
+    fits.
     """
-    epoch = max(1 if old is None else old.ceiling, now)
+    epoch = max(floor, 1 if old is None else old.ceiling, now)
     return EpochRecord(epoch, _ceiling_above(now, epoch, ahead), durable=epoch)
 
 
@@ -136,6 +163,11 @@ def raised_ceiling(ceiling: int, now: int, reached: int, ahead: int) -> int | No
     if ceiling - max(now, reached) >= ahead // 2:
         return None
     return _ceiling_above(now, reached, ahead)
+
+
+def raised_floor(floor: int, ceiling: int, ahead: int) -> int | None:
+    """The floor to be put on record, or ``None`` while half of ``ahead`` is left between it and ``ceiling``."""
+    return None if floor - ceiling >= ahead // 2 else ceiling + ahead
 
 
 def _ceiling_above(now: int, reached: int, ahead: int) -> int:

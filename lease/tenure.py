@@ -41,6 +41,7 @@ class Tenure:
         self._level = level
         self._after_renewal = after_renewal
         self._valid_until_ms = valid_until_ms(sent_ms, registry.settings)
+        self._session_id = registry.coordinator.session_id()
         self._unresolved_since_ms: float | None = None
         self._ended_ms: float | None = None
         self._state = threading.Lock()
@@ -100,10 +101,15 @@ class Tenure:
     def release(self) -> None:
         """Stop holding, then mark the record released so that a standby takes over at once.
 
-        Where that cannot be written the standby waits out the lease instead: nothing is raised.
+        Where that cannot be written the standby waits out the lease instead: nothing is raised. Nor is it written in
+        another session than the last renewal was: a coordinator that lost its data counts versions anew, and the lease
+        there may be another's.
         """
         self._end()
         with self._writing:
+            session_id = self._registry.coordinator.session_id()
+            if session_id is None or session_id != self._session_id:
+                return
             for _ in range(WRITES_PER_CALL_MAX):
                 if self._release_once():
                     return
@@ -119,11 +125,13 @@ class Tenure:
     def _renew_once(self, reached: int, durable: int) -> bool:
         """Send the renewal; true when there is nothing more to try in this call."""
         sent_ms = self._registry.monotonic_ms()
+        session_id = self._registry.coordinator.session_id()
         epoch = self._wanted_epoch(reached, durable)
         try:
             result = self._registry.commit(self._renewal(epoch))
             if isinstance(result, Applied):
                 self._confirm(sent_ms, self._lease.version + 1, epoch)
+                self._session_id = session_id
                 return True
             if self._unresolved_since_ms is None:
                 self._unresolved_since_ms = sent_ms
@@ -135,9 +143,11 @@ class Tenure:
             return True
 
     def _wanted_epoch(self, reached: int, durable: int) -> StoredEpoch:
-        record, now = self._epoch.record, self._registry.now()
-        ceiling = raised_ceiling(record.ceiling, now, max(reached, record.epoch), self._registry.ahead)
-        if ceiling is None:
+        record, now, floor = self._epoch.record, self._registry.now(), self._registry.floor
+        wanted = raised_ceiling(record.ceiling, now, max(reached, record.epoch), self._registry.ahead)
+        floor.keep_above(wanted or record.ceiling)
+        ceiling = min(wanted or 0, floor.known)
+        if ceiling <= record.ceiling:
             return self._epoch
         return StoredEpoch(EpochRecord(record.epoch, ceiling, max(durable, record.durable)), self._epoch.version + 1)
 
@@ -157,7 +167,9 @@ class Tenure:
             self._end()
             return True
         self._know_level(self._registry.gate.admitted())
-        if lease.version != self._lease.version:
+        if lease.version < self._lease.version:
+            self._end()  # of an older copy: others may have seen it before us, and their time runs
+        elif lease.version > self._lease.version:
             # Which of the unresolved writes landed is not known: count from the earliest.
             assert self._unresolved_since_ms is not None
             self._confirm(self._unresolved_since_ms, lease.version, epoch)

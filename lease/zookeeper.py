@@ -3,8 +3,9 @@
 What is kept away from the rest: kazoo's retries, which would send an ambiguous write once more (so nothing here goes
 through ``KazooRetry`` but the connecting itself); its callbacks, which must not block (they set an event); its waits
 without end (every answer is awaited for ``timeout_ms``). A request is sent only while connected: kazoo would keep it,
-and send it after the next connect, when nobody waits for it any more. And its sessions, which a forked child must not
-end: it opens one of its own.
+and send it after the next connect, when nobody waits for it any more. Its sessions, which a forked child must not end:
+it opens one of its own. And its memory: it tells each server how much of ZooKeeper it has seen, and one that has less,
+since ZooKeeper lost its data, hangs up on it for good. So no client lives long without a connection.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ from store.forking import leave_at_fork
 RECONNECT_DELAY_MS_MAX = 500
 START_MS_MAX = 1000
 """By when a client that was opened has begun to connect."""
+SESSIONS_WITHOUT_CONNECTION_MAX = 2
+"""After so many session timeouts without a connection the client is replaced: the session is over by then."""
 READ_ROUNDS_MAX = 3
 """How often a read starts over because the node came or went between looking and watching."""
 
@@ -69,6 +72,24 @@ class _SetOnChange:
 
     def __call__(self, _event: object) -> None:
         self.changed.set()
+
+
+class _Link:
+    """When one client was opened, whether it is connected, and since when it has not been. Each has its own: a client
+    that is being stopped must not speak for the one that took its place.
+    """
+
+    def __init__(self, opened_s: float) -> None:
+        self.connected = threading.Event()
+        self.opened_s = self.lost_s = opened_s
+
+    def told(self, state: str) -> None:
+        # Runs on kazoo's connection thread: must not block.
+        if state == KazooState.CONNECTED:
+            self.connected.set()
+        elif self.connected.is_set():
+            self.lost_s = time.monotonic()
+            self.connected.clear()
 
 
 class ZooKeeperCoordinator:
@@ -96,12 +117,13 @@ class ZooKeeperCoordinator:
         self._hosts = _checked(hosts)
         self._credentials = credentials
         self._session_timeout_ms = session_timeout_ms
-        self._connected = threading.Event()
         self._changing = threading.Lock()
         self._closed = False
-        self._client = self._open()
+        self._leaving: tuple[KazooClient, threading.Thread] | None = None
+        self._client, self._link = self._unopened(time.monotonic())
+        self._client.start_async()
         leave_at_fork(self)
-        if not self._connected.wait(connect_timeout_ms / 1000):
+        if not self._link.connected.wait(connect_timeout_ms / 1000):
             self.close()
             raise CoordinatorUnavailable(
                 f"ZooKeeper at {hosts} did not answer within {connect_timeout_ms} ms:"
@@ -180,18 +202,12 @@ class ZooKeeperCoordinator:
     def leave_to_parent(self) -> None:
         """See ``Leaving``. The parent's session goes on, and the next call opens another."""
         self._changing = threading.Lock()
-        self._connected = threading.Event()
-        _abandon(self._client)
-        self._client = self._unopened()
-        self._opened_s = -math.inf
+        for client in (self._client, *(self._leaving or ())[:1]):
+            _abandon(client)
+        self._leaving = None
+        self._client, self._link = self._unopened(-math.inf)
 
-    def _open(self) -> KazooClient:
-        client = self._unopened()
-        client.start_async()
-        self._opened_s = time.monotonic()
-        return client
-
-    def _unopened(self) -> KazooClient:
+    def _unopened(self, opened_s: float) -> tuple[KazooClient, _Link]:
         retry = KazooRetry(max_tries=-1, delay=0.05, backoff=2, max_delay=RECONNECT_DELAY_MS_MAX / 1000)
         known = {"auth_data": [("digest", self._credentials.digest)]} if self._credentials else {}
         client = KazooClient(
@@ -201,34 +217,43 @@ class ZooKeeperCoordinator:
             default_acl=_OURS_TO_CHANGE if self._credentials else None,
             **known,
         )
-        client.add_listener(self._on_state)
-        return client
-
-    def _on_state(self, state: str) -> None:
-        # Runs on kazoo's connection thread: must not block.
-        if state == KazooState.CONNECTED:
-            self._connected.set()
-        else:
-            self._connected.clear()
+        link = _Link(opened_s)
+        client.add_listener(link.told)
+        return client, link
 
     def _await_connection(self, deadline: _Deadline) -> None:
         with self._changing:
             if self._closed:
                 raise CoordinatorUnavailable("this ZooKeeper session is closed")
             if self._is_dead():
-                _stop(self._client)
-                self._client = self._open()
-        if not self._connected.wait(deadline.remaining_s()):
+                self._replace()
+            link = self._link
+        if not link.connected.wait(deadline.remaining_s()):
             raise CoordinatorUnavailable(f"not connected to ZooKeeper at {self._hosts}")
 
     def _is_dead(self) -> bool:
-        """Whether kazoo's connection thread gave up, as it does after an answer that it does not understand.
+        """Whether this client has to be replaced, which waits until the one before it has ended.
 
-        Or was never started, in a forked child. A client that was just opened is in the same state for a moment, hence
-        the time to start.
+        Kazoo's connection thread gives up after an answer that it does not understand; in a forked child it was never
+        started. A client that was just opened is in the same state for a moment, hence the time to start. Or it tries
+        on, and no server takes it.
         """
-        closed = self._client.client_state in (KeeperState.CLOSED, KeeperState.AUTH_FAILED)
-        return closed and time.monotonic() > self._opened_s + START_MS_MAX / 1000
+        link = self._link
+        if link.connected.is_set() or (self._leaving is not None and self._leaving[1].is_alive()):
+            return False
+        now_s = time.monotonic()
+        if self._client.client_state in (KeeperState.CLOSED, KeeperState.AUTH_FAILED):
+            return now_s > link.opened_s + START_MS_MAX / 1000
+        return now_s > link.lost_s + SESSIONS_WITHOUT_CONNECTION_MAX * self._session_timeout_ms / 1000
+
+    def _replace(self) -> None:
+        """Go on with a client that has seen nothing. The old one is stopped beside: that may take seconds."""
+        old = self._client
+        stopping = threading.Thread(target=_stop, args=(old,), name="zookeeper-stop", daemon=True)
+        stopping.start()
+        self._leaving = old, stopping
+        self._client, self._link = self._unopened(time.monotonic())
+        self._client.start_async()
 
     def _multi(self, operations: Sequence[Operation]) -> TransactionRequest:
         transaction = self._client.transaction()

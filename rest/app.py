@@ -53,7 +53,7 @@ def create_app(connect: Callable[[], Installation], limits: RestLimits, *, requi
             yield
         finally:
             expiring.cancel()
-            services.close()
+            await services.close()
 
     app = FastAPI(
         title="Pythia",

@@ -13,7 +13,6 @@ import logging
 import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
@@ -28,6 +27,7 @@ from client import (
     TransactionManager,
     TransactionStatus,
 )
+from client.asyncio_front.blocking_calls import BlockingCalls
 from commit_table import Committed
 from rest.limits import RestLimits
 from rest.owners import CALLER
@@ -43,14 +43,6 @@ SETTLED_AT_ONCE_MAX: Final = 4
 """Expired transactions of unknown outcome that are settled together; each has a thread for as long as it waits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A savepoint, and what had been written when it was made."""
-
-    savepoint: Savepoint
-    written_bytes: int
-
-
 @dataclass(eq=False, slots=True)
 class Held:
     """One open transaction. ``settling``: its commit ended without an answer."""
@@ -61,10 +53,11 @@ class Held:
     read_only: bool
     owner: str = ""
     """The name of the token that began it."""
-    written_bytes: int = 0
+    booked_bytes: int = 0
+    """What it counts for in what all of them hold: what it has written, and while a request writes what that brings."""
     busy: bool = False
     settling: bool = False
-    savepoints: dict[str, Named] = field(default_factory=dict)
+    savepoints: dict[str, Savepoint] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +80,7 @@ class Gateway:
         self._manager = manager
         self._limits = limits
         self._now_s = now_s
-        self._threads = ThreadPoolExecutor(limits.threads_max, thread_name_prefix="rest")
+        self._calls = BlockingCalls(limits.threads_max, limits.deadline_ms)
         self._held: dict[int, Held] = {}
         self._beginning = 0
         self._open: Counter[str] = Counter()
@@ -117,9 +110,9 @@ class Gateway:
             raise _unknown(start_timestamp)
 
     async def in_thread(self, call: Callable[[], Result]) -> Result:
-        """What blocks, in a thread; errors of the library come as ``Problem``."""
+        """What blocks, in a thread; errors of the library, and that no thread came free, come as ``Problem``."""
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+            return await self._calls.run(call)
         except (PythiaError, StoreError) as error:
             raise problem_of(error, self._limits.retry_after_ms) from error
 
@@ -165,30 +158,20 @@ class Gateway:
             self._give_back(held)
 
     async def write(self, held: Held, writes: Sequence[Write]) -> None:
-        """All of the writes, or none. Raises ``Problem``."""
+        """All of the writes, or none. Raises ``Problem``.
+
+        What a delete of a whole row brings is known when it was done: it may lead beyond the bound, and nothing that
+        comes after it, were it in line for a thread before.
+        """
         size = sum(write.size_bytes for write in writes)
-        if self._bytes + size > self._limits.transactions_bytes_max:
-            raise Problem(
-                "too-many-bytes",
-                f"open transactions hold {self._bytes:,} bytes of {self._limits.transactions_bytes_max:,} "
-                "(transactions_bytes_max)",
-                retry_after_ms=self._limits.retry_after_ms,
-            )
-        self._count(held, size)
-        try:
-            await self.in_thread(lambda: write_all(held.transaction, writes))
-        except Exception:  # not where the request was given up: its thread may write yet
-            self._count(held, -size)
-            raise
+        self._require_room(size)
+        self._book(held, held.booked_bytes + size)
 
-    async def savepoint(self, held: Held) -> Named:
-        """This moment of a transaction. Raises ``Problem``."""
-        return Named(await self.in_thread(held.transaction.savepoint), held.written_bytes)
+        def write() -> None:
+            self._require_room(0)
+            write_all(held.transaction, writes)
 
-    async def go_back(self, held: Held, named: Named) -> None:
-        """Undo what was written after a savepoint, which gives its room back. Raises ``Problem``."""
-        await self.in_thread(lambda: held.transaction.rollback_to(named.savepoint))
-        self._count(held, named.written_bytes - held.written_bytes)
+        await self.in_thread(write)
 
     async def commit(self, start_timestamp: int) -> int:
         """The commit timestamp, also of what was committed before, wherever. Raises ``Problem``."""
@@ -237,9 +220,19 @@ class Gateway:
         await asyncio.gather(*(self._give_up(start) for start in together))
         return len(plain) + len(together)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Begin nothing more; what runs in threads is waited for."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        await self._calls.close()
+
+    def _require_room(self, size: int) -> None:
+        """Raise ``Problem`` where so many bytes more would be too many. From any thread."""
+        if self._bytes + size > self._limits.transactions_bytes_max:
+            raise Problem(
+                "too-many-bytes",
+                f"open transactions hold {self._bytes:,} bytes of {self._limits.transactions_bytes_max:,} "
+                "(transactions_bytes_max)",
+                retry_after_ms=self._limits.retry_after_ms,
+            )
 
     def _due(self) -> list[int]:
         """What nobody uses now, and has not for too long, or is too old."""
@@ -261,20 +254,24 @@ class Gateway:
         problem = Problem(
             "transaction-expired", f"transaction {start_timestamp} was not used for too long, or was open for too long"
         )
-        ended = Ended("expired", problem=problem)
+        ended: Ended | None = Ended("expired", problem=problem)
         self._taken(held)
         try:
             outcome = await self.in_thread(held.transaction.rollback)
             if isinstance(outcome, Committed):
                 ended = Ended("committed", outcome.commit_timestamp)
         except Problem as failure:
+            if failure.code == "overloaded":  # there was no thread to ask in: it is due again
+                return
             _log.info("transaction %d is dropped: %s", start_timestamp, failure)
             if held.settling:  # whoever asks again has it settled
-                self._forget(start_timestamp)
-                return
+                ended = None
         finally:
             self._give_back(held)
-        self._end(start_timestamp, ended)
+        if ended is None:
+            self._forget(start_timestamp)
+        else:
+            self._end(start_timestamp, ended)
 
     def _found(self, start_timestamp: int) -> Held:
         self.require_not_others(start_timestamp)
@@ -301,17 +298,18 @@ class Gateway:
     def _give_back(self, held: Held) -> None:
         held.busy = False
         held.used_s = self._now_s()
+        self._book(held, held.transaction.written_bytes)
 
     async def _in_one_answer(self, held: Held) -> Ended:
         """Commit, or find out what became of a commit that had no answer."""
         start_timestamp = held.transaction.start_timestamp
         try:
             if held.settling:
-                outcome = await self._raw(held.transaction.rollback)
+                outcome = await self._calls.run(held.transaction.rollback)
                 if not isinstance(outcome, Committed):
                     return Ended("aborted", problem=_settled_as_aborted(start_timestamp))
                 return Ended("committed", outcome.commit_timestamp)
-            return Ended("committed", (await self._raw(held.transaction.commit)).commit_timestamp)
+            return Ended("committed", (await self._calls.run(held.transaction.commit)).commit_timestamp)
         except OutcomeUnknown as error:
             held.settling = True
             raise problem_of(error, self._limits.retry_after_ms) from error
@@ -321,13 +319,10 @@ class Gateway:
             held.settling = held.transaction.status is TransactionStatus.UNKNOWN
             raise problem_of(error, self._limits.retry_after_ms) from error
 
-    async def _raw(self, call: Callable[[], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
-
     async def _settle_lost(self, start_timestamp: int) -> int:
         """A commit of what nobody holds here: it has committed, or now it never will."""
         try:
-            outcome = await self._raw(lambda: self._manager.abort(start_timestamp))
+            outcome = await self._calls.run(lambda: self._manager.abort(start_timestamp))
         except InvalidRequest as error:
             raise Problem("transaction-unknown", str(error)) from error
         except (PythiaError, StoreError) as error:
@@ -356,14 +351,14 @@ class Gateway:
         while len(self._ended) > self._limits.ended_max:
             self._ended.popitem(last=False)
 
-    def _count(self, held: Held, size: int) -> None:
-        self._bytes += size
-        held.written_bytes += size
+    def _book(self, held: Held, size_bytes: int) -> None:
+        self._bytes += size_bytes - held.booked_bytes
+        held.booked_bytes = size_bytes
 
     def _forget(self, start_timestamp: int) -> None:
         held = self._held.pop(start_timestamp, None)
         if held is not None:
-            self._bytes -= held.written_bytes
+            self._book(held, 0)
             self._count_out(held.owner)
 
     def _count_out(self, owner: str) -> None:

@@ -61,7 +61,8 @@ class RestLimits:
     threads_max: int = 16
     """Threads that read and write tables; as many connections to the gateway."""
     deadline_ms: int = 10_000
-    """How long a request may wait for an oracle, failovers included."""
+    """How long a request may wait for an oracle, failovers included; before that as long for a thread, then it is told
+    `overloaded`."""
     transactions_max: int = 1_000
     """Transactions held open here."""
     transactions_per_token_max: int = 500
@@ -69,7 +70,7 @@ class RestLimits:
     transaction_bytes_max: int = 16 * 2**20
     """What one of them may have written."""
     transactions_bytes_max: int = 256 * 2**20
-    """What all of them may have written."""
+    """What all of them may have written; once it is passed, nothing more is."""
     transaction_idle_ms_max: int = 60_000
     """How long one is kept that nobody uses; then it is rolled back."""
     transaction_age_ms_max: int = 3_600_000

@@ -15,6 +15,7 @@ from client import ClientSettings
 from client.credentials import credentials_of
 from fleet import Handover, Observed, hand_over, observe
 from lease import Coordinator, History, LeaseError, Member, members, read_history, wall_ms
+from rest.shared import Shared
 
 FRESH_MS = 400
 TIMEOUT_MS = 1_000
@@ -51,8 +52,7 @@ class Overview:
         self._members: tuple[Member, ...] = (Member("oracle", "standby", own_address),)
         self._history = History()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="overview")
-        self._looking: asyncio.Future[Look] | None = None
-        self._last: Look | None = None
+        self._looks = Shared(self._look, FRESH_MS)
         self._handing_over = False
 
     @property
@@ -62,12 +62,7 @@ class Overview:
 
     async def look(self) -> Look:
         """The installation now, or ``FRESH_MS`` ago."""
-        if self._last is not None and time.monotonic() * 1000 - self._last.monotonic_ms < FRESH_MS:
-            return self._last
-        if self._looking is None:
-            self._looking = asyncio.get_running_loop().run_in_executor(self._threads, self._look)
-            self._looking.add_done_callback(self._looked)
-        return await asyncio.shield(self._looking)
+        return await self._looks.get()
 
     async def hand_over(self, timeout_ms: int) -> Handover:
         """See ``fleet.hand_over``. Raises what it raises, and ``HandoverUnderWay``."""
@@ -88,12 +83,10 @@ class Overview:
         """Look no more."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _looked(self, looking: asyncio.Future[Look]) -> None:
-        self._looking = None
-        if not looking.cancelled() and looking.exception() is None:
-            self._last = looking.result()
+    async def _look(self) -> Look:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._observe)
 
-    def _look(self) -> Look:
+    def _observe(self) -> Look:
         problem = self._read_records()
         observed = observe(self._members, timeout_ms=TIMEOUT_MS, credentials=self._credentials)
         return Look(wall_ms(), int(time.monotonic() * 1000), tuple(observed), self._history, problem)

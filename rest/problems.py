@@ -23,6 +23,7 @@ from client import (
     TransactionExpired,
     TransactionTooLarge,
 )
+from client.asyncio_front.blocking_calls import NoThreadFree
 from client.tickets import ReplyLost
 from store import StoreError
 
@@ -228,6 +229,8 @@ def problem_of(error: PythiaError | StoreError, retry_after_ms: int) -> Problem:
         return Problem("no-primary", str(error), retry_after_ms=retry_after_ms)
     if isinstance(error, InvalidRequest) or (isinstance(error, StoreError) and not error.retriable):
         return Problem("invalid-request", str(error))
+    if isinstance(error, NoThreadFree):
+        return Problem("overloaded", "no thread came free in time (threads_max)", retry_after_ms=retry_after_ms)
     if isinstance(error, StoreError):
         return Problem("store-unavailable", str(error), retry_after_ms=retry_after_ms)
     return Problem("internal", str(error))

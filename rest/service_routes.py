@@ -14,7 +14,7 @@ from rest.metrics import CONTENT_TYPE, prometheus_text
 from rest.problems import KINDS, Problem
 from rest.routing import Routes
 from rest.services import Services, services_of
-from wire import MetricsReply, MetricsRequest, Role, StatusReply, StatusRequest
+from wire import Role, StatusReply
 
 Anyone = Annotated[Services, Depends(services_of)]
 
@@ -37,7 +37,7 @@ async def live() -> models.Health:
 async def ready(services: Anyone) -> models.Health:
     """The oracle beside this process is primary and answers: transactional requests may be sent here."""
     services.require_primary(told_where=False)  # this is open to who has no token
-    reply = await services.ask_own_oracle(StatusRequest(), StatusReply)
+    reply = await services.own_status.get()
     if reply.role is not Role.PRIMARY:
         raise Problem(
             "no-primary", f"the oracle here is {reply.role.name.lower()}", retry_after_ms=services.limits.retry_after_ms
@@ -47,14 +47,14 @@ async def ready(services: Anyone) -> models.Health:
 
 async def metrics(services: Anyone) -> Response:
     """What the oracle beside this process counts, for Prometheus."""
-    reply = await services.ask_own_oracle(MetricsRequest(), MetricsReply)
+    reply = await services.own_metrics.get()
     return Response(prometheus_text([reply]), media_type=CONTENT_TYPE)
 
 
 async def status(services: Anyone) -> models.Status:
     """How the oracle beside this process is, and what is held here."""
     try:
-        reply = await services.ask_own_oracle(StatusRequest(), StatusReply)
+        reply = await services.own_status.get()
     except NoPrimary:
         reply = None
     place = services.whereabouts.now()

@@ -19,14 +19,17 @@ from rest.idempotency import IdempotentAnswers
 from rest.limits import RestLimits
 from rest.overview import Overview
 from rest.problems import Problem
+from rest.shared import Shared
 from rest.whereabouts import Whereabouts
 from store import CellStore
-from wire import Message
+from wire import Message, MetricsReply, MetricsRequest, StatusReply, StatusRequest
 
 Answer = TypeVar("Answer", bound=Message)
 
-STATUS_TIMEOUT_MS = 2_000
+OWN_TIMEOUT_MS = 2_000
 """The oracle beside is on the same machine: a longer silence is an answer."""
+OWN_FRESH_MS = 100
+"""What it says of itself is believed for so long: it answers a few such questions at once, and anybody may ask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +65,12 @@ class Services:
         )
         self.overview = Overview(installation.coordinator, installation.settings, installation.oracle)
         self._own = AsyncOracleClient(SoloDirectory(installation.oracle), installation.settings)
+        self.own_status = Shared(lambda: self._ask_own_oracle(StatusRequest(), StatusReply), OWN_FRESH_MS)
+        """Of the oracle beside this process, primary or not: how it is. Raises ``NoPrimary`` where it is silent."""
+        self.own_metrics = Shared(lambda: self._ask_own_oracle(MetricsRequest(), MetricsReply), OWN_FRESH_MS)
+        """The same: what it has counted."""
         self._close = installation.close
         self._scheme = installation.scheme
-
-    async def ask_own_oracle(self, request: Message, answer: type[Answer]) -> Answer:
-        """Ask the oracle beside this process, primary or not. Raises ``NoPrimary`` where it does not answer in time."""
-        now_s = time.monotonic()
-        caller: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._own.submit(QuestionTicket(caller, now_s, now_s + STATUS_TIMEOUT_MS / 1000, request, (answer,)))
-        return await caller
 
     def require_primary(self, *, told_where: bool = True) -> None:
         """Raise ``Problem`` unless the primary is beside this process; it names the primary's REST, where known, to
@@ -90,9 +90,15 @@ class Services:
         more: dict[str, Any] = {"primary": primary}
         raise Problem("not-primary", where, retry_after_ms=self.limits.retry_after_ms, **more)
 
-    def close(self) -> None:
+    def _ask_own_oracle(self, request: Message, answer: type[Answer]) -> asyncio.Future[Answer]:
+        now_s = time.monotonic()
+        caller: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._own.submit(QuestionTicket(caller, now_s, now_s + OWN_TIMEOUT_MS / 1000, request, (answer,)))
+        return caller
+
+    async def close(self) -> None:
         """Roll nothing back: what is open was never visible."""
-        self.gateway.close()
+        await self.gateway.close()
         self.oracle.close()
         self._own.close()
         self.overview.close()

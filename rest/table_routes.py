@@ -8,10 +8,11 @@ from typing import Annotated, Protocol
 
 from fastapi import Depends, Query, Request, Response
 
+from client import Savepoint
 from client.ranges import end_of_prefix
 from rest import models
 from rest.answering import IdempotencyKey, answered
-from rest.gateway import Held, Named
+from rest.gateway import Held
 from rest.limits import RestLimits
 from rest.problems import Problem
 from rest.routing import Routes
@@ -209,7 +210,7 @@ async def make_savepoint(services: Holder, id: models.Timestamp, body: models.Sa
             )
         if len(held.savepoints) >= services.limits.savepoints_max:
             raise Problem("invalid-request", f"at most {services.limits.savepoints_max} savepoints (savepoints_max)")
-        held.savepoints[body.name] = await services.gateway.savepoint(held)
+        held.savepoints[body.name] = await services.gateway.in_thread(held.transaction.savepoint)
         return _state(held, services.limits)
 
 
@@ -218,7 +219,8 @@ async def roll_back_to_savepoint(
 ) -> models.TransactionState:
     """Undo what was written after a savepoint, which stays; those made after it are gone."""
     async with services.gateway.using(int(id)) as held:
-        await services.gateway.go_back(held, _savepoint(held, name))
+        savepoint = _savepoint(held, name)
+        await services.gateway.in_thread(lambda: held.transaction.rollback_to(savepoint))
         _drop_closed(held)
         return _state(held, services.limits)
 
@@ -228,7 +230,7 @@ async def release_savepoint(
 ) -> models.TransactionState:
     """Do without a savepoint, and those made after it; what was written stays."""
     async with services.gateway.using(int(id)) as held:
-        savepoint = _savepoint(held, name).savepoint
+        savepoint = _savepoint(held, name)
         await services.gateway.in_thread(lambda: held.transaction.release(savepoint))
         _drop_closed(held)
         return _state(held, services.limits)
@@ -264,7 +266,7 @@ async def scan_rows_at(
 async def _write(services: Services, id: str, writes: Sequence[Write]) -> models.Taken:
     async with services.gateway.using(int(id)) as held:
         await services.gateway.write(held, writes)
-        return models.Taken(written_bytes=held.written_bytes)
+        return models.Taken(written_bytes=held.transaction.written_bytes)
 
 
 def _as_write(write: models.PutWrite | models.DeleteWrite, encoding: Encoding) -> Write:
@@ -308,17 +310,17 @@ def _state(held: Held, limits: RestLimits) -> models.TransactionState:
         id=str(transaction.start_timestamp),
         snapshot=str(transaction.snapshot_timestamp),
         read_only=held.read_only,
-        written_bytes=held.written_bytes,
+        written_bytes=transaction.written_bytes,
         savepoints=list(held.savepoints),
         expires_in_ms=limits.transaction_idle_ms_max,
     )
 
 
-def _savepoint(held: Held, name: str) -> Named:
+def _savepoint(held: Held, name: str) -> Savepoint:
     if name not in held.savepoints:
         raise Problem("not-found", f"transaction {held.transaction.start_timestamp} has no savepoint {name!r}")
     return held.savepoints[name]
 
 
 def _drop_closed(held: Held) -> None:
-    held.savepoints = {name: named for name, named in held.savepoints.items() if named.savepoint.is_open}
+    held.savepoints = {name: savepoint for name, savepoint in held.savepoints.items() if savepoint.is_open}

@@ -37,6 +37,7 @@ from lease.solo import SoloCandidate, SoloRegistry
 from store import CellStore
 from store.bulk import BulkPutter
 from tso.connection import Connection
+from tso.floor import FloorOfData
 from tso.levels import LevelAgreement
 from tso.logs import Standing
 from tso.metering import Metering
@@ -232,6 +233,7 @@ class OracleProcess:
             timestamp_of_ms=compose,
             new_nonce=_new_nonce,
             root=settings.root,
+            floor=FloorOfData(self._store, settings.root),
             first_level=self._levels.first_level,
         )
         historian = self._historian = Historian(

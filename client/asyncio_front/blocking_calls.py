@@ -34,6 +34,10 @@ THREADS_MAX: Final = 10_000
 _THREAD_NAME: Final = "pythia-blocking"
 
 
+class NoThreadFree(StoreUnavailable):
+    """No thread came free in time for a call that blocks, or none can be started: the call was not made."""
+
+
 class BlockingCalls:
     """``threads`` of them; a call waits for a free one for ``wait_ms_max``. For the event loop that uses it first.
 
@@ -58,7 +62,7 @@ class BlockingCalls:
         """What ``call`` returns, or raises. Those of one ``turn`` are made one after the other, in their order.
 
         Cancelled before the call has begun, it is never made; later, the cancellation goes on when the call has ended.
-        Raises ``StoreUnavailable`` where no thread came free in time and ``InvalidRequest`` where too many wait, where
+        Raises ``NoThreadFree`` where no thread came free in time and ``InvalidRequest`` where too many wait, where
         it is closed, or for another event loop: the call was not made.
         """
         self._require_usable()
@@ -84,11 +88,14 @@ class BlockingCalls:
         except RuntimeError as error:  # no thread can be started, or the interpreter ends
             _log.warning("something could not be given back: %s", error)
 
-    async def close(self, last: Callable[[], None]) -> None:
-        """Make no more calls but ``last``; those that have begun come to their end. ``last`` is made in any case."""
+    async def close(self, last: Callable[[], None] | None = None) -> None:
+        """Make no more calls but ``last``; those that have begun come to their end. ``last`` is made in any case.
+
+        Without a ``last`` their end is waited for.
+        """
         self._closed = True
         try:
-            await _made(self._cleaner, last)
+            await _made(self._cleaner, last or self._pool.shutdown)
         finally:
             self._pool.shutdown(wait=False)
 
@@ -140,7 +147,7 @@ class BlockingCalls:
     def _wait_no_more(self, waiter: asyncio.Future[None]) -> None:
         if not waiter.done():
             waiter.set_exception(
-                StoreUnavailable(
+                NoThreadFree(
                     f"all {self._threads} threads for calls that block were busy for {self._wait_ms_max} ms: "
                     "give the manager more threads, or ask for less at once"
                 )
@@ -169,7 +176,7 @@ async def _made(pool: ThreadPoolExecutor, call: Callable[[], Result]) -> Result:
         pool.submit(contextvars.copy_context().run, _make, [(call, ended)], decided, loop)
     except RuntimeError as error:
         if decided.acquire(blocking=False):  # else a thread that was there took it after all
-            raise StoreUnavailable(f"no thread could be had for a call that blocks: {error}") from error
+            raise NoThreadFree(f"no thread could be had for a call that blocks: {error}") from error
     try:
         while not ended.done():
             try:

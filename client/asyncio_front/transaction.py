@@ -71,6 +71,11 @@ class AsyncTransaction:
         """Why ``commit`` will roll it back; ``None`` where nobody forbade it."""
         return self._transaction.commit_forbidden
 
+    @property
+    def written_bytes(self) -> int:
+        """What its writes take in memory, about. See ``Transaction.written_bytes``."""
+        return self._transaction.written_bytes
+
     async def handle(self) -> TransactionHandle:
         """The transaction as a value, for other processes. See ``Transaction.handle``."""
         return await self.apply(Transaction.handle)

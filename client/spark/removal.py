@@ -12,10 +12,11 @@ than the row keys of its job, which the commit holds anyway.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
 
 import pyarrow as pa
 
-from client.batching import ScannedRow
+from client.batching import BATCH_BYTES_MAX, ScannedRow, value_bytes_of
 from client.bulk import AttemptWriter
 from client.cells import TOMBSTONE, is_shadow, row_marker_column
 from client.manifest import Attempt, Piece
@@ -24,7 +25,12 @@ from client.spark.errors import InvalidData
 from client.spark.key_codec import row_keys
 from client.spark.mapping import TableMapping
 from store import CellStore, RowPut
+from store.answer_size import AnswerSize
 from store.columns import CellColumns, in_pieces, taken
+
+READ_ROWS_FIRST: Final = 64
+"""Of the rows to delete, before anything is known of their size."""
+READ_ROWS_MAX: Final = 10_000
 
 
 def tombstones(mapping: TableMapping, others: Iterable[bytes] = ()) -> dict[bytes, bytes]:
@@ -45,11 +51,20 @@ class RowRemover:
     def pieces(self, batch: pa.RecordBatch) -> Iterator[CellColumns]:
         """Each row once. Raises ``InvalidData`` for a null in a key column, ``StoreUnavailable``."""
         keys = list(dict.fromkeys(taken(*row_keys(self._mapping, batch))))
-        stored = self._store.get_many(self._mapping.table, keys, self._families, before=self._before) if keys else {}
-        return in_pieces(
-            RowPut(key, tombstones(self._mapping, (each for each in stored.get(key, ()) if not is_shadow(each))))
-            for key in keys
-        )
+        return in_pieces(RowPut(key, tombstones(self._mapping, others)) for key, others in self._columns(keys))
+
+    def _columns(self, keys: Sequence[bytes]) -> Iterator[tuple[bytes, list[bytes]]]:
+        """Each key with the columns of its row. Their values come along, so that not all rows are read at once."""
+        size = AnswerSize(BATCH_BYTES_MAX, READ_ROWS_FIRST)
+        asked = 0
+        while asked < len(keys):
+            some = keys[asked : asked + size.rows(READ_ROWS_MAX)]
+            stored = self._store.get_many(self._mapping.table, some, self._families, before=self._before)
+            size.came(len(some), value_bytes_of(stored.items()))
+            columns = {key: [column for column in cells if not is_shadow(column)] for key, cells in stored.items()}
+            del stored
+            yield from ((key, columns.get(key, [])) for key in some)
+            asked += len(some)
 
 
 class PrefixedEncoder:

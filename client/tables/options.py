@@ -22,7 +22,8 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON obj
 
 _READING = (
     format_option,
-    click.option("--delimiter", default=",", show_default=True, help="What stands between the fields of a CSV file."),
+    click.option("--delimiter", default=",", show_default=True, metavar="CHARACTER",
+                 help="What stands between the fields of a CSV file: one ASCII character."),
     click.option("--null", "nulls", multiple=True, metavar="TEXT",
                  help="In a CSV file, an unquoted TEXT is a null, as an empty field is; may be given several times."),
 )  # fmt: skip
@@ -37,8 +38,8 @@ def reading_files(command: Command) -> Command:
 
 def data_file(path: Path, file_format: FileFormat | None, delimiter: str, nulls: Sequence[str]) -> DataFile:
     """A file to read. Raises ``UnreadableFile`` where its format is not known, ``InvalidRequest``."""
-    if len(delimiter) != 1:
-        raise InvalidRequest(f"--delimiter is one character, not {delimiter!r}")
+    if len(delimiter) != 1 or not "\0" < delimiter <= "\x7f":
+        raise InvalidRequest(f"--delimiter is one ASCII character, not {delimiter!r}")
     return DataFile(path, format_of(path, file_format), CsvDialect(delimiter, tuple(nulls)))
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 
+from client.batching import BATCH_BYTES_MAX, stored_batches
 from client.cells import decode_shadow, encode_shadow, family_of, is_shadow, shadow_column
 from client.resolver import OutcomeCache
 from client.vacuum.plan import ColumnPast, Removal, Version, gathered, shadow_removal
@@ -52,7 +52,7 @@ class Sweep:
         """Vacuum a table; gives a report after each batch. Raises the store's errors, and ``NoPrimary``."""
         everything = KeyRange(b"", b"")
         rows = self._store.scan(table, everything, families, before=self._horizon + 1, batch_rows=SWEEP_BATCH_ROWS)
-        while batch := list(islice(rows, SWEEP_BATCH_ROWS)):
+        for batch in stored_batches(rows, SWEEP_BATCH_ROWS, BATCH_BYTES_MAX):
             yield _Batch(self, table, removable).sweep(batch)
 
     def outcomes(self, table: str, sites: Mapping[int, Iterable[Site]], report: TableReport) -> dict[int, int]:

@@ -13,9 +13,9 @@ from functools import partial
 from itertools import chain
 
 from store import validation
+from store.answer_size import AnswerSize
 from store.columns import CellColumns, ScannedColumns, batches_of_columns, check_columns, gathered
 from store.errors import TableMissing
-from store.hbase.answer_size import AnswerSize
 from store.hbase.column_calls import put_rows
 from store.hbase.column_encoding import column_put_requests
 from store.hbase.connection import GatewayConnection

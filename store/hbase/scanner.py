@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from store.answer_size import AnswerSize
 from store.columns import ScannedColumns
 from store.garbage import collector_paused
-from store.hbase.answer_size import AnswerSize
 from store.hbase.column_answers import ColumnAnswerReader
 from store.hbase.column_calls import next_rows
 from store.hbase.connection import GatewayConnection

@@ -30,6 +30,7 @@ from lease import (
     wall_ms,
 )
 from lease.coordinator import Applied, Create, Node, SetData, Unknown, create_root
+from lease.memory import MemoryFloor
 from lease.paths import ZnodePaths
 from lease.zookeeper import ZooKeeperCoordinator
 from tests.conftest import Services
@@ -130,6 +131,7 @@ class Site:
             timestamp_of_ms=lambda milliseconds: milliseconds << 18,
             new_nonce=lambda: uuid.uuid4().hex,
             root=self.root,
+            floor=MemoryFloor(),
         )
 
 

@@ -29,6 +29,7 @@ from lease import (
 )
 from lease.coordinator import Applied, Create
 from lease.credentials import CREDENTIALS_VARIABLE, ZooKeeperCredentials
+from lease.memory import MemoryFloor
 from lease.protection import require_protection
 from lease.raising import attendance, complete, require_level
 from lease.zookeeper import ZooKeeperCoordinator
@@ -76,6 +77,7 @@ class Site:
             timestamp_of_ms=lambda milliseconds: milliseconds << 18,
             new_nonce=lambda: uuid.uuid4().hex,
             root=self.root,
+            floor=MemoryFloor(),
         )
 
     def serve(self, credentials: ZooKeeperCredentials | None) -> tuple[Candidate, Tenure]:

@@ -38,9 +38,16 @@ SPARK_RULES = [
     Mutation(
         "a deleted row keeps what its mapping does not name",
         "client/spark/removal.py",
-        "tombstones(self._mapping, (each for each in stored.get(key, ()) if not is_shadow(each)))",
-        "tombstones(self._mapping)",
+        "RowPut(key, tombstones(self._mapping, others)) for",
+        "RowPut(key, tombstones(self._mapping)) for",
         "unit/client_spark/test_spark_removal.py::test_a_delete_takes_mapped_columns_and_whatever_else_is_there",
+    ),
+    Mutation(
+        "a delete reads all its rows at once, however large they are",
+        "client/spark/removal.py",
+        "            size.came(len(some), value_bytes_of(stored.items()))",
+        "            size.came(len(some), 0)",
+        "unit/client_spark/test_spark_removal.py::test_a_delete_of_large_rows_reads_few_of_them_at_a_time",
     ),
     Mutation(
         "an overwrite puts what it deletes into one form, however many columns its rows have",

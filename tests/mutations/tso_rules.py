@@ -283,10 +283,24 @@ TSO_RULES = [
     ),
     Mutation(
         "an overloaded oracle is asked again at once",
-        "client/dispatch.py",
+        "client/pauses.py",
         "max(asked_ms, grown_ms)",
         "0",
         "unit/client/test_async_oracle.py",
+    ),
+    Mutation(
+        "one refused question holds up the begins and commits of all callers of its process",
+        "client/dispatch.py",
+        "            self.queue.pauses[tickets[0].lane].refused(",
+        "            self._all_paused.refused(",
+        "unit/client/test_async_oracle.py::test_a_refused_question_holds_up_no_begin_and_no_commit",
+    ),
+    Mutation(
+        "a pause grows though others are answered",
+        "client/exchange.py",
+        "            self._queue.pauses[lane].refusals = 0\n",
+        "            pass\n",
+        "unit/client/test_exchange.py::test_an_answer_ends_the_refusals_of_its_lane_alone",
     ),
     Mutation(
         "any number of requests waits to be sent",

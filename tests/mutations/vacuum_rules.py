@@ -6,6 +6,13 @@ from tests.mutations.mutation import Mutation
 
 VACUUM_RULES = [
     Mutation(
+        "a vacuum holds as many large rows as small ones",
+        "client/vacuum/sweep.py",
+        "stored_batches(rows, SWEEP_BATCH_ROWS, BATCH_BYTES_MAX)",
+        "stored_batches(rows, SWEEP_BATCH_ROWS, 2**62)",
+        "unit/client_vacuum/test_vacuum_sweep.py::test_a_vacuum_takes_few_large_rows_at_a_time",
+    ),
+    Mutation(
         "a vacuum takes a commit above the horizon for what every reader sees",
         "client/vacuum/plan.py",
         "return bool(self.versions) and NOT_COMMITTED < self.versions[-1].outcome <= self.horizon",

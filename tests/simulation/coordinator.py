@@ -47,9 +47,18 @@ class Ensemble:
     takeovers: list[Takeover] = field(default_factory=list)
     past: defaultdict[str, list[tuple[int, Node]]] = field(default_factory=lambda: defaultdict(list))
     relays: int = 0
+    first_session_id: int = 0
+
+    def lose_everything(self) -> None:
+        """Come back empty. What was asked in an older session and is still under way is not done any more."""
+        self.tree.lose_everything()
+        self.past.clear()
+        self.first_session_id = self.tree.open_session()
 
     def commit(self, operations: Sequence[Operation], session_id: int) -> CompareAndSet:
         """Apply a multi, and keep what it made of the nodes."""
+        if session_id < self.first_session_id:
+            return Unknown("the session is over")
         answer = self.tree.commit(operations, session_id)
         for operation in operations:
             if isinstance(operation, SetData | Create):

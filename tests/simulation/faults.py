@@ -67,6 +67,7 @@ class Faults:
             FaultKind.STORE_DOWN: lambda: self._take_down(room.store.service),
             FaultKind.COORDINATOR_UNSURE: lambda: self._make_unsure(room.ensemble.service),
             FaultKind.COORDINATOR_DOWN: lambda: self._take_down(room.ensemble.service),
+            FaultKind.COORDINATOR_LOST: self._lose_data,
             FaultKind.CLOCK_STEP: self._step_clock,
             FaultKind.SESSION: self._expire_session,
             FaultKind.STOP: self._stop_oracle,
@@ -179,6 +180,14 @@ class Faults:
             service.health.down = False
 
         self._undo_later(heal, self._duration_us())
+
+    def _lose_data(self) -> None:
+        """The coordinator comes back empty. Nobody's session is known any more."""
+        self._tell("the coordinator has lost its data")
+        self._room.ensemble.lose_everything()
+        for oracle in self._room.oracles:
+            if oracle.coordinator is not None:
+                oracle.coordinator.expire_session()
 
     def _step_clock(self) -> None:
         host = self._some_host()

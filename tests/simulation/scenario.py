@@ -37,6 +37,7 @@ class FaultKind(Enum):
     STORE_DOWN = "the store is down"
     COORDINATOR_UNSURE = "the coordinator's answers are lost"
     COORDINATOR_DOWN = "the coordinator is down"
+    COORDINATOR_LOST = "the coordinator loses its data"
     CLOCK_STEP = "a wall clock is stepped"
     SESSION = "a session expires"
     STOP = "an oracle is asked to stop"

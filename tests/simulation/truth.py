@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from commit_table import CommitTable, Committed
+from commit_table.layout import OWN_ROW
 from store import MemoryCellStore, RowPut
 from tests.simulation.journal import Cell, Record
 from tests.simulation.kernel import Kernel
@@ -51,7 +52,7 @@ class Landings:
 
     def watch(self, table: str, put: RowPut, timestamp: int) -> None:
         """A row was put."""
-        if table != self._table:
+        if table != self._table or put.row == OWN_ROW:
             return
         block = int.from_bytes(put.row[1:], "big")
         for column, value in put.columns.items():

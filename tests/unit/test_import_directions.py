@@ -63,6 +63,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "exchange",
         "manifest_summary",
         "moments",
+        "pauses",
         "ranges",
         "snapshot_record",
         "tickets",
@@ -86,7 +87,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "unsettled",
         "versions",
     ],
-    "store": ["columns", "errors", "lines", "protocol", "validation"],
+    "store": ["answer_size", "columns", "errors", "lines", "protocol", "validation"],
     "store/hbase": ["addresses", "answers", "binary_protocol", "column_encoding", "encoding", "settings"],
     "client/vacuum": ["plan", "report"],
     "client/spark": [

@@ -28,6 +28,7 @@ from wire import (
     Message,
     NotPrimary,
     OutcomeReply,
+    OutcomeRequest,
     Overloaded,
     Reason,
     WriteSetPart,
@@ -270,6 +271,25 @@ def test_an_overloaded_oracle_is_asked_again_after_the_time_that_it_names() -> N
         assert primary.connections == 1
 
     with_client(lambda message: refused.pop(0) if refused else granting(message), use)
+
+
+def test_a_refused_question_holds_up_no_begin_and_no_commit() -> None:
+    granting = Granting()
+
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        question = client.outcomes([7])
+        while not primary.requests:
+            await asyncio.sleep(0)
+        for _ in range(20):
+            assert (await client.begin()).transactions == 1
+            assert (await client.commit(101, 100, [7])).commit_timestamp
+        assert [message for message in primary.requests if isinstance(message, OutcomeRequest)] == primary.requests[:1]
+        assert not question.done()
+
+    def answer(message: Message) -> Message | None:
+        return Overloaded(2_000 * USE_SECONDS_MAX) if isinstance(message, OutcomeRequest) else granting(message)
+
+    with_client(answer, use)
 
 
 def test_a_standby_names_the_primary_and_that_is_asked() -> None:

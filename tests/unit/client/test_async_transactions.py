@@ -129,6 +129,7 @@ def test_begun_without_a_block(manager: TransactionManager) -> None:
         first, second = await front.transaction(), await front.transaction()
         for transaction in (first, second):
             await transaction.put("t", b"r", {A: b"%d" % transaction.start_timestamp})
+            assert transaction.written_bytes > 200
         assert isinstance(await first.commit(), Committed)
         with pytest.raises(Conflict):
             await second.commit()

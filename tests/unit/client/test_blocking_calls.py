@@ -296,6 +296,20 @@ def test_a_close_that_is_cancelled_is_made_all_the_same() -> None:
     on_a_loop(test)
 
 
+def test_a_close_with_nothing_to_do_last_waits_for_what_has_begun() -> None:
+    async def test(calls: BlockingCalls) -> None:
+        gate, running = await begun(calls)
+        closing = asyncio.create_task(calls.close())
+        await asyncio.sleep(0.02)
+        assert not closing.done()
+        gate.goes_on.set()
+        await closing
+        assert gate.ended
+        assert await running == "done"
+
+    on_a_loop(test)
+
+
 def test_what_cannot_be_given_back_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def test(calls: BlockingCalls) -> None:
         await calls.close(lambda: None)

@@ -94,6 +94,37 @@ def test_a_task_repeated_with_other_rows_is_found_out(manager: TransactionManage
     assert rows_seen(manager) == []
 
 
+def test_of_many_rows_that_were_not_repeated_some_are_sought_and_few_named(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("client.commit.UNREPEATED_SOUGHT_MAX", 2)
+    transaction = manager.transaction()
+    write(manager, transaction.handle(), "job", *(b"stray-%d" % number for number in range(9)), attempt=0)
+    write(manager, transaction.handle(), "job", b"a", attempt=1)
+    manager.manifest.seal(transaction.start_timestamp, "job", [(0, 1)])
+    with pytest.raises(TransactionAborted, match=r"\(9 rows or cells, such as ") as caught:
+        transaction.commit()
+    assert str(caught.value).count("stray-") == 2
+
+
+def test_rows_whose_column_names_fill_more_than_a_cell_are_refused_and_nothing_is_written(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("client.manifest.COLUMNS_BYTES_MAX", 1_000)
+    transaction = manager.transaction()
+    writer = manager.attempt_writer(transaction.handle(), "t", "job", partition=0, attempt=0)
+    row = {b"f:%040d" % number: b"1" for number in range(20)}
+    with pytest.raises(InvalidRequest, match=r"the names of the 20 columns .* or such rows through transaction.put"):
+        writer.write(CellColumns.of_puts([RowPut(b"a", row)]))
+    assert manager.manifest.jobs(transaction.start_timestamp) == {}
+    assert manager.store.get("t", b"a", [b"f"]) == {}
+    for column, value in row.items():
+        writer.write(CellColumns.of_puts([RowPut(b"a", {column: value})]))
+    manager.manifest.seal(transaction.start_timestamp, "job", [(0, 0)])
+    transaction.commit()
+    assert manager.snapshot().get("t", b"a") == row
+
+
 def test_rows_are_on_record_before_any_of_them_is_written(
     installation: Installation, manager: TransactionManager
 ) -> None:

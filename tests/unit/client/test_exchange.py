@@ -18,6 +18,7 @@ from client.tickets import (
     BatchTicket,
     BeginTicket,
     Begun,
+    CommitTicket,
     Decision,
     Decisions,
     QuestionTicket,
@@ -203,6 +204,35 @@ def test_a_refusal_hands_the_tickets_back(refusal: Message) -> None:
     talk.answer(number, refusal)
     assert talk.refused == [(2, refusal)]
     assert talk.ends == {}
+
+
+def test_a_lane_that_pauses_holds_up_no_other() -> None:
+    talk = Talk()
+    question = AbortRequest(np.array([5]))
+    talk.queue.pauses[QuestionTicket.lane].refused(0.5, 1_000)  # it is 1.0 whenever something is sent
+    talk.asked(QuestionTicket(talk.caller("question"), 0.0, 10.0, question, (OutcomeReply,)))
+    talk.begin("begin")
+    talk.commit("commit", 10)
+    assert [type(request) for _, request in talk.sent()] == [BeginRequest, CommitRequest]
+    talk.queue.pauses[BeginTicket.lane].refused(0.5, 1_000)
+    talk.queue.pauses[CommitTicket.lane].refused(0.5, 1_000)
+    talk.begin("later")
+    talk.commit("later", 20)
+    assert talk.sent() == []
+    talk.queue.pauses[QuestionTicket.lane].until_s = 1.0
+    assert [request for _, request in talk.sent()] == [question]
+
+
+def test_an_answer_ends_the_refusals_of_its_lane_alone() -> None:
+    talk = Talk()
+    for pause in talk.queue.pauses:
+        pause.refusals = 3
+    talk.begin("begin")
+    talk.commit("commit", 10)
+    (begin, _), (commit, _) = talk.sent()
+    talk.answer(begin, Overloaded(7))
+    talk.answer(commit, committed(30))
+    assert [pause.refusals for pause in talk.queue.pauses] == [3, 0, 3]
 
 
 def test_what_was_lost_is_remembered_of_commits_and_makes_no_difference_to_questions() -> None:

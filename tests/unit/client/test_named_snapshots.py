@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -60,6 +61,18 @@ def test_a_moment_of_the_past_gets_a_name_by_timestamp_time_or_another_name(mana
     with pytest.raises(InvalidRequest, match="future"):
         manager.create_snapshot("d", dt.datetime(2999, 1, 1, tzinfo=dt.UTC))
     assert list(names(manager)) == ["a", "b", "c"]
+
+
+def test_a_moment_may_be_a_text_and_is_never_seconds_since_1970(manager: TransactionManager) -> None:
+    first = put(manager, b"r", b"1").commit_timestamp
+    put(manager, b"r", b"2")
+    at_its_end = wall_time_of(first).astimezone(dt.timezone(dt.timedelta(hours=5)))
+    for moment in (first, str(first), f" {first} "):
+        assert manager.snapshot(moment).timestamp == first
+    assert manager.snapshot(at_its_end.isoformat()).timestamp == manager.snapshot(at_its_end).timestamp
+    for wrong in (int(time.time()), int(1_000 * time.time()), str(int(time.time()))):
+        with pytest.raises(InvalidRequest, match="of the year 1970: seconds or milliseconds"):
+            manager.snapshot(wrong)
 
 
 def test_a_name_is_given_once_until_it_is_dropped(manager: TransactionManager, installation: Installation) -> None:

@@ -76,8 +76,10 @@ def test_a_large_write_set_is_held_while_it_comes_and_committed_whole(installati
             lost = await oracle.commit(late.first_start_timestamp, late.snapshot, [int(cells[-1])])
             assert lost.reason is Reason.CONFLICT
             over = await oracle.begin()
-            again = await oracle.commit_large(over.first_start_timestamp, over.snapshot, cells)
+            again = await oracle.commit_large(over.first_start_timestamp, over.snapshot, cells.tolist())
             assert again.commit_timestamp > decision.commit_timestamp
+            with pytest.raises(InvalidRequest, match="cells must hold integers"):
+                await oracle.commit_large(over.first_start_timestamp, over.snapshot, ["a"])  # type: ignore[list-item]
             refused = await oracle.commit_large(late.first_start_timestamp, late.snapshot, cells + np.uint64(2**41))
             assert refused.reason is Reason.CONFLICT, "it was refused before"
         finally:

@@ -21,7 +21,7 @@ from client.reading import SnapshotReader
 from client.resolver import OutcomeCache, Resolver, Site
 from client.visibility import NOT_COMMITTED, OPEN, View
 from commit_table import CommitTable, Committed, Outcome, Undecided
-from store import ROW_KEY_BYTES_MAX, Family, KeyRange, RowPut
+from store import ROW_KEY_BYTES_MAX, Cell, Family, KeyRange, Row, RowPut, StoreUnavailable
 from store.columns import ScannedColumns
 from store.faults import Fault, FaultyCellStore
 from tests.recording import record
@@ -145,9 +145,16 @@ def history(writers: list[Writer]) -> list[Writer]:
     return [Writer(w.start // 10 * 10, w.cells, w.deletes, w.commit_after, w.recorded, w.marked) for w in writers]
 
 
-@given(writers_of_a_history, st.integers(EPOCH, 3_000), st.sampled_from([0, 1, 64]), st.sampled_from([1, 500]))
+@given(
+    writers_of_a_history,
+    st.integers(EPOCH, 3_000),
+    st.sampled_from([0, 1, 64]),
+    st.sampled_from([1, 500]),
+    st.sampled_from([0, 1, 8]),
+    st.integers(1, 4),
+)
 def test_a_reader_sees_what_the_model_says(
-    writers: list[Writer], snapshot: int, asked_for_max: int, probe_rows: int
+    writers: list[Writer], snapshot: int, asked_for_max: int, probe_rows: int, before_pages: int, page_versions: int
 ) -> None:
     world, past = make_world(), history(writers)
     for writer in past:
@@ -157,16 +164,18 @@ def test_a_reader_sees_what_the_model_says(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "WRITERS_ASKED_FOR_MAX", asked_for_max)
         patch.setattr(reading, "PROBE_ROWS", probe_rows)
+        patch.setattr(reading, "REQUESTS_BEFORE_PAGES", before_pages)
+        patch.setattr(reading, "PAGE_VERSIONS_FIRST", page_versions)
         assert by_columns(reader) == want
         assert by_columns(world.reader(View(snapshot, EPOCH))) == want
-    for _ in range(2):  # once to ask and heal, once from what was healed
-        assert dict(reader.scan(TABLE, KeyRange(b"", b""), None)) == want
-    assert {row: values for row in ROWS if (values := reader.row(TABLE, row, None))} == want
-    for column in COLUMNS:
-        chosen = {row: {column: values[column]} for row, values in want.items() if column in values}
-        assert dict(reader.scan(TABLE, KeyRange(b"", b""), [column])) == chosen
-        assert by_columns(world.reader(View(snapshot, EPOCH)), [column]) == chosen
-    assert by_columns(reader) == want
+        for _ in range(2):  # once to ask and heal, once from what was healed
+            assert dict(reader.scan(TABLE, KeyRange(b"", b""), None)) == want
+        assert {row: values for row in ROWS if (values := reader.row(TABLE, row, None))} == want
+        for column in COLUMNS:
+            chosen = {row: {column: values[column]} for row, values in want.items() if column in values}
+            assert dict(reader.scan(TABLE, KeyRange(b"", b""), [column])) == chosen
+            assert by_columns(world.reader(View(snapshot, EPOCH)), [column]) == chosen
+        assert by_columns(reader) == want
 
 
 @given(writers_of_a_history, st.integers(EPOCH, 3_000))
@@ -389,11 +398,167 @@ def test_the_outcomes_that_are_used_stay_remembered() -> None:
     assert [cache.get(writer) for writer in (1, 2, 3)] == [101, OPEN, 103]
 
 
-def test_many_invisible_versions_on_top_of_a_visible_one(world: World) -> None:
-    write(world, Writer(2_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=True, marked="all"))
-    for start in range(2_200, 2_300):
-        world.store.put(TABLE, [RowPut(b"r1", {b"f:a": b"never"})], start)
-    assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"2100"}
+class Requests(FaultyCellStore):
+    """Counts the requests of reads, and how many bytes of values each answer with versions has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = self.puts = 0
+        self.answer_bytes: list[int] = []
+
+    def get(self, *arguments: Any, **further: Any) -> Row:
+        self.count += 1
+        return super().get(*arguments, **further)
+
+    def get_many(self, *arguments: Any, **further: Any) -> dict[bytes, Row]:
+        self.count += 1
+        return super().get_many(*arguments, **further)
+
+    def versions(self, *arguments: Any, **further: Any) -> list[Cell]:
+        self.count += 1
+        found = super().versions(*arguments, **further)
+        self.answer_bytes.append(sum(len(cell.value) for cell in found))
+        return found
+
+    def put(self, *arguments: Any) -> None:
+        self.puts += 1
+        super().put(*arguments)
+
+
+def never_seen(world: World, starts: range, value: bytes = b"never", *, marked: bool = True) -> None:
+    """Versions of one column whose writers were aborted."""
+    for start in starts:
+        world.store.put(TABLE, [RowPut(b"r1", {b"f:a": value})], start)
+        if marked:
+            world.resolver.write_shadows([Site(TABLE, b"r1", b"f")], start, NOT_COMMITTED)
+
+
+SEEN = Writer(2_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=True, marked="all")
+
+
+@pytest.mark.parametrize(("invisible", "marked", "requests"), [(3, True, 6), (6, False, 22), (5_000, True, 40)])
+def test_many_invisible_versions_on_top_of_a_visible_one(invisible: int, marked: bool, requests: int) -> None:
+    """A few are looked at one by one, more by pages; for one that is not marked its shadow cell is asked for."""
+    store = Requests()
+    world = make_world(store)
+    write(world, SEEN)
+    never_seen(world, range(2_200, 2_200 + invisible), marked=marked)
+    reader = world.reader(View(9_000, EPOCH))
+    reads: list[Callable[[], object]] = [
+        lambda: reader.row(TABLE, b"r1", None),
+        lambda: dict(reader.scan(TABLE, WHOLE, None))[b"r1"],
+        lambda: by_columns(reader)[b"r1"],
+    ]
+    for read in reads:
+        store.count = 0
+        assert read() == {b"f:a": b"2100"}
+        assert store.count <= requests
+    store.count = 0
+    assert reader.newest_commit(TABLE, [b"r1"], None) == 2_105
+    assert store.count <= requests
+
+
+def test_what_large_transactions_left_in_many_rows_is_looked_below_by_one_request_for_each() -> None:
+    store = Requests()
+    world = make_world(store)
+    rows = [b"r%03d" % number for number in range(100)]
+    for start, outcome in ((2_100, 2_105), (2_200, NOT_COMMITTED), (2_300, NOT_COMMITTED), (2_400, NOT_COMMITTED)):
+        store.put(TABLE, [RowPut(row, {b"f:a": b"%d" % start, b"f:b": b"x"}) for row in rows], start)
+        world.resolver.write_shadows([Site(TABLE, row, b"f") for row in rows], start, outcome)
+    found = dict(world.reader(View(2_500, EPOCH)).scan(TABLE, WHOLE, [b"f:a"]))
+    assert found == {row: {b"f:a": b"2100"} for row in rows}
+    assert store.count == 3
+
+
+def test_large_invisible_versions_are_read_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "PAGE_BYTES_WANTED", 10_000)
+    monkeypatch.setattr(reading, "PAGE_VERSIONS_FIRST", 4)
+    store = Requests()
+    world = make_world(store)
+    write(world, SEEN)
+    never_seen(world, range(2_200, 2_400), bytes(2_000))
+    assert world.reader(View(9_000, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"2100"}
+    assert len(store.answer_bytes) > 40
+    assert max(store.answer_bytes) <= 10_000
+
+
+def test_nothing_is_asked_about_what_lies_below_a_visible_version(world: World) -> None:
+    """Who began in an older epoch and is asked about is fenced, and could not commit any more."""
+    world.store.put(TABLE, [RowPut(b"r1", {b"f:a": b"undecided"})], 1_100)
+    write(world, SEEN)
+    never_seen(world, range(2_200, 2_220))
+    assert world.reader(View(9_000, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"2100"}
+    record(world.store, COMMITS, {1_100: 1_105}, OLD_EPOCH)
+    assert world.commits.outcome(1_100) == Committed(1_105)
+
+
+def test_of_several_commits_below_what_is_invisible_the_newest_is_seen(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "REQUESTS_BEFORE_PAGES", 0)
+    for start in (2_100, 2_200, 2_300):
+        write(world, Writer(start, SEEN.cells, False, 5, recorded=True, marked="none"))
+    never_seen(world, range(2_400, 2_402))
+    assert world.reader(View(9_000, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"2300"}
+
+
+def test_a_shadow_cell_that_lies_below_a_page_of_others_is_not_missing() -> None:
+    store = Requests()
+    world = make_world(store)
+    write(world, SEEN)
+    for start in range(2_101, 2_200):
+        store.put(TABLE, [RowPut(b"r1", {b"f:b": b"other"})], start)
+        world.resolver.write_shadows([Site(TABLE, b"r1", b"f")], start, NOT_COMMITTED)
+    never_seen(world, range(2_200, 2_220))
+    store.puts = 0
+    assert world.reader(View(9_000, EPOCH)).row(TABLE, b"r1", [b"f:a"]) == {b"f:a": b"2100"}
+    assert store.puts == 0
+
+
+def test_what_is_missing_below_many_invisible_versions_is_healed(world: World) -> None:
+    write(world, Writer(2_100, SEEN.cells, False, 5, recorded=True, marked="none"))
+    never_seen(world, range(2_200, 2_220))
+    assert world.reader(View(9_000, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"2100"}
+    (shadow,) = world.store.versions(TABLE, b"r1", b"f:\x00", before=2_101, limit=9)
+    assert (shadow.timestamp, decode_shadow(shadow.value)) == (2_100, 2_105)
+
+
+def test_a_column_that_cannot_be_read_says_what_helps(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "INVISIBLE_VERSIONS_MAX", 20)
+    write(world, SEEN)
+    never_seen(world, range(2_200, 2_300))
+    with pytest.raises(StoreUnavailable, match=r"column b'f:a' of row b'r1' has more than 20 .* written again"):
+        world.reader(View(9_000, EPOCH)).row(TABLE, b"r1", None)
+    write(world, Writer(2_300, SEEN.cells, False, 5, recorded=True, marked="all"))
+    assert world.reader(View(9_000, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"2300"}
+
+
+class Drawn(FaultyCellStore):
+    """Counts the rows that were drawn from its scans."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = 0
+
+    def scan(self, *arguments: Any, **further: Any) -> Iterator[tuple[bytes, Row]]:
+        for each in super().scan(*arguments, **further):
+            self.rows += 1
+            yield each
+
+
+@pytest.mark.parametrize(("value_bytes", "drawn"), [(10, 500), (30_000, 48), (400_000, 16)])
+def test_a_scan_holds_few_large_rows(monkeypatch: pytest.MonkeyPatch, value_bytes: int, drawn: int) -> None:
+    monkeypatch.setattr(reading, "BATCH_BYTES_MAX", 1_000_000)
+    store = Drawn()
+    world = make_world(store)
+    rows = [b"r%04d" % number for number in range(600)]
+    store.put(TABLE, [RowPut(row, {b"f:a": bytes(value_bytes)}) for row in rows], 2_100)
+    record(store, COMMITS, {2_100: 2_105}, EPOCH)
+    store.rows = 0
+    scan = world.reader(View(2_500, EPOCH)).scan(TABLE, WHOLE, None)
+    first, _ = next(scan)
+    assert store.rows == drawn
+    assert [first, *(row for row, _ in scan)] == rows
 
 
 def test_a_commit_that_was_shadowed_and_vacuumed_between_the_questions_is_found(world: World) -> None:

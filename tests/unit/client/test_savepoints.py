@@ -363,6 +363,8 @@ def test_undone_writes_leave_room_for_others(installation: Installation) -> None
     for _ in range(5):
         with pytest.raises(ZeroDivisionError):
             fail()
+        assert transaction.written_bytes == 0
     transaction.put("t", b"r", {A: bytes(1_500)})
+    assert 1_500 < transaction.written_bytes < 2_500
     with pytest.raises(InvalidRequest, match="transaction_bytes_max"):
         transaction.put("t", b"s", {A: bytes(1_500)})

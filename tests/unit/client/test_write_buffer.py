@@ -144,7 +144,7 @@ def test_a_buffer_is_what_its_writes_that_were_not_undone_and_its_marks_make_it(
         model = replayed(counting)
         assert contents(buffer) == contents(model)
         assert bool(buffer) == bool(contents(model))
-        assert held_bytes(buffer) == held_bytes(model)
+        assert buffer.size_bytes == model.size_bytes
         rows = buffer.compared_rows().get("t", {})
         assert {row: set(values) for row, values in rows.items()} == compared(counting)
         for mark, place in zip(marks, [place for place, each in enumerate(counting) if each[0] == "mark"], strict=True):
@@ -152,10 +152,6 @@ def test_a_buffer_is_what_its_writes_that_were_not_undone_and_its_marks_make_it(
             assert list(buffer.overlay_scan("t", ALL, [], None, mark)) == list(then.overlay_scan("t", ALL, [], None))
             for row in (b"r", b"s"):
                 assert buffer.overlay("t", row, None, None, mark) == then.overlay("t", row, None, None)
-
-
-def held_bytes(buffer: WriteBuffer) -> int:
-    return buffer._bytes
 
 
 def test_what_an_undone_write_took_is_free_again() -> None:

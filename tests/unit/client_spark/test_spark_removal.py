@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import cast
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +14,14 @@ import pytest
 from client.bulk import AttemptWriter
 from client.cells import TOMBSTONE, row_marker_column, shadow_column
 from client.manifest import SWEEP, Attempt, Piece
+from client.spark import removal
 from client.spark.codecs import RowEncoder
 from client.spark.errors import InvalidData, InvalidOption
 from client.spark.key_codec import row_key
 from client.spark.key_values import key_prefix
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.removal import PrefixedEncoder, RowRemover, delete_the_rest, rows_written, tombstones
-from store import Family, MemoryCellStore, RowPut, columns
+from store import Family, MemoryCellStore, Row, RowPut, columns
 from store.columns import CellColumns
 
 MAPPING = TableMapping("t", ("k",), (KeyColumn("k", "int"), ValueColumn("v", "int"), ValueColumn("w", "int", "g")))
@@ -56,6 +59,35 @@ def test_a_repeated_delete_deletes_the_same(store: MemoryCellStore) -> None:
     first = deletes(remover, 1, 2)
     store.put("t", first, 30)
     assert deletes(remover, 1, 2) == first
+
+
+class Answers(MemoryCellStore):
+    """Notes how many rows are asked for at once, and how large the answer is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[int] = []
+        self.value_bytes: list[int] = []
+
+    def get_many(self, table: str, rows: Sequence[bytes], *rest: Any, **further: Any) -> dict[bytes, Row]:
+        found = super().get_many(table, rows, *rest, **further)
+        self.rows.append(len(rows))
+        self.value_bytes.append(sum(len(cell.value) for cells in found.values() for cell in cells.values()))
+        return found
+
+
+def test_a_delete_of_large_rows_reads_few_of_them_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(removal, "BATCH_BYTES_MAX", 1_000_000)
+    store = Answers()
+    for table, size in (("small", 1), ("large", 20_000)):
+        store.create_table(table, [Family("f"), Family("g")])
+        rows = range(2_000)
+        store.put(table, [RowPut(row_key(MAPPING, row), {b"f:x%d" % (row % 7): bytes(size)}) for row in rows], 20)
+        found = deletes(RowRemover(store, replace(MAPPING, table=table), 30), *rows)
+        assert found == [RowPut(row_key(MAPPING, row), {**MAPPED, b"f:x%d" % (row % 7): TOMBSTONE}) for row in rows]
+        if table == "small":
+            assert store.rows == [64, 512, 1_424]
+    assert max(store.value_bytes) <= 64 * 20_000
 
 
 def test_a_delete_without_rows_asks_nothing_and_one_without_a_key_is_refused(store: MemoryCellStore) -> None:

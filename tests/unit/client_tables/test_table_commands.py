@@ -358,7 +358,9 @@ def test_a_row_that_does_not_fit_is_refused(run: Run, tmp_path: Path) -> None:
         (["create", "p", *POINTS[:4], "--row-key", "x"], "unknown column 'x'"),
         (["create", "p", "--column", "k", "--row-key", "k"], "a column is 'name:type'"),
         (["create", "p", "--column", "k:double", "--column", "v:int", "--row-key", "k"], "cannot be part of a row key"),
-        (["import", "points", "f.csv", "--delimiter", "||"], "--delimiter is one character"),
+        (["import", "points", "f.csv", "--delimiter", "||"], "--delimiter is one ASCII character"),
+        (["import", "points", "f.csv", "--delimiter", "é"], "--delimiter is one ASCII character"),
+        (["import", "points", "f.csv", "--delimiter", "\0"], "--delimiter is one ASCII character"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(run: Run, arguments: list[str], words: str) -> None:

@@ -6,17 +6,20 @@ vacuum, with a horizon of its own, does all its work between any two calls of th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client import CatalogEntry
+from client import CatalogEntry, reading
+from client.catalog_entry import ShownFrom
 from client.cells import TOMBSTONE
 from client.reading import SnapshotReader
 from client.resolver import OutcomeCache, Resolver, Site
+from client.vacuum import sweep
 from client.vacuum.finished import drop_commit_rows
 from client.vacuum.plan import horizons
 from client.vacuum.report import TableReport, VacuumReport
@@ -102,6 +105,16 @@ class World:
         resolver = Resolver(self.store, self.commits, OutcomeCache(100), heal=False)
         reader = SnapshotReader(self.store, resolver, View(snapshot, EPOCH), Tables())
         return dict(reader.scan(TABLE, EVERYTHING, None))
+
+    def read_below_mark(self, snapshot: int, mark: Callable[[], int]) -> dict[bytes, dict[bytes, bytes]]:
+        """As long as the table's mark allows; column by column many versions at a time."""
+        resolver = Resolver(self.store, self.commits, OutcomeCache(100), heal=True)
+        reader = SnapshotReader(
+            self.store, resolver, View(snapshot, EPOCH), Tables(), shown_from=lambda table: ShownFrom(mark())
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(reading, "REQUESTS_BEFORE_PAGES", 0)
+            return dict(reader.scan(TABLE, EVERYTHING, None))
 
     def vacuum(self, horizon: int, *, dry_run: bool = False) -> tuple[TableReport, VacuumReport]:
         sweep = Sweep(self.store, self.commits, self.abort, horizon, dry_run=dry_run)
@@ -284,6 +297,37 @@ def test_a_commit_that_comes_before_the_abort_and_is_settled_by_another_vacuum_i
     sweep = Sweep(world.store, world.commits, abort_too_late, horizon)
     list(sweep.table(TABLE, [b"f", b"g"], lambda row, value: False))
     check(world, [writer], horizon)
+
+
+@given(histories, moments, st.integers(1, 12))
+def test_a_vacuum_between_any_two_calls_of_a_reader_by_pages(writers: list[Writer], horizon: int, call: int) -> None:
+    world = made(writers, horizon)
+    old = [writer for writer in writers if writer.start <= horizon]
+    snapshot, mark = compose(END_MS), 0
+
+    def vacuum() -> None:
+        nonlocal mark
+        mark = horizon + 1
+        world.vacuum(horizon)
+
+    world.store.at, world.store.then = world.store.calls + call, vacuum
+    assert world.read_below_mark(snapshot, lambda: mark) == expected(old, snapshot)
+    live_on(world, writers, horizon)
+
+
+def test_a_vacuum_takes_few_large_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "BATCH_BYTES_MAX", 1_000)
+    world = World()
+    for size in (10, 400):
+        world.store.create_table(f"t{size}", [Family("f")])
+        rows = [RowPut(b"r%03d" % number, {b"f:a": bytes(size)}) for number in range(20)]
+        world.store.put(f"t{size}", rows, compose(2))
+    swept = Sweep(world.store, world.commits, world.abort, compose(10))
+    taken = {
+        size: [report.rows for report in swept.table(f"t{size}", [b"f"], lambda row, value: False)]
+        for size in (10, 400)
+    }
+    assert taken == {10: [20], 400: [16, 4]}
 
 
 def _calls_of_a_vacuum(writers: Sequence[Writer], horizon: int) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 from lease import Candidate, EpochRecord, LeaseRecord, LeaseSettings, Node, Operation, StandBy, Tenure, ZnodePaths
 from lease.coordinator import CompareAndSet
-from lease.memory import MemoryCoordinator, MemoryTree
+from lease.memory import MemoryCoordinator, MemoryFloor, MemoryTree
 
 COUNTER_BITS = 18
 DEFAULTS = LeaseSettings(lease_ms=1000)
@@ -49,6 +49,7 @@ class Installation:
         self.root = ROOT
         self.paths = ZnodePaths(ROOT)
         self.tree = MemoryTree()
+        self.floor = MemoryFloor()
         self.by_hand = MemoryCoordinator(self.tree)
         self.now_ms = 5000.0
         self.wall_ms = 1_700_000_000_000
@@ -66,6 +67,7 @@ class Installation:
             timestamp_of_ms=lambda milliseconds: milliseconds << COUNTER_BITS,
             new_nonce=lambda: f"nonce-{next(self.nonces)}",
             root=ROOT,
+            floor=self.floor,
         ), client
 
     def advance(self, milliseconds: float) -> None:

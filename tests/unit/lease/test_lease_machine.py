@@ -10,14 +10,16 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from unittest import mock
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from lease import Candidate, LeaseSettings, Node, Operation, Tenure
+from lease import Candidate, LeaseSettings, Node, Operation, Tenure, floor
 from lease.coordinator import CompareAndSet
-from lease.memory import MemoryCoordinator, MemoryTree, WriteFault
+from lease.memory import MemoryCoordinator, MemoryFloor, MemoryTree, WriteFault
 
 LEASE = LeaseSettings(lease_ms=1000)
 PROCESSES = 3
@@ -25,6 +27,13 @@ ROUNDS_UNTIL_SERVED_MAX = 20
 """Once nothing fails any more, somebody serves after at most this many half leases."""
 
 Interruption = Callable[[], None]
+
+
+class InlineThread(threading.Thread):
+    """Does all at its start."""
+
+    def start(self) -> None:
+        self.run()
 
 
 class InterruptedCoordinator(MemoryCoordinator):
@@ -77,6 +86,7 @@ class Process:
             timestamp_of_ms=lambda milliseconds: milliseconds << 18,
             new_nonce=lambda: f"nonce-{next(self._world.nonces)}",
             root="/pythia",
+            floor=self._world.floor,
         )
 
     def is_held(self) -> bool:
@@ -134,11 +144,16 @@ class LeaseMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.tree = MemoryTree()
+        self.floor = MemoryFloor()
         self.true_ms = 0.0
         self.nonces = itertools.count()
         self.tenures: list[Tenure] = []
         self.due: Interruptions = {}
         self.moments = itertools.count()
+        # The floor is raised within the renewal, so that the same steps have the same end.
+        inline = SimpleNamespace(Thread=InlineThread, Lock=threading.Lock)
+        self.patched = mock.patch.object(floor, "threading", inline)
+        self.patched.start()
 
     @initialize(rates=st.lists(st.sampled_from([0.95, 1.0, 1.05]), min_size=PROCESSES, max_size=PROCESSES))
     def start(self, rates: list[float]) -> None:
@@ -187,6 +202,16 @@ class LeaseMachine(RuleBasedStateMachine):
     def cut_or_mend(self, who: int, unreachable: bool) -> None:
         self.processes[who].client.unreachable = unreachable
 
+    @rule()
+    def lose_everything(self) -> None:
+        """The coordinator comes back empty, to sessions that it does not know; what was on its way is gone."""
+        self.tree.lose_everything()
+        for process in self.processes:
+            for client in process.clients:
+                client.lose_late()
+            process.client.expire_session()
+        self.check()
+
     @rule(who=WHO)
     def crash(self, who: int) -> None:
         self.processes[who].restart()
@@ -225,6 +250,7 @@ class LeaseMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Once nothing fails any more, somebody serves."""
+        self.patched.stop()
         for process in getattr(self, "processes", []):
             process.client.unreachable = False
             process.deliver()

@@ -12,6 +12,7 @@ import pytest
 
 from lease import Candidate, LeaseRecord, LeaseSettings, LevelRecord, LevelRefused, Member, Tenure, ZnodePaths
 from lease.coordinator import Coordinator
+from lease.memory import MemoryFloor
 from lease.raising import attendance, complete, require_level
 from tests.unit.lease.stepped import World, explore
 from versions import LevelRange
@@ -33,6 +34,7 @@ def candidate(coordinator: Coordinator, name: str, levels: LevelRange) -> Candid
         timestamp_of_ms=lambda milliseconds: milliseconds << 18,
         new_nonce=lambda: f"{name}-{next(numbers)}",
         root=PATHS.root,
+        floor=MemoryFloor(),
         levels=levels,
         first_level=lambda: 1,
     )

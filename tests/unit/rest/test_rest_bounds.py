@@ -169,6 +169,39 @@ def test_so_many_requests_at_once_and_no_more(serve_rest: Serve, monkeypatch: py
     assert rest.client.post("/v1/oracle/begin").status_code == 200
 
 
+def test_who_finds_all_threads_busy_for_too_long_is_told_so_and_nothing_was_done(
+    serve_rest: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rest = serve_rest(threads_max=1, deadline_ms=50)
+    slow, other = begin(rest.client), begin(rest.client)
+    reading, go_on = threading.Event(), threading.Event()
+
+    def slowly(*_: Any) -> dict[bytes, bytes]:
+        reading.set()
+        assert go_on.wait(WAIT_S)
+        return {}
+
+    monkeypatch.setattr(rest.app.state.services.gateway._held[int(slow)].transaction, "get", slowly)
+    path = f"{rest.url}/v1/transactions/{slow}/tables/accounts/rows/r"
+    reader = threading.Thread(target=lambda: httpx.get(path, timeout=WAIT_S))
+    reader.start()
+    assert reading.wait(WAIT_S)
+    for answer in (
+        rest.client.post("/v1/transactions"),
+        rest.client.put(f"/v1/transactions/{other}/tables/accounts/rows/r", json={"values": {"d:a": "x"}}),
+        rest.client.post(f"/v1/transactions/{other}/commit"),
+        rest.client.delete(f"/v1/transactions/{other}"),
+    ):
+        assert refused(answer) == (503, "overloaded")
+        assert answer.headers["retry-after"] == "1"
+        assert "threads_max" in answer.json()["detail"]
+    assert rest.client.get("/v1/status").json()["open_transactions"] == 2
+    assert rest.client.get(f"/v1/transactions/{other}").json()["written_bytes"] == 0
+    go_on.set()
+    reader.join(WAIT_S)
+    assert rest.client.post(f"/v1/transactions/{other}/commit").status_code == 200
+
+
 def test_limits_that_cannot_work_are_refused_with_what_to_do() -> None:
     assert RestLimits.parse(["transactions_max = 7"]).transactions_max == 7
     for text, reason in [

@@ -22,6 +22,7 @@ from rest.installation_models import LeaseClock
 from rest.limits import RestLimits
 from rest.problems import Problem
 from rest.roles import ROLES, Role
+from rest.shared import Shared
 from rest.whereabouts import AlwaysHere
 from tests.imports import ROOT
 from tests.unit.client.conftest import SETTINGS, Installation
@@ -242,8 +243,8 @@ def test_many_pages_ask_the_oracles_once(served: Served, monkeypatch: pytest.Mon
         assert go_on.wait(WAIT_S)
         return observe(members, timeout_ms=timeout_ms, credentials=credentials)
 
-    monkeypatch.setattr(overview, "FRESH_MS", 60_000)
-    overview_of(served)._last = None
+    mine = overview_of(served)
+    monkeypatch.setattr(mine, "_looks", Shared(mine._look, 60_000))
     monkeypatch.setattr("rest.overview.observe", counted)
     answers: list[int] = []
     threads = [
@@ -257,7 +258,6 @@ def test_many_pages_ask_the_oracles_once(served: Served, monkeypatch: pytest.Mon
         thread.join(WAIT_S)
     assert answers == [200] * 5
     assert asked == [1]
-    overview_of(served)._last = None
 
 
 def overview_of(served: Served) -> overview.Overview:

@@ -14,6 +14,8 @@ from rest.limits import RestLimits
 from tests.unit.rest.conftest import WAIT_S
 
 IDLE_MS = 1_000
+THREADS = SETTLED_AT_ONCE_MAX
+DEADLINE_MS = 50
 
 
 class Transactions:
@@ -25,7 +27,7 @@ class Transactions:
         self.settled_together = threading.Barrier(SETTLED_AT_ONCE_MAX)
         self.failing = False
 
-    def transaction(self, *, read_only: bool) -> Begun:
+    def transaction(self, *, read_only: bool = False) -> Begun:
         self._begun += 1
         return Begun(self, self._begun)
 
@@ -35,6 +37,7 @@ class Begun:
         self._all = all_of_them
         self.start_timestamp = start_timestamp
         self.settling = False
+        self.written_bytes = 0
 
     def rollback(self) -> Committed | Aborted:
         self._all.ended.append(self.start_timestamp)
@@ -51,7 +54,7 @@ class House:
     def __init__(self) -> None:
         self.transactions = Transactions()
         self.now_s = 0.0
-        limits = RestLimits(transaction_idle_ms_max=IDLE_MS)
+        limits = RestLimits(transaction_idle_ms_max=IDLE_MS, threads_max=THREADS, deadline_ms=DEADLINE_MS)
         manager = cast(TransactionManager, self.transactions)
         self.gateway = Gateway(manager, limits, now_s=lambda: self.now_s)
 
@@ -86,6 +89,31 @@ def test_what_has_to_be_settled_keeps_no_place_of_what_is_idle(failing: bool) ->
         assert ended[:2] == late, "they wait for no more than was settled at once"
         assert sorted(ended[2:]) == settling[SETTLED_AT_ONCE_MAX:]
         assert house.gateway.transactions == 0
-        house.gateway.close()
+        await house.gateway.close()
+
+    asyncio.run(scenario())
+
+
+def test_what_is_due_while_no_thread_is_free_stays_due() -> None:
+    async def scenario() -> None:
+        house = House()
+        begun = await house.begin(2)
+        all_busy, go_on = threading.Barrier(THREADS + 1), threading.Event()
+
+        def slowly() -> None:
+            all_busy.wait(WAIT_S)
+            assert go_on.wait(WAIT_S)
+
+        slow = [asyncio.create_task(house.gateway.in_thread(slowly)) for _ in range(THREADS)]
+        await asyncio.to_thread(all_busy.wait, WAIT_S)
+        house.now_s += 2 * IDLE_MS / 1000
+        await house.gateway.expire()
+        assert house.transactions.ended == []
+        assert house.gateway.transactions == 2
+        go_on.set()
+        await asyncio.gather(*slow)
+        assert await house.expire() == begun
+        assert house.gateway.transactions == 0
+        await house.gateway.close()
 
     asyncio.run(scenario())

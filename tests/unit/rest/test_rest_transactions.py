@@ -235,6 +235,27 @@ def test_what_was_refused_keeps_no_room(serve_rest: Serve) -> None:
     assert client.get("/v1/status").json()["written_bytes"] == 0
 
 
+def test_a_deleted_row_takes_as_much_room_as_it_has_columns(serve_rest: Serve) -> None:
+    client = serve_rest(transactions_bytes_max=20_000, transaction_bytes_max=20_000).client
+    id = begin(client)
+    row = f"/v1/transactions/{id}/tables/accounts/rows/wide"
+    client.put(row, json={"values": {f"d:{number}": "x" for number in range(60)}})
+    assert client.post(f"/v1/transactions/{id}/commit").status_code == 200
+    first, second = begin(client), begin(client)
+    taken = client.delete(f"/v1/transactions/{first}/tables/accounts/rows/wide").json()["written_bytes"]
+    assert taken > 12_000
+    assert client.get("/v1/status").json()["written_bytes"] == taken
+    both = sum(
+        client.delete(f"/v1/transactions/{each}/tables/accounts/rows/wide").json()["written_bytes"]
+        for each in (first, second)
+    )
+    assert both == 2 * taken == client.get("/v1/status").json()["written_bytes"], "known when it was done"
+    assert refused(put(client, second, "more", "x")) == (429, "too-many-bytes")
+    assert client.get("/v1/status").json()["written_bytes"] == both
+    client.delete(f"/v1/transactions/{first}")
+    assert put(client, second, "more", "x").status_code == 200
+
+
 def test_what_was_undone_keeps_no_room(serve_rest: Serve) -> None:
     client = serve_rest(transactions_bytes_max=2_000, transaction_bytes_max=2_000).client
     id = begin(client)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from store import KeyRange
+from store.answer_size import AnswerSize
 from store.hbase import HBaseCellStore, PoolSettings, RequestLimits
-from store.hbase.answer_size import AnswerSize
 from tests.unit.store.fake_gateway import HANG_UP, FakeGateway
 
 ROWS = [b"%04d" % number for number in range(2_000)]

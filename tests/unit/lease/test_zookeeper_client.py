@@ -1,0 +1,197 @@
+"""The coordinator on kazoo over a server of ours that says as much of ZooKeeper's protocol as it takes."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from kazoo.client import KazooClient
+
+from lease import CoordinatorUnavailable
+from lease import zookeeper as under_test
+from lease.zookeeper import ZooKeeperCoordinator
+from tests.forked import forked
+
+SESSION_MS = 400
+LIMIT_S = 20.0
+PING, CLOSE, NO_NODE = -2, -11, -101
+
+
+class HalfZooKeeper:
+    """Has no nodes. Like ZooKeeper it hangs up on a client that has seen more than it has itself (``transactions``)."""
+
+    def __init__(self) -> None:
+        self.transactions = 1000
+        self.sessions = 0
+        self.closes = True
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._sockets: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def lose_data(self) -> None:
+        self.transactions = 1
+        sockets, self._sockets = self._sockets, []
+        for one in sockets:
+            _shut(one)
+
+    def close(self) -> None:
+        _shut(self._listener)
+        self.lose_data()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                self._sockets.append(client)
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with contextlib.suppress(OSError, EOFError):
+            seen = struct.unpack_from(">q", _frame(client), 4)[0]
+            if seen > self.transactions:
+                raise EOFError
+            self.sessions += 1
+            _send(client, struct.pack(">iiqi16s?", 0, SESSION_MS, self.sessions, 16, b"", False))
+            while True:
+                number, kind = struct.unpack_from(">ii", _frame(client))
+                if kind == CLOSE and not self.closes:
+                    continue
+                error = 0 if kind in (11, CLOSE) else NO_NODE
+                _send(client, struct.pack(">iqi", number, self.transactions, error))
+        _shut(client)
+
+
+def _frame(client: socket.socket) -> bytes:
+    length = struct.unpack(">i", _bytes(client, 4))[0]
+    return _bytes(client, length)
+
+
+def _bytes(client: socket.socket, count: int) -> bytes:
+    taken = b""
+    while len(taken) < count:
+        more = client.recv(count - len(taken))
+        if not more:
+            raise EOFError
+        taken += more
+    return taken
+
+
+def _send(client: socket.socket, payload: bytes) -> None:
+    client.sendall(struct.pack(">i", len(payload)) + payload)
+
+
+def _shut(one: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+    one.close()
+
+
+@pytest.fixture
+def server() -> Iterator[HalfZooKeeper]:
+    with contextlib.closing(HalfZooKeeper()) as server:
+        yield server
+
+
+@pytest.fixture
+def coordinator(server: HalfZooKeeper) -> Iterator[ZooKeeperCoordinator]:
+    with ZooKeeperCoordinator(server.address, session_timeout_ms=SESSION_MS) as coordinator:
+        assert coordinator.read("/n", timeout_ms=1000 * LIMIT_S) is None
+        yield coordinator
+
+
+def read_again(coordinator: ZooKeeperCoordinator) -> None:
+    end_s = time.monotonic() + LIMIT_S
+    while True:
+        try:
+            coordinator.read("/n", timeout_ms=100)
+        except CoordinatorUnavailable:
+            assert time.monotonic() < end_s, "it never connects again"
+        else:
+            return
+
+
+def test_a_zookeeper_that_lost_its_data_is_connected_to_by_a_client_that_has_seen_nothing(
+    server: HalfZooKeeper, coordinator: ZooKeeperCoordinator
+) -> None:
+    session_id = coordinator.session_id()
+    server.lose_data()
+    read_again(coordinator)
+    assert coordinator.session_id() not in (None, session_id)
+
+
+def test_a_client_that_is_connected_is_not_replaced(server: HalfZooKeeper, coordinator: ZooKeeperCoordinator) -> None:
+    for _ in range(8):
+        time.sleep(SESSION_MS / 1000 / 2)
+        coordinator.read("/n", timeout_ms=1000 * LIMIT_S)
+    assert server.sessions == 1
+
+
+def test_one_client_at_a_time_is_being_stopped(
+    server: HalfZooKeeper, coordinator: ZooKeeperCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits for that: it may take ten seconds."""
+    stopped, stop = threading.Event(), under_test._stop
+    stopping: list[KazooClient] = []
+
+    def slowly(client: KazooClient) -> None:
+        stopping.append(client)
+        stopped.wait(LIMIT_S)
+        stop(client)
+
+    monkeypatch.setattr(under_test, "_stop", slowly)
+    server.lose_data()
+    read_again(coordinator)
+    server.transactions = 1000
+    coordinator.read("/n", timeout_ms=1000 * LIMIT_S)
+    server.lose_data()
+    end_s = time.monotonic() + 4 * SESSION_MS / 1000
+    while time.monotonic() < end_s:
+        with pytest.raises(CoordinatorUnavailable):
+            coordinator.read("/n", timeout_ms=100)
+    assert len(stopping) == 1
+    stopped.set()
+    read_again(coordinator)
+
+
+def test_a_child_that_is_forked_while_a_client_is_being_stopped_opens_its_own(
+    server: HalfZooKeeper, coordinator: ZooKeeperCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped, stop = threading.Event(), under_test._stop
+
+    def slowly(client: KazooClient) -> None:
+        stopped.wait(LIMIT_S)
+        stop(client)
+
+    monkeypatch.setattr(under_test, "_stop", slowly)
+    server.lose_data()
+    read_again(coordinator)
+    session_id = coordinator.session_id()
+
+    def read_there() -> int | None:
+        read_again(coordinator)
+        return coordinator.session_id()
+
+    with forked(read_there) as child:
+        assert child.result() not in (None, session_id)
+    stopped.set()
+    assert coordinator.session_id() == session_id
+    coordinator.read("/n", timeout_ms=1000 * LIMIT_S)
+
+
+def test_what_the_old_client_says_is_not_said_of_the_new_one(
+    server: HalfZooKeeper, coordinator: ZooKeeperCoordinator
+) -> None:
+    old = coordinator._client
+    server.lose_data()
+    read_again(coordinator)
+    old._make_state_change("LOST")
+    coordinator.read("/n", timeout_ms=100)
