@@ -254,7 +254,7 @@ class Gateway:
         problem = Problem(
             "transaction-expired", f"transaction {start_timestamp} was not used for too long, or was open for too long"
         )
-        ended: Ended | None = Ended("expired", problem=problem)
+        ended = Ended("expired", problem=problem)
         self._taken(held)
         try:
             outcome = await self.in_thread(held.transaction.rollback)
@@ -265,13 +265,11 @@ class Gateway:
                 return
             _log.info("transaction %d is dropped: %s", start_timestamp, failure)
             if held.settling:  # whoever asks again has it settled
-                ended = None
+                self._forget(start_timestamp)
+                return
         finally:
-            self._give_back(held)
-        if ended is None:
-            self._forget(start_timestamp)
-        else:
-            self._end(start_timestamp, ended)
+            held.busy = False  # and not used
+        self._end(start_timestamp, ended)
 
     def _found(self, start_timestamp: int) -> Held:
         self.require_not_others(start_timestamp)

@@ -28,7 +28,15 @@ from tests.unit.client_vacuum.watching import Killed, WatchedStore
 
 SETTINGS = ClientSettings(zookeeper="127.0.0.1:1", thrift="127.0.0.1:1")
 COMMITS = table_name(SETTINGS.root)
-EPOCH, PAST, HORIZON, NOW = compose(1), compose(4), compose(9), compose(20)
+BEGIN_MS = 1_700_000_000_000
+
+
+def at_ms(milliseconds: int) -> int:
+    """The first timestamp so long after everything began."""
+    return compose(BEGIN_MS + milliseconds)
+
+
+EPOCH, PAST, HORIZON, NOW = at_ms(1), at_ms(4), at_ms(9), at_ms(20)
 COMMIT_MS = {2: 3, 5: 6, 7: 8}
 """When who writes the only cell began, and when it committed."""
 CREATE_CALLS = 5
@@ -71,7 +79,7 @@ class Installation:
         self.process().snapshots()
         resolver = Resolver(self.store, self.commits, OutcomeCache(100), heal=True)
         for began_ms, committed_ms in COMMIT_MS.items():
-            start, commit = compose(began_ms), compose(committed_ms)
+            start, commit = at_ms(began_ms), at_ms(committed_ms)
             self.store.put("t", [RowPut(b"r", {b"f:a": b"%d" % began_ms})], start)
             self.store.put(COMMITS, [RowPut(row_key(start), {commit_column(start): commit_value(commit)})], EPOCH)
             resolver.write_shadows([Site("t", b"r", b"f")], start, commit)
@@ -144,7 +152,7 @@ def test_a_name_holds_the_vacuum_back_until_it_is_dropped() -> None:
     installation.create()
     check(installation, has_name=True)
     assert len(installation.store.versions("t", b"r", b"f:a", limit=9)) == len(COMMIT_MS)
-    assert list(installation.commits.outcomes([compose(7)]).values()) == [Committed(compose(8))]
+    assert list(installation.commits.outcomes([at_ms(7)]).values()) == [Committed(at_ms(8))]
     installation.process().drop_snapshot("past")
     check(installation, has_name=False)
     assert len(installation.store.versions("t", b"r", b"f:a", limit=9)) == 1
@@ -162,11 +170,11 @@ def test_what_was_vacuumed_is_not_named_and_the_name_is_free() -> None:
 
 def test_the_oldest_of_several_names_counts() -> None:
     installation = Installation()
-    installation.create("later", compose(6))
+    installation.create("later", at_ms(6))
     installation.create()
-    installation.create("above", compose(12))
+    installation.create("above", at_ms(12))
     report = installation.vacuum()
-    assert (report.horizon, list(report.held_back_by.items())) == (PAST, [("past", PAST), ("later", compose(6))])
+    assert (report.horizon, list(report.held_back_by.items())) == (PAST, [("past", PAST), ("later", at_ms(6))])
     assert report.outcomes_horizon == PAST
 
 
@@ -174,9 +182,9 @@ def test_a_name_above_what_an_older_one_holds_back_is_not_refused() -> None:
     installation = Installation()
     installation.create()
     installation.vacuum()
-    assert installation.create("between", compose(6)).is_finished
+    assert installation.create("between", at_ms(6)).is_finished
     installation.process().drop_snapshot("past")
-    assert installation.vacuum().horizon == compose(6)
+    assert installation.vacuum().horizon == at_ms(6)
     assert installation.value("between") == b"5"
 
 
@@ -200,11 +208,11 @@ def test_a_creation_amid_the_vacuum() -> None:
 @pytest.mark.usefixtures("few_calls")
 def test_a_dropped_name_and_later_a_new_one_amid_the_vacuum() -> None:
     """What is found out first must not be forgotten: the announcement reaches no further than the older name."""
-    calls = calls_of(Installation.vacuum, {"older": compose(3)})
+    calls = calls_of(Installation.vacuum, {"older": at_ms(3)})
     for first in range(1, calls + 1):
         for later in range(calls - first + 1):
             installation, named = Installation(), list[bool]()
-            installation.create("older", compose(3))
+            installation.create("older", at_ms(3))
             installation.at(first, partial(_exchange, installation, later, named))
             installation.vacuum()
             check(installation, has_name=named == [True])
