@@ -45,7 +45,7 @@ class RestLimits:
     """Raises ``InvalidLimit``."""
 
     connections_max: int = 1_000
-    """Connections at once; beyond them the one whose client has owed a whole request for longest is closed."""
+    """Connections at once. One more closes the one whose client has owed a whole request for longest."""
     header_ms_max: int = 10_000
     """How long a client may take over the head of a request, the first of a connection included."""
     unread_ms_max: int = 30_000
