@@ -9,10 +9,10 @@ from typing import Annotated, Protocol
 from fastapi import Depends, Query, Request, Response
 
 from client.ranges import end_of_prefix
+from configuration.rest_limits import RestLimits
 from rest import models
 from rest.answering import IdempotencyKey, answered
 from rest.gateway import Held, Named
-from rest.limits import RestLimits
 from rest.problems import Problem
 from rest.routing import Routes
 from rest.services import Services, primary_of, services_of

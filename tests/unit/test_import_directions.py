@@ -35,7 +35,7 @@ ALLOWED: dict[str, set[str]] = {
         "versions",
         "wire",
     },
-    "rest": {"access", "client", "commit_table", "fleet", "lease", "log_bounds", "store", "wire"},
+    "rest": {"access", "client", "commit_table", "configuration", "fleet", "lease", "log_bounds", "store", "wire"},
     "demo": {"client", "commit_table", "devcluster", "store"},
     "drills": {"client", "commit_table", "configuration", "devcluster", "histories", "store"},
     "histories": {"client", "commit_table", "configuration", "store", "versions"},
