@@ -61,6 +61,13 @@ def test_a_command_whose_packages_are_missing_says_so_when_it_is_used(arguments:
     assert "pip install 'pythia-tso[demo]'" in output
 
 
+def test_only_an_extra_that_there_is_is_suggested(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "ENTRIES", [entry("table", "no_such_package.commands:table")])
+    code, output = invoke("table", "list")
+    assert code == 1
+    assert output.endswith("pip install 'pythia-tso[spark]'\n")
+
+
 def test_an_entry_point_that_is_no_command_is_told() -> None:
     code, output = invoke("odd")
     assert code == 1
