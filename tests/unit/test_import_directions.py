@@ -70,7 +70,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "visibility",
         "write_buffer",
     ],
-    "configuration": ["checking", "defaults", "setting", "showing"],
+    "configuration": ["checking", "defaults", "rest_limits", "setting", "showing"],
     "commit_table": ["columns", "layout", "outcomes", "rule", "timestamps"],
     "lease": ["history", "paths", "records", "rules"],
     "histories": [
