@@ -10,10 +10,16 @@ import click
 
 from access.making import add_to, lines_of, make_secret
 from access.roles import AccessRole
-from access.tokens import LIMIT_MAX, BadTokens, Token, parse
+from access.tokens import LIMIT_MAX, NAME_RULE, BadTokens, Token, is_name, parse
 from access.watching import read_tokens
 
 _LIMIT = click.IntRange(1, LIMIT_MAX)
+
+
+def _checked_name(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if not is_name(value):
+        raise click.BadParameter(f"{NAME_RULE}, not {value[:80]!r}")
+    return value
 
 
 @click.group()
@@ -22,7 +28,7 @@ def token() -> None:
 
 
 @token.command()
-@click.option("--name", required=True, help="Whose it is: letters, digits, '_' and '-'.")
+@click.option("--name", required=True, callback=_checked_name, help="Whose it is: letters, digits, '_' and '-'.")
 @click.option("--role", "roles", required=True, multiple=True, type=click.Choice([role.value for role in AccessRole]),
               help="What its holder may do; may be given several times. transact and operate imply read.")  # fmt: skip
 @click.option("--expires", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
@@ -92,8 +98,6 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except BadTokens as error:
-        for mistake in error.mistakes:
-            click.echo(mistake, err=True)
-        raise SystemExit(1) from error
+        raise click.ClickException("\n".join(error.mistakes)) from error
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror or error}") from error

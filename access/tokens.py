@@ -26,6 +26,7 @@ TOKENS_MAX: Final = 1_000
 HASHES_PER_TOKEN_MAX: Final = 4
 """More than one while a secret is replaced by the next."""
 LIMIT_MAX: Final = 1_000_000
+NAME_RULE: Final = "a name has 1 to 64 letters, digits, '_' and '-'"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _YEARS: Final = (1970, 9998)
@@ -112,6 +113,11 @@ def hash_of(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
+def is_name(text: str) -> bool:
+    """Whether a token may be called so: ``NAME_RULE``."""
+    return _NAME.fullmatch(text) is not None
+
+
 def parse(text: str) -> Tokens:
     """The tokens of a file. Raises ``BadTokens`` with every mistake."""
     try:
@@ -135,8 +141,8 @@ def parse(text: str) -> Tokens:
 
 
 def _mistakes(name: str, table: Any) -> Iterator[str]:
-    if _NAME.fullmatch(name) is None:
-        yield "a name has 1 to 64 letters, digits, '_' and '-'"
+    if not is_name(name):
+        yield NAME_RULE
     if not isinstance(table, dict):
         yield f"has to be a table [tokens.{name}]"
         return

@@ -217,7 +217,8 @@ class Catalog:
         families = set(self.fresh_entry(table).family_columns)  # it may have been made anew
         if not wanted <= families:
             unknown = ", ".join(sorted(family.decode(errors="replace") for family in wanted - families))
-            raise InvalidRequest(f"table {table!r} has no family {unknown}; it has {sorted(families)}")
+            known = ", ".join(sorted(family.decode(errors="replace") for family in families))
+            raise InvalidRequest(f"table {table!r} has no family {unknown}; it has {known}")
 
     def drop_table(self, table: str, fence: Callable[[], int]) -> None:
         """Remove a table and its entry. Not part of any transaction: those open on it fail, and so do their readers.

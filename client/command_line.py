@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import click
 
-from client.errors import PythiaError
+from client.errors import InvalidRequest, PythiaError
 from client.manager import TransactionManager
+from client.moments import Moment, parse_moment
 from client.settings import ClientSettings
 from client.tables.errors import UnreadableFile
 from configuration.connection_flags import one_of, oracle_flag, root_flag, thrift_flag, zookeeper_flag
@@ -22,6 +23,8 @@ from lease import LeaseError
 from store import StoreError
 
 UNREADABLE = 2
+_NOBODY = "127.0.0.1:1"
+"""In place of an oracle that nobody named, and that nobody asks."""
 
 _FLAGS = (
     zookeeper_flag("where the primary oracle is found.", required=False),
@@ -61,13 +64,32 @@ def connecting(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
+def moment_option(context: click.Context, parameter: click.Parameter, value: str | None) -> Moment | None:
+    """What an option names, as its callback."""
+    try:
+        return None if value is None else parse_moment(value)
+    except InvalidRequest as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def settings_for(place: Place, *, needs_oracle: bool = True) -> ClientSettings:
+    """The settings of a command. Raises ``click.UsageError`` for flags that do not go together, ``InvalidSettings``.
+
+    Where it needs no oracle and none was named, they name an address at which none is.
+    """
+    if place.zookeeper and place.oracle:
+        raise click.UsageError("give either --zookeeper or --oracle, not both")
+    named = bool(place.zookeeper or place.oracle)
+    if needs_oracle and not named:
+        raise click.UsageError("give --zookeeper, or --oracle for an oracle that serves alone: neither is there")
+    return ClientSettings(place.zookeeper, place.thrift, place.root, oracle=place.oracle if named else _NOBODY)
+
+
 @contextmanager
-def managed(place: Place) -> Iterator[TransactionManager]:
-    """A manager for one command; see ``explained``."""
-    with explained():
-        settings = ClientSettings(place.zookeeper, place.thrift, place.root, oracle=place.oracle)
-        with TransactionManager.connect(settings) as manager:
-            yield manager
+def managed(place: Place, *, needs_oracle: bool = True) -> Iterator[TransactionManager]:
+    """A manager for one command; see ``settings_for`` and ``explained``."""
+    with explained(), TransactionManager.connect(settings_for(place, needs_oracle=needs_oracle)) as manager:
+        yield manager
 
 
 @contextmanager

@@ -103,10 +103,13 @@ class ClientSettings:
         for name in ("zookeeper", "thrift", "root", "oracle", *CREDENTIALS):
             if not isinstance(getattr(self, name), str):
                 raise InvalidSettings(f"{name} is text, not {getattr(self, name)!r}")
-        if bool(self.oracle) == bool(self.zookeeper):
-            raise InvalidSettings("either zookeeper or oracle (of an oracle that is alone) says where the oracle is")
-        _check_addresses(self.oracle or self.zookeeper)
-        _check_addresses(self.thrift)
+        for _, reason in _contradictions({"oracle": self.oracle, "zookeeper": self.zookeeper}):
+            raise InvalidSettings(reason)
+        if not self.thrift:
+            raise InvalidSettings("thrift is missing: the address 'host:port' of HBase's Thrift gateway")
+        for name in ("oracle", "zookeeper", "thrift"):
+            if getattr(self, name):
+                _check_addresses(name, getattr(self, name))
         try:
             ZnodePaths(self.root)
         except ValueError as error:
@@ -167,13 +170,13 @@ def parse_object(text: str, what: str, names: set[str] | None, *, needed: set[st
     return parsed
 
 
-def _check_addresses(text: str) -> None:
+def _check_addresses(name: str, text: str) -> None:
     for address in text.split(","):
-        _check_address(address)
+        _check_address(name, address)
 
 
-def _check_address(address: str) -> None:
+def _check_address(name: str, address: str) -> None:
     host, colon, port = address.strip().rpartition(":")
     numeric = port.isascii() and port.isdigit() and len(port) <= len("65535")
     if not host or "," in host or not colon or not numeric or not 0 < int(port) < 65_536:
-        raise InvalidSettings(f"an address is 'host:port', not {address!r}")
+        raise InvalidSettings(f"{name}: an address is 'host:port', not {address!r}")

@@ -9,8 +9,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from client.command_line import Place, connecting, managed
-from client.moments import parse_moment
+from client.command_line import Place, connecting, managed, moment_option
+from client.errors import InvalidRequest
+from client.moments import Moment, validate_name
 from client.snapshot_record import NamedSnapshot
 from commit_table.timestamps import wall_time_of
 
@@ -19,24 +20,37 @@ _LIST_WIDTH_CHARACTERS = 180
 _json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 
 
+def _checked_name(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    try:
+        validate_name(value)
+    except InvalidRequest as error:
+        raise click.BadParameter(str(error)) from error
+    return value
+
+
 @click.group()
 def snapshot() -> None:
     """Named snapshots: create, list, drop."""
 
 
 @snapshot.command()
-@click.argument("name")
+@click.argument("name", callback=_checked_name)
 @connecting
-@click.option("--at", metavar="WHEN", help="A timestamp, a time with its zone, or another name; by default now.")
+@click.option(
+    "--at",
+    metavar="WHEN",
+    callback=moment_option,
+    help="A timestamp, a time with its zone, or another name; by default now.",
+)
 @_json_option
-def create(name: str, place: Place, at: str | None, as_json: bool) -> None:
+def create(name: str, place: Place, at: Moment | None, as_json: bool) -> None:
     """Give what is committed by now, or was by WHEN, the name NAME: no vacuum drops what it shows.
 
     A NAME begins with a letter and goes on with letters, digits, dots, underscores and hyphens. Read it with
     manager.snapshot(at="NAME"), or in Spark with the option as_of. Drop it when it is read no more.
     """
     with managed(place) as manager:
-        made = manager.create_snapshot(name, None if at is None else parse_moment(at))
+        made = manager.create_snapshot(name, at)
     click.echo(json.dumps(_fields(made)) if as_json else f"{made.name}: {made.timestamp}, {_time(made)}")
 
 
@@ -45,7 +59,7 @@ def create(name: str, place: Place, at: str | None, as_json: bool) -> None:
 @_json_option
 def list_(place: Place, as_json: bool) -> None:
     """Show every snapshot that has a name. Needs no oracle."""
-    with managed(place) as manager:
+    with managed(place, needs_oracle=False) as manager:
         found = manager.snapshots()
     if as_json:
         click.echo(json.dumps({"snapshots": [_fields(one) for one in found]}, indent=2))
@@ -61,7 +75,7 @@ def list_(place: Place, as_json: bool) -> None:
 @_json_option
 def drop(name: str, place: Place, as_json: bool) -> None:
     """Give the name NAME up: the next vacuum may drop what it shows. Needs no oracle."""
-    with managed(place) as manager:
+    with managed(place, needs_oracle=False) as manager:
         manager.drop_snapshot(name)
     click.echo(json.dumps({"dropped": name}) if as_json else f"{name}: dropped")
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 
 import click
 
-from client.command_line import Place, connecting, explained, managed
+from client.command_line import Place, connecting, explained, managed, settings_for
 from client.errors import InvalidRequest
 from client.manager import TransactionManager
 from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
@@ -20,8 +21,6 @@ from lease.solo import SoloRegistry
 from store.hbase import HBaseCellStore, PoolSettings
 
 TRANSACTIONS_MAX = 100
-_NOBODY = "127.0.0.1:1"
-"""In place of an oracle that nobody named, and that nobody asks."""
 
 _TRANSACTION = click.IntRange(1, TIMESTAMP_MAX - 1)
 
@@ -52,13 +51,8 @@ def show(
         raise click.UsageError(f"{TRANSACTIONS_MAX} transactions at most, not {len(start_timestamps)}")
     with explained():
         known = bool(place.zookeeper or place.oracle)
-        settings = ClientSettings(
-            place.zookeeper,
-            place.thrift,
-            place.root,
-            oracle=place.oracle if known else _NOBODY,
-            request_timeout_ms=timeout_ms,
-            deadline_ms=timeout_ms,
+        settings = replace(
+            settings_for(place, needs_oracle=False), request_timeout_ms=timeout_ms, deadline_ms=timeout_ms
         )
         with contextlib.ExitStack() as stack:
             store = stack.enter_context(

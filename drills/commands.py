@@ -30,8 +30,20 @@ for _command in (failover_command, mixed_command, compose_command, list_command)
 @zookeeper_flag("where the primary oracle is found.")
 @thrift_flag
 @root_flag
-@click.option("--rounds", default=3, show_default=True, help="How often a writer is killed at each step.")
-@click.option("--rows", default=50, show_default=True, help="Rows that it writes in each of two tables.")
+@click.option(
+    "--rounds",
+    default=3,
+    show_default=True,
+    type=click.IntRange(1, writer_kill.ROUNDS_MAX),
+    help="How often a writer is killed at each step.",
+)
+@click.option(
+    "--rows",
+    default=50,
+    show_default=True,
+    type=click.IntRange(1, writer_kill.ROWS_MAX),
+    help="Rows that it writes in each of two tables.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
 def writer_kill_command(zookeeper: str, thrift: str, root: str, rounds: int, rows: int, as_json: bool) -> None:
     """Kill -9 a writer before its commit is sent, after it is sent, and after the answer.

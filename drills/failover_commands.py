@@ -17,7 +17,7 @@ from drills.carrying_out import TABLE_WIDTH_CHARACTERS, carry_out
 from drills.failover import FAULTS_MAX, Drill
 from drills.fault import Fault
 from drills.faults import FAULTS
-from drills.installation import Plan
+from drills.installation import PROCESSES_MAX, PROCESSES_MIN, Plan
 from drills.report import Report
 
 Command = Callable[..., None]
@@ -30,9 +30,27 @@ _OPTIONS = (
         metavar="HOST:PORT",
         help="… and this HBase Thrift gateway. Without both the drill brings up services of its own.",
     ),
-    click.option("--processes", default=3, show_default=True, help="Oracle processes."),
-    click.option("--lease-ms", default=2_000, show_default=True, help="Their lease, in milliseconds."),
-    click.option("--pause-ms", default=10, show_default=True, help="What each thread of the load waits in between."),
+    click.option(
+        "--processes",
+        default=3,
+        show_default=True,
+        type=click.IntRange(PROCESSES_MIN, PROCESSES_MAX),
+        help="Oracle processes.",
+    ),
+    click.option(
+        "--lease-ms",
+        default=2_000,
+        show_default=True,
+        type=click.IntRange(failover.LEASE_MS_MIN, failover.LEASE_MS_MAX),
+        help="Their lease, in milliseconds.",
+    ),
+    click.option(
+        "--pause-ms",
+        default=10,
+        show_default=True,
+        type=click.IntRange(0, failover.PAUSE_MS_MAX),
+        help="What each thread of the load waits in between.",
+    ),
     click.option("--seed", type=int, default=0, show_default=True, help="Of all that is left to chance."),
     click.option(
         "--directory",

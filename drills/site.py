@@ -20,11 +20,10 @@ _PRIMARY = re.compile(r"primary, epoch (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Tenure:
-    """An oracle became primary: the epoch's first timestamp, and when it said so (monotonic nanoseconds)."""
+    """An oracle became primary: where, and the epoch's first timestamp."""
 
     seat: str
     epoch: int
-    said_ns: int
 
 
 class Announced:
@@ -64,7 +63,7 @@ class Announced:
             listening, primary = _SERVING.fullmatch(line), _PRIMARY.fullmatch(line)
             with self._lock:
                 if primary:
-                    self.tenures.append(Tenure(self._seat, int(primary[1]), at_ns))
+                    self.tenures.append(Tenure(self._seat, int(primary[1])))
                 if start != self._starts:
                     return
                 self._epoch = int(primary[1]) if primary else None

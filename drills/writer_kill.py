@@ -19,6 +19,7 @@ from drills.victim import COLUMN, TABLES, prefix_of, row_of
 
 FATAL_STEPS = (CommitStep.WRITTEN, CommitStep.SENT, CommitStep.ANSWERED)
 VICTIM_TIMEOUT_SECONDS = 60
+ROUNDS_MAX = ROWS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,10 @@ class Finding:
 
 def run(settings: ClientSettings, *, rounds: int, rows: int) -> Iterator[Finding]:
     """``rounds`` times each fatal step; every finding as it is made. Raises ``InvalidRequest`` for a wrong count."""
-    if not 1 <= rounds <= 10_000 or not 1 <= rows <= 10_000:
-        raise InvalidRequest(f"rounds and rows are from 1 to 10,000, not {rounds} and {rows}")
+    if not 1 <= rounds <= ROUNDS_MAX or not 1 <= rows <= ROWS_MAX:
+        raise InvalidRequest(
+            f"rounds are from 1 to {ROUNDS_MAX:,} and rows from 1 to {ROWS_MAX:,}, not {rounds} and {rows}"
+        )
     with TransactionManager.connect(settings) as manager:
         for table in TABLES:
             if table not in manager.store.table_names():

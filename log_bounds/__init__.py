@@ -1,4 +1,4 @@
-"""Bounds on what the processes that serve log."""
+"""How the processes that serve log, and bounds on what they log."""
 
 from log_bounds.repetition import Repetition
 

@@ -26,12 +26,12 @@ from access.tls import BadTls, ServerTls
 from client import ClientSettings, InvalidRequest
 from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from commit_table import system_table
+from configuration.rest_limits import InvalidLimit, RestLimits
 from lease.solo import SoloRegistry
 from lease.zookeeper import ZooKeeperCoordinator
-from log_bounds import Repetition
+from log_bounds.logs import FORMATS, LEVELS, Standing, configure_logs
 from rest.app import create_app
 from rest.callers import Callers
-from rest.limits import InvalidLimit, RestLimits
 from rest.roles import open_to_all
 from rest.server import GRACE_SECONDS_MAX, make_server, serve
 from rest.services import Installation
@@ -40,7 +40,8 @@ from store.hbase import HBaseCellStore, PoolSettings
 
 _log = logging.getLogger(__name__)
 
-LOG_FORMAT = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
+CANNOT_WORK_CODE = 2
+"""The exit code where it was given what cannot work: whoever starts it need not try again."""
 
 
 @click.command()
@@ -57,7 +58,8 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
 @click.option("--tls-client-authority-file", default="", help="Every client must show a certificate of it.")
 @click.option("--tls-authority-file", default="", help="Who signs the oracles' certificates.")
 @click.option("--own-name", "own_names", multiple=True, help="A host name by which it may be asked.")
-@click.option("--log-level", default="info")
+@click.option("--log-level", default="info", type=click.Choice(LEVELS))
+@click.option("--log-format", default="text", type=click.Choice(FORMATS))
 def main(
     listening_socket: int,
     oracle: str,
@@ -73,12 +75,10 @@ def main(
     tls_authority_file: str,
     own_names: tuple[str, ...],
     log_level: str,
+    log_format: str,
 ) -> None:
     """Serve REST until standard input ends."""
-    logging.basicConfig(level=log_level.upper(), format=LOG_FORMAT)
-    logging.getLogger("kazoo").setLevel(logging.WARNING)
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(Repetition().filter)
+    configure_logs(log_level, log_format, Standing("rest"))
     try:
         chosen = RestLimits.parse(limits)
         settings = ClientSettings(
@@ -98,7 +98,8 @@ def main(
         files = ServerFiles(tls_certificate_file, tls_key_file, tls_client_authority_file)
         tls = ServerTls(files, time.monotonic()) if tls_certificate_file else None
     except (InvalidLimit, InvalidRequest, BadTokens, BadTls, OSError) as error:
-        raise click.UsageError(str(error)) from error
+        _log.error("%s", error)
+        raise SystemExit(CANNOT_WORK_CODE) from error
     scheme = "http" if tls is None else "https"
     names = (*own_names, socket.gethostname())
     require = open_to_all if callers is None else callers.require

@@ -11,8 +11,8 @@ from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from configuration.rest_limits import RestLimits
 from rest.answering import problem_response
-from rest.limits import RestLimits
 from rest.problems import Problem
 
 

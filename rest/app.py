@@ -15,11 +15,11 @@ from importlib.metadata import PackageNotFoundError, version
 from fastapi import APIRouter, FastAPI
 from starlette.types import ASGIApp
 
+from configuration.rest_limits import RestLimits
 from rest.admission import Admission
 from rest.answering import install_handlers
 from rest.callers import Callers
 from rest.console_routes import add_console_routes
-from rest.limits import RestLimits
 from rest.oracle_routes import add_oracle_routes
 from rest.pages import ForeignPages
 from rest.problems import Problem

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from rest.limits import RestLimits
+from configuration.rest_limits import RestLimits
 
 UNREAD_BYTES_MAX = 1
 """More of an answer than this, unread, is timed, since closing a connection waits for the last of it to be read. Not 0:

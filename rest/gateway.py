@@ -29,7 +29,7 @@ from client import (
 )
 from client.asyncio_front.blocking_calls import BlockingCalls
 from commit_table import Committed
-from rest.limits import RestLimits
+from configuration.rest_limits import RestLimits
 from rest.owners import CALLER
 from rest.problems import Problem, problem_of
 from rest.writes import Write, write_all

@@ -10,10 +10,10 @@ import uvicorn
 from fastapi import FastAPI
 
 from access.tls import ServerTls
+from configuration.rest_limits import RestLimits
 from rest.app import admitted
 from rest.callers import Callers
 from rest.doors import bounded_protocol
-from rest.limits import RestLimits
 
 KEEP_ALIVE_SECONDS = 30
 HEAD_BYTES_MAX = 32 * 2**10

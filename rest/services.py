@@ -13,10 +13,10 @@ from fastapi import Request
 from client import AsyncOracleClient, ClientSettings, TransactionManager
 from client.primary import Directory, SoloDirectory
 from client.tickets import QuestionTicket
+from configuration.rest_limits import RestLimits
 from lease import Coordinator
 from rest.gateway import Gateway
 from rest.idempotency import IdempotentAnswers
-from rest.limits import RestLimits
 from rest.overview import Overview
 from rest.problems import Problem
 from rest.shared import Shared

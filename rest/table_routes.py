@@ -10,10 +10,10 @@ from fastapi import Depends, Query, Request, Response
 
 from client import Savepoint
 from client.ranges import end_of_prefix
+from configuration.rest_limits import RestLimits
 from rest import models
 from rest.answering import IdempotencyKey, answered
 from rest.gateway import Held
-from rest.limits import RestLimits
 from rest.problems import Problem
 from rest.routing import Routes
 from rest.services import Services, primary_of, services_of

@@ -15,7 +15,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, entry_points, metadata
 from typing import Any
 
 import click
@@ -144,7 +144,8 @@ def _loaded(entry: EntryPoint) -> click.Command:
 def _unavailable(name: str, error: Exception) -> click.Command:
     reason = f"`pythia {name}` cannot be loaded: {error}"
     if isinstance(error, ModuleNotFoundError):
-        reason += f"\nInstall what it needs, for instance: pip install 'pythia-tso[{name}]' or 'pythia-tso[spark]'"
+        extra = name if name in (metadata("pythia-tso").get_all("Provides-Extra") or ()) else "spark"
+        reason += f"\nInstall what it needs, for instance: pip install 'pythia-tso[{extra}]'"
 
     def complain() -> None:
         raise click.ClickException(reason)

@@ -26,6 +26,7 @@ from configuration.options import file_flag, flags
 from fleet import CannotHandOver, Seen, hand_over, look
 from lease import LeaseError
 from lease.zookeeper import ZooKeeperCoordinator
+from log_bounds.logs import Standing, configure_logs
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
 from tso.alone import NotAlone, require_alone
@@ -34,7 +35,6 @@ from tso.drain_command import drain_command
 from tso.endings import Ending
 from tso.history_command import as_objects, history, last_tenures, print_tenures
 from tso.levels import LevelAgreement
-from tso.logs import Standing, configure_logs
 from tso.metrics_command import metrics
 from tso.options import LIMITS, ORACLE, ServeOptions, choose, default_name, limits_of
 from tso.printing import print_table
@@ -88,13 +88,11 @@ def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...
     SIGTERM releases the lease, so that a standby takes over at once, and ends with exit code 0.
     """
     with _explained():
-        chosen = choose(file, os.environ, given, limits)
+        chosen = choose(file, os.environ, given, limits, rest_limits)
         settings, standing = chosen.settings(), Standing()
         configure_logs(chosen.options.log_level, chosen.options.log_format, standing)
         log.info("settings: %s", chosen.changed)
         rest = None
-        if rest_limits and not chosen.options.rest_listen:
-            raise InvalidSettings("--rest-limit is about REST: give --rest-listen, too")
         if chosen.options.rest_listen:
             listening = listen(*parse_listen(chosen.options.rest_listen))
             settings = replace(settings, rest_advertise=settings.rest_advertise or address_of(listening))
@@ -132,7 +130,8 @@ def volatile(listen: str, limits: tuple[str, ...]) -> None:
         host, port = parse_listen(listen)
         if not is_loopback(host):
             raise InvalidSettings("it asks for no token: it listens on this machine only")
-        settings = ServeSettings(default_name(), "", "", listen_host=host, listen_port=port, limits=limits_of(limits))
+        chosen = limits_of(os.environ, limits)
+        settings = ServeSettings(default_name(), "", "", listen_host=host, listen_port=port, limits=chosen)
         raise SystemExit(_run(run_with_signals(volatile_process(settings, _say))))
 
 
@@ -186,8 +185,7 @@ def _rest(
             *command,
             *files,
             *(part for name in names for part in ("--own-name", name)),
-            "--log-level",
-            options.log_level,
+            *("--log-level", options.log_level, "--log-format", options.log_format),
             *(part for limit in limits for part in ("--limit", limit)),
         ],
     )

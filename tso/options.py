@@ -12,15 +12,16 @@ from typing import Any, NamedTuple
 from access.exposure import exposures, incomplete
 from access.server_files import ServerFiles
 from configuration import Contradiction, Section, setting, settings_of
-from configuration.checking import InForce, Said, Wrong, in_force
+from configuration.checking import InForce, Mistake, Wrong, in_force
 from configuration.defaults import DEFAULT_ROOT
+from configuration.rest_limits import InvalidLimit, RestLimits
 from configuration.rooms import known_tables
 from configuration.sources import of_environment, of_file, of_flags, of_pairs
 from lease import InvalidLeaseSettings, LeaseSettings, ZnodePaths
 from lease.records import LEASE_MS_MAX, LEASE_MS_MIN, check_addresses, check_name
 from lease.rules import RENEWALS_PER_LEASE_MAX
+from log_bounds.logs import FORMATS, LEVELS
 from store.hbase.addresses import parse_addresses
-from tso.logs import FORMATS, LEVELS
 from tso.settings import (
     Limits,
     ServeSettings,
@@ -32,6 +33,7 @@ from tso.settings import (
 )
 
 _LIMIT_FLAG = "--limit"
+_REST_LIMITS = "the flag --rest-limit (or the variable PYTHIA_REST_LIMITS)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class ServeOptions:
         "HOST:PORT[,…]",
         "ZooKeeper, where lease and members are kept.",
         environment="PYTHIA_ZOOKEEPER",
+        check=lambda addresses: check_addresses(tuple(address.strip() for address in addresses.split(","))),
     )
     zookeeper_credentials_file: str = setting(
         "",
@@ -262,10 +265,16 @@ class Chosen(NamedTuple):
         )
 
 
-def choose(file: str | None, environment: Mapping[str, str], flags: Mapping[str, Any], limits: Sequence[str]) -> Chosen:
+def choose(
+    file: str | None,
+    environment: Mapping[str, str],
+    flags: Mapping[str, Any],
+    limits: Sequence[str],
+    rest_limits: Sequence[str] = (),
+) -> Chosen:
     """Of a file, the environment and the flags, each before the one in front of it. Raises ``Wrong``, of all mistakes.
 
-    ``limits``: as ``NAME=VALUE``.
+    ``limits``, ``rest_limits``: as ``NAME=VALUE``; the latter are for REST's process, and only checked here.
     """
     said, mistakes = ([], []) if file is None else of_file(file, SECTIONS, known_tables())
     from_environment, wrong = of_environment(environment, SECTIONS)
@@ -273,20 +282,31 @@ def choose(file: str | None, environment: Mapping[str, str], flags: Mapping[str,
     said = [*said, *from_environment, *of_flags(ORACLE, flags), *from_limits]
     oracle, wrong_options = in_force(ORACLE, said, complete=True)
     bounds, contradicting = in_force(LIMITS, said, complete=True)
-    mistakes = [*mistakes, *wrong, *wrong_limits, *wrong_options, *contradicting]
+    wrong_rest = _mistakes_of_rest(rest_limits, oracle["rest_listen"].value)
+    mistakes = [*mistakes, *wrong, *wrong_limits, *wrong_options, *contradicting, *wrong_rest]
     if mistakes:
         raise Wrong(mistakes)
     return Chosen(ServeOptions(**_values(oracle)), Limits(**_values(bounds)), _changed(oracle, bounds))
 
 
-def limits_of(texts: Sequence[str]) -> Limits:
-    """The default limits, changed by texts such as ``connections_max=50``. Raises ``Wrong``."""
-    said: list[Said]
-    said, mistakes = of_pairs(LIMITS, _LIMIT_FLAG, texts)
-    found, more = in_force(LIMITS, said, complete=True)
-    if mistakes or more:
-        raise Wrong([*mistakes, *more])
+def limits_of(environment: Mapping[str, str], texts: Sequence[str]) -> Limits:
+    """The defaults, changed by the environment, then by texts such as ``connections_max=50``. Raises ``Wrong``."""
+    said, mistakes = of_environment(environment, (LIMITS,))
+    from_texts, wrong = of_pairs(LIMITS, _LIMIT_FLAG, texts)
+    found, contradicting = in_force(LIMITS, [*said, *from_texts], complete=True)
+    if mistakes or wrong or contradicting:
+        raise Wrong([*mistakes, *wrong, *contradicting])
     return Limits(**_values(found))
+
+
+def _mistakes_of_rest(limits: Sequence[str], rest_listen: str) -> Iterator[Mistake]:
+    """What REST's process would refuse, told while nothing listens yet."""
+    if limits and not rest_listen:
+        yield Mistake(_REST_LIMITS, "a limit of REST, but no REST: give --rest-listen, too")
+    try:
+        RestLimits.parse(limits)
+    except InvalidLimit as error:
+        yield Mistake(_REST_LIMITS, str(error))
 
 
 def default_name() -> str:

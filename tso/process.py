@@ -34,12 +34,12 @@ from lease import (
     wall_ms,
 )
 from lease.solo import SoloCandidate, SoloRegistry
+from log_bounds.logs import Standing
 from store import CellStore
 from store.bulk import BulkPutter
 from tso.connection import Connection
 from tso.floor import FloorOfData
 from tso.levels import LevelAgreement
-from tso.logs import Standing
 from tso.metering import Metering
 from tso.oracle import Moment
 from tso.pipeline import Pipeline

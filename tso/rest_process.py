@@ -1,8 +1,9 @@
 """The REST process beside an oracle: started, started again when it ends, and ended with the oracle.
 
 The invariant: the listening socket is this process's, so that its address is known before there is a child, and stays
-while one child follows another; and no child outlives this process, since each ends when the pipe to its standard input
-does (which the kernel closes even after SIGKILL).
+while one child follows another; where none will follow it is closed, so that nobody waits there for an answer. No child
+outlives this process, since each ends when the pipe to its standard input does (which the kernel closes even after
+SIGKILL).
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ STEADY_MS_MIN = 60_000
 """A child that ran for so long is started again at once, and not after the last wait doubled."""
 END_MS_MAX = 8_000
 """How long a child may take to end in order; then it is killed."""
-USAGE_ERROR_CODE = 2
+CANNOT_WORK_CODE = 2
+"""With which a child ends that another one would only follow."""
 NOT_STARTED_CODE = -1
 _BACKLOG_CONNECTIONS_MAX = 512
 
@@ -36,7 +38,7 @@ class RestProcess:
         self._command = list(command) or [sys.executable, "-m", "rest"]
 
     async def run(self, oracle: str) -> None:
-        """Until it is cancelled; ``oracle``: the address of the oracle beside which it runs."""
+        """Until it is cancelled or cannot work; ``oracle``: the address of the oracle beside which it runs."""
         loop, wait_ms = asyncio.get_running_loop(), BACK_OFF_MS_MIN
         while True:
             started_s = loop.time()
@@ -45,8 +47,12 @@ class RestProcess:
             except OSError as error:
                 log.error("no REST process could be started: %s", error)
                 code = NOT_STARTED_CODE
-            if code == USAGE_ERROR_CODE:
-                log.error("REST does not run: its options cannot work, as it says above; correct them and start anew")
+            if code == CANNOT_WORK_CODE:
+                self._listening.close()
+                log.error(
+                    "there is no REST beside this oracle any more, and nothing listens at its address: it cannot work "
+                    "as it says above; mend that, and start this process anew"
+                )
                 return
             if (loop.time() - started_s) * 1000 >= STEADY_MS_MIN:
                 wait_ms = BACK_OFF_MS_MIN

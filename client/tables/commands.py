@@ -15,7 +15,7 @@ from rich.table import Table
 
 from client.catalog_entry import ConflictLevel
 from client.command_line import Place, connecting, explained, managed
-from client.errors import OutcomeUnknown, TransactionAborted
+from client.errors import InvalidRequest, OutcomeUnknown, TransactionAborted
 from client.moments import parse_moment
 from client.spark.codecs import RowEncoder
 from client.spark.mapping import TableMapping
@@ -55,8 +55,8 @@ table.add_command(restore_command)
 @connecting
 @json_option
 def list_(place: Place, as_json: bool) -> None:
-    """Show every table that Pythia knows."""
-    with managed(place) as manager:
+    """Show every table that Pythia knows. Needs no oracle."""
+    with managed(place, needs_oracle=False) as manager:
         found = [describe(manager, name) for name in tables(manager)]
     if as_json:
         click.echo(json.dumps({"tables": [one.to_fields() for one in found]}, indent=2))
@@ -104,11 +104,14 @@ def create(
     if bool(columns) == (like is not None):
         raise click.UsageError("give the columns, either one by one with --column, or by a file with --like")
     with explained():
-        if like is None:
-            chosen = [parse_column(column) for column in columns]
-        else:
-            chosen = columns_like(data_file(like, file_format, delimiter, nulls).guessed_schema())
-        mapping = mapping_of(name, chosen, names_of(row_key), family=family, conflict_level=level, packed=packed)
+        try:
+            if like is None:
+                chosen = [parse_column(column) for column in columns]
+            else:
+                chosen = columns_like(data_file(like, file_format, delimiter, nulls).guessed_schema())
+            mapping = mapping_of(name, chosen, names_of(row_key), family=family, conflict_level=level, packed=packed)
+        except InvalidRequest as error:
+            raise click.UsageError(str(error)) from error
     with managed(place) as manager:
         create_table(manager, mapping)
         made = describe(manager, name)
@@ -121,7 +124,7 @@ def create(
 @json_option
 def describe_(name: str, place: Place, as_json: bool) -> None:
     """Show the columns of table NAME, and how HBase and Pythia keep it. Needs no oracle."""
-    with managed(place) as manager:
+    with managed(place, needs_oracle=False) as manager:
         found = describe(manager, name)
     _print_description(found, as_json)
 
@@ -148,7 +151,7 @@ def splits(
     Nothing is split by this: HBase's Thrift gateway, which Pythia speaks to, cannot. Run them one after the other, each
     once the region of the one before is split.
     """
-    with managed(place) as manager:
+    with managed(place, needs_oracle=False) as manager:
         mapping = table_mapping(manager, name)
         cuts = boundaries(_sampled_keys(mapping, data_file(file, file_format, delimiter, nulls)), regions)
     if as_json:

@@ -67,7 +67,7 @@ OBSERVING_RULES = [
     ),
     Mutation(
         "what a client sends may look like a line of the log",
-        "tso/logs.py",
+        "log_bounds/logs.py",
         'return "\\\\n".join(super().format(record).splitlines())',
         "return super().format(record)",
         "unit/tso/test_logs.py::test_a_record_is_one_line_whatever_is_in_it",

@@ -12,7 +12,6 @@ from enum import Enum, auto
 
 WALL_START_US = 1_800_000_000_000_000
 """The wall clock at the start of every run: some day in 2027."""
-NANOSECONDS = 1000
 
 
 class State(Enum):

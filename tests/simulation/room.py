@@ -191,7 +191,6 @@ class OracleHost(Host):
 
     def __init__(self, room: Room, name: str) -> None:
         super().__init__(room, name)
-        self.supervised = True
         self.coordinator: SimulatedCoordinator | None = None
         self._loop: VirtualLoop | None = None
         self._oracle: OracleProcess | None = None

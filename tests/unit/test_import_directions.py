@@ -35,7 +35,7 @@ ALLOWED: dict[str, set[str]] = {
         "versions",
         "wire",
     },
-    "rest": {"access", "client", "commit_table", "fleet", "lease", "log_bounds", "store", "wire"},
+    "rest": {"access", "client", "commit_table", "configuration", "fleet", "lease", "log_bounds", "store", "wire"},
     "demo": {"client", "commit_table", "devcluster", "store"},
     "drills": {"client", "commit_table", "configuration", "devcluster", "histories", "store"},
     "histories": {"client", "commit_table", "configuration", "store", "versions"},
@@ -71,7 +71,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "visibility",
         "write_buffer",
     ],
-    "configuration": ["checking", "defaults", "setting", "showing"],
+    "configuration": ["checking", "defaults", "rest_limits", "setting", "showing"],
     "commit_table": ["columns", "layout", "outcomes", "rule", "timestamps"],
     "lease": ["history", "paths", "records", "rules"],
     "histories": [

@@ -113,6 +113,13 @@ def test_a_token_is_made_into_a_file_that_only_its_owner_reads(tmp_path: Path) -
     assert [each.name for each in tmp_path.iterdir()] == ["tokens.toml"], "something is left behind"
 
 
+@pytest.mark.parametrize("name", ["a b", "x.y", "", "a" * 65])
+def test_a_name_that_cannot_be_is_refused_as_what_it_is(name: str) -> None:
+    code, printed, told = run("create", "--name", name, "--role", "read")
+    assert (code, printed) == (2, "")
+    assert "'--name': a name has 1 to 64 letters, digits, '_' and '-', not" in told
+
+
 def test_without_a_file_the_lines_for_it_are_printed_beside_the_secret() -> None:
     code, secret, told = run("create", "--name", "a", "--role", "read", "--role", "operate")
     assert code == 0
@@ -125,6 +132,7 @@ def test_every_mistake_of_a_file_is_listed(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("[tokens.a]\n[tokens.b]\nroles = []\n")
     code, _, told = run("check", str(tmp_path / "f"))
     assert code == 1
+    assert told.startswith("Error: ")
     assert told.count("token 'a'") == 2
     assert told.count("token 'b'") == 2
     assert run("check", str(tmp_path / "none"))[0] == 1

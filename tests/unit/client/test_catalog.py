@@ -316,3 +316,12 @@ def test_families_that_no_table_can_have_are_refused(manager: TransactionManager
 
 def test_families_may_be_listed_in_any_way() -> None:
     assert family_names(("f", "g")) == family_names(["f", "g"]) == ("f", "g")
+
+
+def test_a_family_that_is_not_there_is_told_with_those_that_are(manager: TransactionManager) -> None:
+    manager.create_table("two", ["e", "d"])
+    with (
+        manager.transaction() as transaction,
+        pytest.raises(InvalidRequest, match=r"'two' has no family x; it has d, e$"),
+    ):
+        transaction.put("two", b"r", {b"x:a": b"1"})

@@ -97,7 +97,9 @@ def test_what_is_asked_of_one_that_was_closed_opens_no_session(monkeypatch: pyte
     directory.close()
 
 
-@pytest.mark.parametrize(("zookeeper", "oracle"), [("", ""), ("h:1", "h:2")])
-def test_one_of_zookeeper_and_oracle_is_named(zookeeper: str, oracle: str) -> None:
-    with pytest.raises(InvalidRequest, match="either zookeeper or oracle"):
+@pytest.mark.parametrize(
+    ("zookeeper", "oracle", "told"), [("", "", "neither is there"), ("h:1", "h:2", "where the oracle is, not both")]
+)
+def test_one_of_zookeeper_and_oracle_is_named(zookeeper: str, oracle: str, told: str) -> None:
+    with pytest.raises(InvalidRequest, match=told):
         ClientSettings(zookeeper, "h:3", oracle=oracle)

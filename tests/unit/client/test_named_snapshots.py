@@ -277,8 +277,6 @@ def test_the_commands(manager: TransactionManager, installation: Installation, m
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["create", "1st"], "a snapshot's name is a letter"),
-        (["create", "a", "--at", "12:00"], "a moment is a timestamp of Pythia's, the name of a snapshot, or a time"),
         (["create", "a", "--at", "yesterday"], "there is no snapshot 'yesterday'"),
         (["drop", "a"], "there is no snapshot 'a' to drop"),
     ],
@@ -291,6 +289,28 @@ def test_a_command_that_cannot_be_served_says_why_in_a_line(
     assert refused.stderr.startswith("Error: ")
     assert text in refused.stderr
     assert refused.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["create", "1st"], "'NAME': a snapshot's name is a letter"),
+        (["create", "a", "--at", "12:00"], "'--at': a moment is a timestamp of Pythia's, the name of a snapshot, or a"),
+    ],
+)
+def test_a_name_or_a_moment_that_cannot_be_is_wrong_use(arguments: list[str], text: str) -> None:
+    assert text in told(*arguments, code=2).stderr
+
+
+def test_what_needs_no_oracle_asks_for_none(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TransactionManager, "connect", lambda settings: installation.manager(settings=settings))
+    for variable in ("PYTHIA_ZOOKEEPER", "PYTHIA_ORACLE"):
+        monkeypatch.delenv(variable, raising=False)
+    listed = CliRunner().invoke(snapshot, ["list", "--thrift", SETTINGS.thrift, "--json"])
+    assert (listed.exit_code, json.loads(listed.stdout)) == (0, {"snapshots": []})
+    made = CliRunner().invoke(snapshot, ["create", "a", "--thrift", SETTINGS.thrift])
+    assert made.exit_code == 2
+    assert "give --zookeeper, or --oracle" in made.stderr
 
 
 def test_without_services_a_command_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,19 @@ def test_settings_that_cannot_work_are_refused(wrong: dict[str, Any]) -> None:
         ClientSettings(**({"zookeeper": "127.0.0.1:2181", "thrift": "127.0.0.1:9090"} | wrong))
 
 
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"thrift": ""}, "thrift is missing"),
+        ({"thrift": "h"}, "thrift: an address is 'host:port', not 'h'"),
+        ({"zookeeper": "h:1,x"}, "zookeeper: an address is 'host:port', not 'x'"),
+    ],
+)
+def test_an_address_that_is_missing_or_wrong_is_told_with_its_setting(wrong: dict[str, str], told: str) -> None:
+    with pytest.raises(InvalidRequest, match=told):
+        ClientSettings(**({"zookeeper": "h:1", "thrift": "h:2"} | wrong))  # type: ignore[arg-type]
+
+
 def test_settings_travel_as_text() -> None:
     assert ClientSettings.from_json(SETTINGS.to_json()) == SETTINGS
 

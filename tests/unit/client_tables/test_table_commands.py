@@ -355,9 +355,6 @@ def test_a_row_that_does_not_fit_is_refused(run: Run, tmp_path: Path) -> None:
         (["export", "points", "new.csv", "--as-of", "2026-11-21T12:00:00"], "a time with its zone such as"),
         (["create", "points", *POINTS], "'points' exists already"),
         (["create", "t", *POINTS], "'t' exists already"),
-        (["create", "p", *POINTS[:4], "--row-key", "x"], "unknown column 'x'"),
-        (["create", "p", "--column", "k", "--row-key", "k"], "a column is 'name:type'"),
-        (["create", "p", "--column", "k:double", "--column", "v:int", "--row-key", "k"], "cannot be part of a row key"),
         (["import", "points", "f.csv", "--delimiter", "||"], "--delimiter is one ASCII character"),
         (["import", "points", "f.csv", "--delimiter", "é"], "--delimiter is one ASCII character"),
         (["import", "points", "f.csv", "--delimiter", "\0"], "--delimiter is one ASCII character"),
@@ -394,3 +391,26 @@ def test_an_import_that_did_not_commit_says_how_to_go_on(run: Run, flat: Path, m
     error = refused(run("import", "points", flat))
     assert "transaction 7 was aborted: a reason" in error
     assert "Run the same command again" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--column", "id", "--row-key", "id"), "a column is 'name:type'"),
+        (("--column", "id:blob", "--row-key", "id"), "blob"),
+        (("--column", "id:int", "--column", "v:int", "--row-key", "x"), "unknown column 'x'"),
+        (("--column", "k:double", "--column", "v:int", "--row-key", "k"), "cannot be part of a row key"),
+        (("--column", "id:int", "--column", "v:int", "--row-key", "id,"), "commas between"),
+    ],
+)
+def test_columns_that_cannot_be_are_wrong_use(run: Run, arguments: tuple[str, ...], told: str) -> None:
+    assert told in refused(run("create", "points", *arguments), 2)
+
+
+def test_what_needs_no_oracle_asks_for_none(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("create", "points", *POINTS)
+    monkeypatch.delenv("PYTHIA_ZOOKEEPER")
+    assert done(run("list", "--json"))["tables"][0]["table"] == "points"
+    assert done(run("describe", "points", "--json"))["table"] == "points"
+    assert "give --zookeeper, or --oracle" in refused(run("create", "more", *POINTS), 2)
+    assert "not both" in refused(run("list", "--zookeeper", "h:1", "--oracle", "h:2"), 2)

@@ -254,7 +254,7 @@ FORESEEABLE: list[tuple[Callable[[Path], list[str]], Ending]] = [
     (lambda here: ["snapshot", "list", "--thrift", "nowhere", "--oracle", "x:1"], Ending.WRONG_USE),
     (lambda here: ["vacuum", "--thrift", "x:1", "--oracle", "x:1", "--zookeeper", "x:1"], Ending.WRONG_USE),
     (lambda here: ["table", "list", "--thrift", "nowhere", "--zookeeper", "x:1"], Ending.WRONG_USE),
-    (lambda here: ["table", "list", "--thrift", "x:1"], Ending.WRONG_USE),
+    (lambda here: ["vacuum", "--thrift", "x:1"], Ending.WRONG_USE),
     (lambda here: ["tso", "status"], Ending.WRONG_USE),
     (lambda here: ["tso", "protect"], Ending.WRONG_USE),
     (lambda here: ["upgrade", "status", "--zookeeper", "127.0.0.1:1"], Ending.WRONG_USE),

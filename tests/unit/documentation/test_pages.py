@@ -12,9 +12,9 @@ import click
 import pytest
 
 from client.catalog import _OWN_PURPOSES
+from configuration.rest_limits import RestLimits
 from configuration.rooms import all_sections
 from rest.app import create_app
-from rest.limits import RestLimits
 from tests.unit.documentation.pages import NAMES, PAGES, anchors, blocks, codes, links, prose, resolved, text_of
 from tests.unit.documentation.pythia import ROOT, everything, leaves
 from wire.metric_families import FAMILIES, family_of

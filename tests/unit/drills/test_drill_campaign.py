@@ -28,7 +28,7 @@ class MadeUpInstallation:
     def __init__(self, events: list[str]) -> None:
         self.events = events
         self.seats = (cast(Seat, MadeUpSeat()),)
-        self.begun = [Tenure("tso-1", 7, 0)]
+        self.begun = [Tenure("tso-1", 7)]
 
     def tenures(self) -> list[Tenure]:
         return self.begun
@@ -37,7 +37,7 @@ class MadeUpInstallation:
         del seconds_max
         if above_epoch >= 7:
             self.events.append("takeover")
-            self.begun = [*self.begun, Tenure("tso-2", 9, 1)]
+            self.begun = [*self.begun, Tenure("tso-2", 9)]
         return self.seats[0]
 
     def describe(self) -> str:

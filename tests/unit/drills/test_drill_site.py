@@ -29,7 +29,7 @@ def test_a_late_line_of_an_earlier_oracle_is_a_tenure_and_nothing_else() -> None
     later("serving on 127.0.0.1:1 as standby", 1)
     earlier("serving on 127.0.0.1:2 as standby", 2)
     earlier("primary, epoch 5", 3)
-    assert announced.tenures == [Tenure("tso-1", 5, 3)]
+    assert announced.tenures == [Tenure("tso-1", 5)]
     assert (announced.address, announced.epoch) == ("127.0.0.1:1", None)
 
 

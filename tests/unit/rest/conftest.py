@@ -19,11 +19,11 @@ import uvloop
 
 from access.tls import ServerTls
 from client import TransactionManager
+from configuration.rest_limits import RestLimits
 from lease import LeaseSettings
 from lease.memory import MemoryCoordinator
 from rest.app import create_app
 from rest.callers import Callers
-from rest.limits import RestLimits
 from rest.roles import Require, open_to_all
 from rest.server import make_server, serve
 from rest.services import Installation as RestInstallation

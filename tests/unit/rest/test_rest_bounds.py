@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from rest.limits import InvalidLimit, RestLimits
+from configuration.rest_limits import InvalidLimit, RestLimits
 from tests.unit.rest.asking import begin, refused
 from tests.unit.rest.conftest import WAIT_S, RunningRest, Serve
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from access import Credentials
+from configuration.rest_limits import RestLimits
 from fleet import Observed, Report, ask_everything, observe
 from lease import Create, History, LeaseSettings, Member, ZnodePaths
 from lease.memory import MemoryCoordinator
@@ -19,7 +20,6 @@ from rest import overview
 from rest.console_routes import HEADERS, console_files
 from rest.installation import installation_metrics, installation_state
 from rest.installation_models import LeaseClock
-from rest.limits import RestLimits
 from rest.problems import Problem
 from rest.roles import ROLES, Role
 from rest.shared import Shared

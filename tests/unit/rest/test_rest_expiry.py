@@ -9,8 +9,8 @@ from typing import cast
 import pytest
 
 from client import Aborted, Committed, NoPrimary, TransactionManager
+from configuration.rest_limits import RestLimits
 from rest.gateway import SETTLED_AT_ONCE_MAX, Gateway
-from rest.limits import RestLimits
 from tests.unit.rest.conftest import WAIT_S
 
 IDLE_MS = 1_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from configuration.rest_limits import RestLimits
 from rest.gateway import Gateway, Held
-from rest.limits import RestLimits
 from rest.problems import Problem
 from rest.writes import Delete
 from tests.unit.client.conftest import Installation

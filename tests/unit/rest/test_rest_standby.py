@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from configuration.rest_limits import RestLimits
 from lease import Create, LeaseRecord, SetData, ZnodePaths
 from lease.coordinator import create_root
 from lease.memory import MemoryCoordinator, MemoryTree
-from rest.limits import RestLimits
 from rest.whereabouts import AlwaysHere, LeaseWatch, Place, place_in
 from tests.unit.client.conftest import Installation
 from tests.unit.client.transacting import fail_over

@@ -11,9 +11,9 @@ from typing import Any, get_args
 import httpx
 import pytest
 
+from configuration.rest_limits import RestLimits
 from rest import problems
 from rest.app import create_app
-from rest.limits import RestLimits
 from rest.problems import KINDS, Problem
 from rest.roles import ROLES, Role
 from tests.imports import ROOT

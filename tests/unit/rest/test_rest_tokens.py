@@ -18,9 +18,9 @@ from access.roles import AccessRole, with_implied
 from access.server_files import ServerFiles
 from access.tls import ServerTls, client_context
 from client import AccessDenied
+from configuration.rest_limits import RestLimits
 from rest.app import create_app
 from rest.callers import Callers, by_token
-from rest.limits import RestLimits
 from rest.problems import problem_of
 from rest.roles import ROLES
 from tests.certificates import Authority

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from importlib.metadata import EntryPoint
 
 import click
@@ -60,6 +61,13 @@ def test_a_command_whose_packages_are_missing_says_so_when_it_is_used(arguments:
     assert "pip install 'pythia-tso[demo]'" in output
 
 
+def test_only_an_extra_that_there_is_is_suggested(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "ENTRIES", [entry("table", "no_such_package.commands:table")])
+    code, output = invoke("table", "list")
+    assert code == 1
+    assert output.endswith("pip install 'pythia-tso[spark]'\n")
+
+
 def test_an_entry_point_that_is_no_command_is_told() -> None:
     code, output = invoke("odd")
     assert code == 1
@@ -103,6 +111,8 @@ def test_a_time_that_is_none_is_told(time: str) -> None:
         (("--lease-ms", "1"), "lease_ms"),
         (("--limit", "speed=9"), "there is no limit"),
         (("--listen", "0.0.0.0:1"), "advertise"),
+        (("--zookeeper", "z"), "[oracle] zookeeper: addresses are"),
+        (("--rest-limit", "connections_max=5"), "--rest-limit (or the variable PYTHIA_REST_LIMITS): a limit of REST"),
     ],
 )
 def test_wrong_options_of_serve_are_told_in_one_line(option: tuple[str, str], reason: str) -> None:
@@ -110,6 +120,43 @@ def test_wrong_options_of_serve_are_told_in_one_line(option: tuple[str, str], re
     assert result.exit_code == 1
     assert result.output.startswith("Error: ")
     assert reason in result.output
+
+
+def test_a_wrong_limit_of_rest_is_told_before_anything_listens() -> None:
+    serve = ["serve", "--alone", "--thrift", "t:1", "--rest-listen", "127.0.0.1:0"]
+    result = CliRunner().invoke(commands.tso, [*serve, "--rest-limit", "foo=1"])
+    assert result.exit_code == 1
+    assert "--rest-limit (or the variable PYTHIA_REST_LIMITS): there is no limit 'foo'" in result.output
+    assert "REST on" not in result.output
+
+
+def test_rest_logs_in_the_form_and_at_the_level_of_its_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[str] = []
+    sockets: list[socket.socket] = []
+
+    def rest_process(listening: socket.socket, options: list[str]) -> None:
+        sockets.append(listening)
+        given.extend(options)
+
+    def not_there(*_: object) -> None:
+        raise OSError("HBase is not there")
+
+    monkeypatch.setattr(commands, "RestProcess", rest_process)
+    monkeypatch.setattr(commands, "HBaseCellStore", not_there)
+    monkeypatch.setattr(commands, "configure_logs", lambda *_: None)
+    serve = ["serve", "--alone", "--thrift", "t:1", "--rest-listen", "127.0.0.1:0"]
+    result = CliRunner().invoke(commands.tso, [*serve, "--log-format", "json", "--log-level", "debug"])
+    sockets.pop().close()
+    assert "HBase is not there" in result.output
+    assert given[-4:] == ["--log-level", "debug", "--log-format", "json"]
+
+
+def test_a_volatile_oracle_has_the_limits_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "configure_logs", lambda *_: None)
+    monkeypatch.setattr(commands, "_run", lambda serving: serving.close())
+    result = CliRunner().invoke(commands.tso, ["volatile"], env={"PYTHIA_LIMITS": "speed=9"})
+    assert result.exit_code == 1
+    assert "there is no limit 'speed'" in result.output
 
 
 def test_serve_names_its_environment_variables_and_limits() -> None:

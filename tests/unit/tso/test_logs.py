@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from log_bounds import Repetition
-from tso.logs import FORMATS, Standing, configure_logs
+from log_bounds.logs import FORMATS, Standing, configure_logs
 
 log = logging.getLogger("tests.logged")
 

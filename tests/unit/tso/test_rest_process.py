@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -110,11 +113,19 @@ def test_one_that_ends_is_started_again_after_a_pause_that_grows(
     assert pauses[:3] == [0.1, 0.2, 0.3]
 
 
-def test_one_whose_options_cannot_work_is_not_started_again(started: Path) -> None:
-    (started.parent / "started.code").write_text(str(rest_process.USAGE_ERROR_CODE))
-    with supervisor(started) as rest:
+def test_one_that_cannot_work_is_not_started_again_and_nobody_waits_for_it(
+    started: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (started.parent / "started.code").write_text(str(rest_process.CANNOT_WORK_CODE))
+    listening = listen("127.0.0.1", 0)
+    port = listening.getsockname()[1]
+    rest = RestProcess(listening, [], command=[sys.executable, "-c", CHILD, str(started)])
+    with caplog.at_level(logging.ERROR):
         asyncio.run(asyncio.wait_for(rest.run("oracle:1"), WAIT_S))
     assert len(started.read_text().splitlines()) == 1
+    assert "no REST beside this oracle any more" in caplog.text
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), WAIT_S)
 
 
 PARENT = """
@@ -152,14 +163,16 @@ def test_the_real_one_serves_on_what_it_is_given_and_ends_with_its_standard_inpu
             assert child.wait(WAIT_S) == 0
 
 
-def test_the_real_one_says_which_limit_cannot_work() -> None:
+def test_the_real_one_says_in_the_log_which_limit_cannot_work() -> None:
     command = [sys.executable, "-m", "rest", "--listening-socket", "0", "--oracle", "h:1", "--thrift", "h:1"]
     done = subprocess.run(
-        [*command, "--root", "/pythia", "--limit", "transactions_max=0"],
+        [*command, "--root", "/pythia", "--limit", "transactions_max=0", "--log-format", "json"],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=WAIT_S,
     )
-    assert done.returncode == rest_process.USAGE_ERROR_CODE
-    assert "transactions_max must lie in" in done.stderr
+    assert done.returncode == rest_process.CANNOT_WORK_CODE
+    (line,) = map(json.loads, done.stderr.splitlines())
+    assert (line["level"], line["role"], line["logger"]) == ("error", "rest", "__main__")
+    assert "transactions_max must lie in" in line["message"]

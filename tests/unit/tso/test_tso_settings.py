@@ -34,7 +34,7 @@ def test_limits_that_cannot_work_are_refused(limits: dict[str, float], reason: s
 @pytest.mark.parametrize("limit", LIMITS.settings, ids=lambda limit: limit.name)
 def test_a_limit_that_would_bound_nothing_is_refused(limit: Setting) -> None:
     with pytest.raises(Wrong, match=f"{limit.name} must be .* at most.*, not '1000000000000'"):
-        limits_of([f"{limit.name}=1000000000000"])
+        limits_of({}, [f"{limit.name}=1000000000000"])
     with pytest.raises(InvalidSettings, match=f"{limit.name} must be .* at most, not 1000000000000"):
         Limits(**{limit.name: 1000000000000})
 
@@ -42,14 +42,16 @@ def test_a_limit_that_would_bound_nothing_is_refused(limit: Setting) -> None:
 @pytest.mark.parametrize("share", ["nan", "inf"])
 def test_a_share_that_is_no_number_is_refused(share: str) -> None:
     with pytest.raises(Wrong, match="commit_share_max"):
-        limits_of([f"commit_share_max={share}"])
+        limits_of({}, [f"commit_share_max={share}"])
     with pytest.raises(InvalidSettings, match="commit_share_max must be"):
         Limits(commit_share_max=float(share))
 
 
 def test_limits_are_parsed_from_texts() -> None:
-    assert limits_of([]) == Limits()
-    changed = limits_of(["connections_max=5", "commit_share_max = 0.25"])
+    assert limits_of({}, []) == Limits()
+    assert limits_of({"PYTHIA_LIMITS": "connections_max=7"}, ["connections_max=5"]).connections_max == 5
+    assert limits_of({"PYTHIA_LIMITS": "connections_max=7"}, []).connections_max == 7
+    changed = limits_of({}, ["connections_max=5", "commit_share_max = 0.25"])
     assert changed == Limits(connections_max=5, commit_share_max=0.25)
 
 
@@ -64,7 +66,7 @@ def test_limits_are_parsed_from_texts() -> None:
 )
 def test_a_limit_that_is_not_one_is_refused(text: str, reason: str) -> None:
     with pytest.raises(Wrong, match=reason):
-        limits_of([text])
+        limits_of({}, [text])
 
 
 def test_a_commits_share_of_the_map() -> None:

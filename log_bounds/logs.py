@@ -1,4 +1,5 @@
-"""What an oracle process logs: lines for people or JSON for machines, each with the role and the epoch of its moment.
+"""What an oracle process and the REST process beside it log: lines for people or JSON for machines, each with the role
+and the epoch of its moment.
 
 Invariant: one record is one line, whatever is in it, so that nothing a client sends can look like a line of its own.
 Records never hold settings that are secret: those are shown as such before they come here. Whoever makes a process log
@@ -13,7 +14,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from log_bounds import Repetition
+from log_bounds.repetition import Repetition
 
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("text", "json")
@@ -24,8 +25,8 @@ _TEXT = "%(asctime)s %(levelname)s %(role)s %(epoch)s %(threadName)s %(name)s: %
 class Standing:
     """Role and epoch of the process, as its log lines have them. Set by one thread, read by all."""
 
-    def __init__(self) -> None:
-        self._now = ("standby", 0)
+    def __init__(self, role: str = "standby") -> None:
+        self._now = (role, 0)
 
     def set(self, role: str, epoch: int) -> None:
         """From now on."""
