@@ -33,5 +33,5 @@ def test_the_command_says_what_it_found(oracle: ClientSettings) -> None:
 def test_a_wrong_count_is_refused_in_words(oracle: ClientSettings) -> None:
     options = ["--zookeeper", oracle.zookeeper, "--thrift", oracle.thrift, "--rounds", "0"]
     ended = CliRunner().invoke(drill, ["writer-kill", *options])
-    assert ended.exit_code == 1
-    assert "from 1 to 10,000" in ended.output
+    assert ended.exit_code == 2
+    assert "1<=x<=10000" in ended.output

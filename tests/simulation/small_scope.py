@@ -200,6 +200,8 @@ class Primary:
             request, told = self._owed.pop(number)
             if isinstance(told, Decided):
                 self._answer(request, CommitReply(told.times, told.reasons))
+            elif told.unknown:  # it turned out that it had not been decided here
+                self._abort(request, told)
             else:
                 self._tell_outcomes(request, told, {})
 
