@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -49,8 +49,6 @@ class Begun:
     count: int
     snapshot: int
 
-
-_NONE: Final[Numbers] = np.empty(0, np.int64)
 
 Void: TypeAlias = Mapping[int, Reason]
 """Transactions that had been decided to commit, and do not by that; and what they are told: ``ABORTED`` where a fence
@@ -412,15 +410,13 @@ class Oracle:
     def _decided(self, commits: GatheredCommits, first: int, times: Numbers, reasons: Codes, new: int) -> Decided:
         """Take the decisions into the books. A commit is new if it got the timestamp that was set aside for it."""
         starts = commits.start_timestamps
-        committed, commit_timestamps, relying = starts, times, _NONE
-        low = self.conflicts.low_watermark
-        if new and commits.snapshots.min() < low:
-            relying = starts[(commits.snapshots < low) & (times == np.arange(first, first + times.size))]
+        committed, commit_timestamps, snapshots = starts, times, commits.snapshots
         if new < starts.size:
             is_new = times == np.arange(first, first + times.size)
-            committed, commit_timestamps = starts[is_new], times[is_new]
+            committed, commit_timestamps, snapshots = starts[is_new], times[is_new], snapshots[is_new]
             self.counts.refused_commits += int(np.count_nonzero(reasons))
         self.lives.end_all(committed)
         self.counts.commits += new
         number = self._watermark.decided(int(commit_timestamps[0]) if new else None)
+        relying = committed[snapshots < self.conflicts.low_watermark]
         return Decided(number, committed, commit_timestamps, starts, times, reasons, relying)

@@ -38,8 +38,8 @@ FAILOVER_RULES = [
     Mutation(
         "a transaction whose commit was forgotten is taken for a new one",
         "tso/oracle.py",
-        "if new and commits.snapshots.min() < low:",
-        "if new and commits.start_timestamps.min() < self.epoch:",
+        "relying = committed[snapshots < self.conflicts.low_watermark]",
+        "relying = committed[committed < self.epoch]",
         "unit/tso/test_voided_commits.py::test_who_committed_here_and_was_forgotten_does_not_commit_again",
     ),
     Mutation(
