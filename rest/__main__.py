@@ -29,7 +29,7 @@ from commit_table import system_table
 from configuration.rest_limits import InvalidLimit, RestLimits
 from lease.solo import SoloRegistry
 from lease.zookeeper import ZooKeeperCoordinator
-from log_bounds.logs import FORMATS, LEVELS, Standing, configure_logs
+from logs.lines import FORMATS, LEVELS, Standing, configure_logs
 from rest.app import create_app
 from rest.callers import Callers
 from rest.roles import open_to_all

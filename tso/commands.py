@@ -26,7 +26,7 @@ from configuration.options import file_flag, flags
 from fleet import CannotHandOver, Seen, hand_over, look
 from lease import LeaseError
 from lease.zookeeper import ZooKeeperCoordinator
-from log_bounds.logs import Standing, configure_logs
+from logs.lines import Standing, configure_logs
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
 from tso.alone import NotAlone, require_alone

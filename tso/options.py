@@ -20,7 +20,7 @@ from configuration.sources import of_environment, of_file, of_flags, of_pairs
 from lease import InvalidLeaseSettings, LeaseSettings, ZnodePaths
 from lease.records import LEASE_MS_MAX, LEASE_MS_MIN, check_addresses, check_name
 from lease.rules import RENEWALS_PER_LEASE_MAX
-from log_bounds.logs import FORMATS, LEVELS
+from logs.lines import FORMATS, LEVELS
 from store.hbase.addresses import parse_addresses
 from tso.settings import (
     Limits,

@@ -34,7 +34,7 @@ from lease import (
     wall_ms,
 )
 from lease.solo import SoloCandidate, SoloRegistry
-from log_bounds.logs import Standing
+from logs.lines import Standing
 from store import CellStore
 from store.bulk import BulkPutter
 from tso.connection import Connection

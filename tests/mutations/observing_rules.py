@@ -67,7 +67,7 @@ OBSERVING_RULES = [
     ),
     Mutation(
         "what a client sends may look like a line of the log",
-        "log_bounds/logs.py",
+        "logs/lines.py",
         'return "\\\\n".join(super().format(record).splitlines())',
         "return super().format(record)",
         "unit/tso/test_logs.py::test_a_record_is_one_line_whatever_is_in_it",
@@ -81,7 +81,7 @@ OBSERVING_RULES = [
     ),
     Mutation(
         "a line that is logged again and again fills the disk",
-        "log_bounds/repetition.py",
+        "logs/repetition.py",
         "        return number <= self.ALIKE_MAX\n",
         "        return True\n",
         "unit/test_repetition.py",

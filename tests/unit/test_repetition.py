@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from log_bounds import Repetition
+from logs import Repetition
 
 
 def test_what_is_logged_again_and_again_is_held_back_and_counted() -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from log_bounds import Repetition
-from log_bounds.logs import FORMATS, Standing, configure_logs
+from logs import Repetition
+from logs.lines import FORMATS, Standing, configure_logs
 
 log = logging.getLogger("tests.logged")
 

@@ -14,7 +14,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from log_bounds.repetition import Repetition
+from logs.repetition import Repetition
 
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("text", "json")

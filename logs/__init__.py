@@ -1,5 +1,5 @@
 """How the processes that serve log, and bounds on what they log."""
 
-from log_bounds.repetition import Repetition
+from logs.repetition import Repetition
 
 __all__ = ["Repetition"]
