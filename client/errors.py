@@ -24,6 +24,8 @@ Beside them, what HBase and its gateway answer with, of ``store`` and handed out
 
 from __future__ import annotations
 
+from store import StoreUnavailable
+
 ABORTED_BY_ANOTHER = "its id was aborted through the oracle"
 CLOSED = "the client is closed"
 NOT_HEARD_OF = "the oracle heard nothing of it for too long and gave it up; run it again"
@@ -130,3 +132,7 @@ class UpgradeNeeded(NoPrimary):
     def __init__(self, detail: str) -> None:
         PythiaError.__init__(self, detail)
         self.waited_ms = 0
+
+
+class NoThreadFree(StoreUnavailable):
+    """No thread came free in time for a call that blocks, or none can be started: the call was not made."""

@@ -5,22 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import TracebackType
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
+from demo.report import Phase
 from devcluster import Step
-
-
-@dataclass(slots=True)
-class Phase:
-    """A part of the demo and how long it took; ``rows`` that it wrote or compared, where it did."""
-
-    title: str
-    seconds: float = 0.0
-    rows: int = 0
 
 
 class Display:

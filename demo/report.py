@@ -1,16 +1,16 @@
-"""What the demo shows at its end: which rows, and how they are set out. The rows are pure."""
+"""What the demo shows at its end: which rows, and how they are set out. Pure."""
 
 from __future__ import annotations
 
 import calendar
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from rich.columns import Columns
 from rich.console import RenderableType
 from rich.table import Table
 
-from demo.display import Phase
 from demo.flights import YEAR
 from demo.summaries import BY_CARRIER, BY_DAY, BY_ROUTE, Key, Measures, Totals
 
@@ -19,6 +19,15 @@ ROUTES_SHOWN: Final = 5
 DAYS_SHOWN: Final = 5
 
 Line = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Phase:
+    """A part of the demo and how long it took; ``rows`` that it wrote or compared, where it did."""
+
+    title: str
+    seconds: float = 0.0
+    rows: int = 0
 
 
 def share_cancelled(measures: Measures) -> str:

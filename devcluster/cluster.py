@@ -20,9 +20,9 @@ from devcluster.errors import AlreadyRunning, NotRunning, PortTaken, StateDamage
 from devcluster.jars import check_free_space, ensure_jars
 from devcluster.java import find_java
 from devcluster.locks import file_lock
-from devcluster.ports import LOOPBACK, claim
+from devcluster.ports import claim
 from devcluster.readiness import hbase_answers, zookeeper_answers
-from devcluster.settings import ClusterSettings, Progress, Step
+from devcluster.settings import LOOPBACK, ClusterSettings, Progress, Step
 from devcluster.state import ClusterState, read_state, write_state
 
 LOCK_NAME = "cluster.lock"

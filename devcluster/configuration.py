@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 
-from devcluster.ports import LOOPBACK
+from devcluster.settings import LOOPBACK
 
 Part = Literal["hbase", "gateway"]
 PARTS: tuple[Part, ...] = ("hbase", "gateway")

@@ -10,8 +10,8 @@ import random
 import socket
 
 from devcluster.errors import PortTaken
+from devcluster.settings import LOOPBACK
 
-LOOPBACK = "127.0.0.1"
 CHOSEN_FROM = 20_000
 CHOSEN_BELOW = 32_000
 CHOICES_MAX = 200

@@ -11,7 +11,7 @@ import uuid
 import happybase
 from thriftpy2.thrift import TException
 
-from devcluster.ports import LOOPBACK
+from devcluster.settings import LOOPBACK
 
 ASK_TIMEOUT_SECONDS = 2.0
 PROVE_TIMEOUT_SECONDS = 30.0

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from devcluster.errors import InvalidSettings
 
+LOOPBACK = "127.0.0.1"
 PORT_MAX = 65_535
 HEAP_MEBIBYTES_MIN = 256
 HEAP_MEBIBYTES_MAX = 65_536

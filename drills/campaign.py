@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, Generic, TypeVar
 
@@ -16,7 +15,7 @@ from drills.errors import DrillStalled
 from drills.fault import FAILOVER_SECONDS_MAX, AnyFault, Recovery, SiteT
 from drills.flights import Stage
 from drills.loads import Loads
-from drills.outages import Window
+from drills.outages import Struck, Window
 
 SERVED_SECONDS_MAX: Final = 120.0
 """How long it may take until clients are served again."""
@@ -26,19 +25,6 @@ MIXED_TIMES_MIN: Final = 2
 """How often each fault comes in a mixed campaign that is long enough."""
 
 KindT = TypeVar("KindT", bound=type[AnyFault[Any]])
-
-
-@dataclass(frozen=True, slots=True)
-class Struck:
-    """A fault that was inflicted and healed: the times at which, and how many tenures began meanwhile."""
-
-    number: int
-    name: str
-    victim: str
-    window: Window
-    failovers: int
-    successors: tuple[str, ...] = ()
-    """Who took over, one for each of the failovers."""
 
 
 class Campaign(Generic[SiteT]):

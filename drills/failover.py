@@ -10,7 +10,7 @@ from typing import Final
 
 from client import InvalidRequest, TransactionManager
 from devcluster import Step
-from drills.campaign import Campaign, Struck
+from drills.campaign import Campaign
 from drills.children import python
 from drills.evidence import gather
 from drills.fault import AnyFault, Fault, SiteT
@@ -19,7 +19,7 @@ from drills.guard import Guard
 from drills.installation import CLIENT_PROCESSES, PROCESSES_MAX, PROCESSES_MIN, Installation, Plan, installed
 from drills.load import LoadSettings
 from drills.loads import Loads, create_tables, load_tables, running, settings_of
-from drills.outages import Window
+from drills.outages import Struck, Window
 from drills.report import Report
 
 QUIET_SECONDS: Final = 2.0

@@ -33,6 +33,19 @@ class Window(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Struck:
+    """A fault that was inflicted and healed: the times at which, and how many tenures began meanwhile."""
+
+    number: int
+    name: str
+    victim: str
+    window: Window
+    failovers: int
+    successors: tuple[str, ...] = ()
+    """Who took over, one for each of the failovers."""
+
+
+@dataclass(frozen=True, slots=True)
 class Outage:
     """What clients saw of one fault; ``None``: there was no such call within the window, or after it."""
 

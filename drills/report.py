@@ -9,9 +9,8 @@ from typing import Any, Final, Self
 
 from rich.table import Table
 
-from drills.campaign import Struck
 from drills.findings import Findings
-from drills.outages import Spread, spread
+from drills.outages import Spread, Struck, spread
 
 HARMS_SHOWN_MAX: Final = 5
 

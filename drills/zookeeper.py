@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from devcluster.configuration import zookeeper_command, zookeeper_settings
-from devcluster.ports import LOOPBACK, claim
+from devcluster.ports import claim
 from devcluster.readiness import zookeeper_answers
+from devcluster.settings import LOOPBACK
 from devcluster.state import read_state
 from drills.children import Child
 from drills.errors import DrillError

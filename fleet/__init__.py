@@ -8,7 +8,6 @@ from fleet.asking import (
     ANONYMOUS,
     NoAnswer,
     NotLetIn,
-    Report,
     ask_everything,
     ask_metrics,
     ask_status,
@@ -20,14 +19,12 @@ from fleet.oracles import (
     Handover,
     HandoverUncertain,
     NobodyServes,
-    Observed,
-    Seen,
     addresses,
     hand_over,
     look,
     observe,
-    primary_of,
 )
+from fleet.told import Observed, Report, Seen, primary_of
 
 __all__ = [
     "ANONYMOUS",

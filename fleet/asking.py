@@ -10,10 +10,10 @@ import socket
 import ssl
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from access import BadCredentials, Credentials
 from access.tls import what_failed
+from fleet.told import Report
 from wire import (
     BadRequest,
     DetailsReply,
@@ -63,15 +63,6 @@ def ask_status(address: str, timeout_ms: float, credentials: Credentials = ANONY
     if not isinstance(reply, StatusReply):
         raise NoAnswer(f"{address} answered {reply}")
     return reply
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """All that one process tells of itself; ``details``: ``None`` from one of a release that knows no such question."""
-
-    status: StatusReply
-    metrics: MetricsReply
-    details: DetailsReply | None
 
 
 def ask_everything(address: str, timeout_ms: float, credentials: Credentials = ANONYMOUS) -> Report:

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from access import Credentials
-from fleet.asking import ANONYMOUS, NoAnswer, NotLetIn, Report, ask_everything, ask_status, ask_to_hand_over
+from fleet.asking import ANONYMOUS, NoAnswer, NotLetIn, ask_everything, ask_status, ask_to_hand_over
+from fleet.told import Observed, Seen, primary_of
 from lease import Coordinator, Member, members
-from wire import Role, StatusReply
+from wire import Role
 
 _LOOK_INTERVAL_SECONDS = 0.01
 _STATUS_TIMEOUT_MS_MAX = 2_000.0
 ASKED_AT_ONCE_MAX = 8
 
 SeenSo = TypeVar("SeenSo")
-
-
-class _Told(Protocol):
-    """A member, and the status that it told, if any."""
-
-    @property
-    def status(self) -> StatusReply | None: ...
-
-
-ToldSo = TypeVar("ToldSo", bound=_Told)
 
 
 class CannotHandOver(Exception):
@@ -40,36 +31,6 @@ class NobodyServes(CannotHandOver):
 
 class HandoverUncertain(CannotHandOver):
     """The primary was asked, and no successor was seen in time: the lease may have been released, or may yet be."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """One member, and what it answered; ``problem`` where it did not."""
-
-    member: Member
-    status: StatusReply | None
-    problem: str = ""
-
-    @property
-    def role(self) -> str:
-        """In words; ``"silent"`` for one that does not answer."""
-        return "silent" if self.status is None else self.status.role.name.lower()
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """One member, and all that it told; ``problem`` where it told nothing."""
-
-    member: Member
-    report: Report | None
-    at_ms: int
-    """When it had told, by this process's clock that is never stepped, in milliseconds."""
-    problem: str = ""
-
-    @property
-    def status(self) -> StatusReply | None:
-        """Of what it told."""
-        return None if self.report is None else self.report.status
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +56,6 @@ def look(coordinator: Coordinator, root: str, *, timeout_ms: float, credentials:
 def observe(asked: Sequence[Member], *, timeout_ms: float, credentials: Credentials = ANONYMOUS) -> list[Observed]:
     """Have each member tell all that it has to tell, several at once; ``timeout_ms`` for each. Raises nothing."""
     return _of_each(asked, lambda member: _observed(member, timeout_ms, credentials))
-
-
-def primary_of(told: Iterable[ToldSo]) -> ToldSo | None:
-    """Of those who say that they serve, or finish what they served, the one of the newest epoch.
-
-    Another has yet to notice that it is deposed.
-    """
-    serving = {one.status.epoch: one for one in told if one.status is not None and one.status.role is not Role.STANDBY}
-    return serving[max(serving)] if serving else None
 
 
 def addresses(coordinator: Coordinator, root: str) -> list[str]:

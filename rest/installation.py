@@ -7,10 +7,11 @@ whatever ZooKeeper still says of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from commit_table.timestamps import milliseconds_of
 from fleet import Observed, Report, primary_of
-from lease import PastTenure
+from lease import History, PastTenure
 from rest.installation_models import (
     Horizon,
     InstallationMetrics,
@@ -21,11 +22,21 @@ from rest.installation_models import (
     TenureState,
 )
 from rest.models import RoleName
-from rest.overview import Look
 from wire import DetailsReply, Role
 from wire.details import UNKNOWN_MS
 
 ROLE_NAMES: dict[Role, RoleName] = {Role.PRIMARY: "primary", Role.STANDBY: "standby", Role.DRAINING: "draining"}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was seen, and when that was done, in milliseconds: by the wall clock, and by one that is never stepped."""
+
+    wall_ms: int
+    monotonic_ms: int
+    observed: tuple[Observed, ...]
+    history: History
+    problems: tuple[str, ...]
 
 
 def installation_state(look: Look, root: str, own_address: str, *, elected: bool) -> InstallationState:

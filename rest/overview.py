@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from client import ClientSettings
 from client.credentials import credentials_of
-from fleet import Handover, Observed, hand_over, observe
+from fleet import Handover, hand_over, observe
 from lease import Coordinator, History, LeaseError, Member, members, read_history, wall_ms
+from rest.installation import Look
 from rest.shared import Shared
 
 FRESH_MS = 400
@@ -25,17 +25,6 @@ MEMBERS_MAX = 32
 
 class HandoverUnderWay(Exception):
     """Another hand-over that was asked for here has not ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What was seen, and when that was done, in milliseconds: by the wall clock, and by one that is never stepped."""
-
-    wall_ms: int
-    monotonic_ms: int
-    observed: tuple[Observed, ...]
-    history: History
-    problems: tuple[str, ...]
 
 
 class Overview:

@@ -23,7 +23,7 @@ from client import (
     TransactionExpired,
     TransactionTooLarge,
 )
-from client.asyncio_front.blocking_calls import NoThreadFree
+from client.errors import NoThreadFree
 from client.tickets import ReplyLost
 from store import StoreError
 

@@ -30,7 +30,8 @@ from benchmarks.peer.configuration import (
 from benchmarks.peer.listening import is_loopback, listening_addresses
 from benchmarks.sides import Services, SideError, Window
 from devcluster.configuration import site_file
-from devcluster.ports import LOOPBACK, claim, is_free
+from devcluster.ports import claim, is_free
+from devcluster.settings import LOOPBACK
 from drills.children import Child
 from drills.guard import Guard
 

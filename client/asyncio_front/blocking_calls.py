@@ -21,8 +21,7 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import Final, TypeVar
 
-from client.errors import InvalidRequest
-from store import StoreUnavailable
+from client.errors import InvalidRequest, NoThreadFree
 
 _log = logging.getLogger(__name__)
 
@@ -32,10 +31,6 @@ CALLS_PENDING_MAX: Final = 100_000
 """Of one manager, that are being made or wait for that."""
 THREADS_MAX: Final = 10_000
 _THREAD_NAME: Final = "pythia-blocking"
-
-
-class NoThreadFree(StoreUnavailable):
-    """No thread came free in time for a call that blocks, or none can be started: the call was not made."""
 
 
 class BlockingCalls:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from client import ClientSettings
 from devcluster import Step
-from drills.campaign import Struck, mixed
+from drills.campaign import mixed
 from drills.compose.containers import Container, Containers
 from drills.compose.engine import BUILD_SECONDS_MAX, CommandFailed, Project, docker, find_compose, run
 from drills.compose.faults import ContainerFault
@@ -27,7 +27,7 @@ from drills.findings import Findings
 from drills.guard import Guard
 from drills.installation import CLIENT_PROCESSES, DEADLINE_MS, FIRST_PRIMARY_SECONDS_MAX
 from drills.loads import load_tables, running, settings_of
-from drills.outages import Window
+from drills.outages import Struck, Window
 from drills.report import Report
 
 ORACLES: Final = ("tso-1", "tso-2", "tso-3")

@@ -75,7 +75,7 @@ CONSOLE_RULES = [
     ),
     Mutation(
         "a primary that has yet to notice that it is deposed is taken for the one who serves",
-        "fleet/oracles.py",
+        "fleet/told.py",
         "return serving[max(serving)]",
         "return serving[min(serving)]",
         "unit/fleet/test_fleet_oracles.py::test_of_two_who_say_that_they_serve_the_newer_epoch_is_asked",

@@ -11,8 +11,9 @@ from devcluster import servers
 from devcluster.configuration import class_path, start_command
 from devcluster.jars import ensure_jars
 from devcluster.java import find_java
-from devcluster.ports import LOOPBACK, claim
+from devcluster.ports import claim
 from devcluster.readiness import hbase_answers
+from devcluster.settings import LOOPBACK
 from drills.children import Child
 from drills.guard import Guard
 from drills.waiting import wait_until

@@ -4,8 +4,8 @@ import io
 
 from rich.console import Console
 
-from demo.display import Phase
 from demo.report import (
+    Phase,
     carrier_lines,
     day_lines,
     day_name,

@@ -4,8 +4,7 @@ import json
 
 from rich.console import Console
 
-from drills.campaign import Struck
-from drills.outages import Outage
+from drills.outages import Outage, Struck
 from drills.report import HARMS_SHOWN_MAX, Report
 from drills.verdict import Verdict
 from tests.unit.drills.recorded import window

@@ -18,7 +18,7 @@ from lease import Create, History, LeaseSettings, Member, ZnodePaths
 from lease.memory import MemoryCoordinator
 from rest import overview
 from rest.console_routes import HEADERS, console_files
-from rest.installation import installation_metrics, installation_state
+from rest.installation import Look, installation_metrics, installation_state
 from rest.installation_models import LeaseClock
 from rest.problems import Problem
 from rest.roles import ROLES, Role
@@ -276,7 +276,7 @@ def told(role: OracleRole, holder: str, epoch: int, remaining_ms: int) -> Observ
 def test_of_two_who_say_that_they_serve_the_newer_epoch_is_believed() -> None:
     observed = (told(OracleRole.PRIMARY, "a", 5, 100), told(OracleRole.PRIMARY, "b", 6, 900))
     for order in (observed, observed[::-1]):
-        look = overview.Look(1_000, 1, order, History(), ())
+        look = Look(1_000, 1, order, History(), ())
         state = installation_state(look, "/pythia", "h:2", elected=True)
         assert (state.primary, state.epoch) == ("b", "6")
         assert state.lease == LeaseClock(told_by="b", lease_ms=2_000, remaining_ms=900)
@@ -284,13 +284,13 @@ def test_of_two_who_say_that_they_serve_the_newer_epoch_is_believed() -> None:
 
 
 def test_the_numbers_are_of_when_the_primary_told_them() -> None:
-    look = overview.Look(1_000, TOLD_AT_MS + 800, (told(OracleRole.PRIMARY, "a", 5, 100),), History(), ())
+    look = Look(1_000, TOLD_AT_MS + 800, (told(OracleRole.PRIMARY, "a", 5, 100),), History(), ())
     assert installation_metrics(look).monotonic_ms == TOLD_AT_MS
 
 
 def test_without_a_primary_the_standby_tells_the_lease_which_may_take_over_first() -> None:
     observed = (told(OracleRole.STANDBY, "a", 0, 700), told(OracleRole.STANDBY, "b", 0, 600))
-    look = overview.Look(1_000, 1, observed, History(), ())
+    look = Look(1_000, 1, observed, History(), ())
     state = installation_state(look, "/pythia", "h:2", elected=True)
     assert (state.primary, state.epoch, state.horizon, state.transaction_life_ms) == ("", "", None, None)
     assert state.lease == LeaseClock(told_by="b", lease_ms=2_000, remaining_ms=600)
