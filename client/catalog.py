@@ -287,7 +287,8 @@ class Catalog:
         if written and self._stored_entry(table) is None:  # by now another process may have agreed on it and written
             raise InvalidRequest(
                 f"table {table!r} holds data that was not written in transactions, which no snapshot would show: make "
-                f"a new table with manager.create_table, and write the rows into it in a transaction"
+                f"a new table with manager.create_table and write the rows into it in a transaction, or let pythia "
+                f"table copy do that"
             )
 
     def _stored_entry(self, table: str) -> CatalogEntry | None:

@@ -22,10 +22,11 @@ from client.spark.mapping import TableMapping
 from client.spark.tables import create_table, table_mapping
 from client.tables.casting import cast, check_fits
 from client.tables.columns import columns_like, mapping_of, parse_column
+from client.tables.copy_command import copy_command
 from client.tables.describing import Description, describe, tables
 from client.tables.exporting import export
 from client.tables.files import DataFile, FileFormat, format_of
-from client.tables.landing import PIECE_ROWS, ROWS_PER_TRANSACTION_MAX, land
+from client.tables.landing import PIECE_ROWS, land
 from client.tables.options import (
     FILE,
     data_file,
@@ -37,6 +38,7 @@ from client.tables.options import (
 from client.tables.progress import shown
 from client.tables.restore_command import restore_command
 from client.tables.splits import KeySample, boundaries, shell_commands
+from client.tables.steps import ROWS_PER_TRANSACTION_MAX
 from client.tables.supply import Supply
 
 _LIST_WIDTH_CHARACTERS = 160
@@ -45,9 +47,10 @@ _REGIONS_MAX = 10_000
 
 @click.group()
 def table() -> None:
-    """Tables: list, create, describe, splits, import, export, restore."""
+    """Tables: list, create, describe, splits, import, export, copy, restore."""
 
 
+table.add_command(copy_command)
 table.add_command(restore_command)
 
 

@@ -1,10 +1,11 @@
-"""Broken rules of tables on the command line: what of a file lands, and what an exported file is."""
+"""Broken rules of tables on the command line: what of a file or a plain table lands, and what an exported file is."""
 
 from __future__ import annotations
 
 from tests.mutations.mutation import Mutation
 
 _APPEARS = "unit/client_tables/test_table_commands.py::test_a_file_that_appears_during_an_export_stays"
+_COPYING = "unit/client_tables/test_table_copying.py"
 _CASTING = "unit/client_tables/test_table_casting.py"
 
 TABLE_RULES = [
@@ -56,5 +57,33 @@ TABLE_RULES = [
         "path.touch(exist_ok=False)",
         "path.touch()",
         _APPEARS,
+    ),
+    Mutation(
+        "a copy that goes on copies the last row that has landed over what was changed since",
+        "client/tables/copying.py",
+        'landed.last_key + b"\\x00" if landed.last_key else b""',
+        'b""',
+        f"{_COPYING}::test_it_goes_on_after_the_last_row_that_landed",
+    ),
+    Mutation(
+        "a plain cell is copied that would be taken for one of Pythia's",
+        "client/tables/copying.py",
+        "            if is_reserved(column):\n",
+        "            if False:\n",
+        f"{_COPYING}::test_columns_that_would_be_taken_for_pythias_are_refused",
+    ),
+    Mutation(
+        "two copies at once land their rows twice",
+        "client/tables/record.py",
+        "        if found != expected:\n",
+        "        if False:\n",
+        f"{_COPYING}::test_two_copies_at_once_land_nothing_twice",
+    ),
+    Mutation(
+        "a plain value that begins like a tombstone is copied as one",
+        "client/tables/copying.py",
+        "encode_value(cell.value)",
+        "cell.value",
+        f"{_COPYING}::test_every_row_is_copied_once_as_it_is",
     ),
 ]

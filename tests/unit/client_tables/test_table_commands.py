@@ -20,6 +20,7 @@ from client.spark import row_key, table_mapping
 from client.tables import commands, exporting
 from store import Family
 from tests.imports import ROOT
+from tests.unit.client.conftest import Installation
 from tests.unit.client_tables.conftest import Run, done, refused
 
 POINTS = ["--column", "k:int", "--column", "v:string", "--row-key", "k"]
@@ -52,8 +53,11 @@ def rows(path: Path) -> Any:
     return pa.parquet.read_table(path).to_pylist()
 
 
-def test_the_commands_of_the_documentation_work(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_of_the_documentation_work(
+    run: Run, installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
+    installation.store.create_table("old", [Family("d", versions_max=1)])
     Path("monday.csv").write_text("id,origin,price\n" + "".join(f"{number},JFK,9.99\n" for number in range(50)))
     tuesday = {"price": pa.array([Decimal("1.5")], pa.decimal128(3, 1)), "id": [50], "origin": ["LGA"]}
     pa.parquet.write_table(pa.table(tuesday), "tuesday.parquet")
@@ -64,7 +68,7 @@ def test_the_commands_of_the_documentation_work(run: Run, tmp_path: Path, monkey
         result = run(*arguments)
         assert result.exit_code == 0, f"{line}: {result.output}"
         ran.append(arguments[0])
-    assert ran == ["create", "import", "describe", "export", "list", "create", "splits"]
+    assert ran == ["create", "import", "describe", "export", "list", "create", "copy", "splits"]
     assert len(rows(Path("now.parquet"))) == 51
 
 

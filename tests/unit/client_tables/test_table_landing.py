@@ -14,9 +14,10 @@ from client import Conflict, InvalidRequest, OutcomeUnknown, TransactionManager,
 from client.settling import commit_or_settle
 from client.spark import KeyColumn, TableMapping, ValueColumn, create_table, row_key
 from client.spark.errors import InvalidData
-from client.tables import landing
+from client.tables import landing, steps
 from client.tables.files import DataFile
-from client.tables.landing import Landed, land
+from client.tables.landing import land
+from client.tables.steps import Landed
 from client.transaction import Transaction
 from store import StoreUnavailable
 from store.faults import Fault
@@ -194,7 +195,7 @@ def test_who_was_overtaken_between_two_transactions_is_told_so(
         if landed and rows == 2:
             assert by(None)(other, file) == Landed(2, 2, 1)
 
-    with pytest.raises(InvalidRequest, match="another process imports the same files: it has landed 4 rows"):
+    with pytest.raises(InvalidRequest, match="another process imports the same: it has landed 4 rows"):
         land(points, MAPPING, [file], 2, overtake)
 
 
@@ -232,7 +233,7 @@ def test_a_commit_whose_answer_was_lost_is_found_on_record(
         commit_or_settle(transaction)
         raise OutcomeUnknown(transaction.start_timestamp, 1)
 
-    monkeypatch.setattr(landing, "commit_or_settle", lose_the_answer)
+    monkeypatch.setattr(steps, "commit_or_settle", lose_the_answer)
     with pytest.raises(OutcomeUnknown):
         by(2)(points, file)
     monkeypatch.undo()

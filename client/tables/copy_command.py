@@ -1,0 +1,56 @@
+"""``pythia table copy``: what is in a plain HBase table, written into one of Pythia's."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from client.catalog_entry import ConflictLevel
+from client.command_line import Place, connecting, managed
+from client.errors import OutcomeUnknown, TransactionAborted
+from client.tables.copying import copy
+from client.tables.options import json_option
+from client.tables.progress import shown
+from client.tables.steps import ROWS_PER_TRANSACTION_MAX
+
+ROWS_PER_TRANSACTION = 100_000
+
+
+@click.command("copy")
+@click.argument("plain")
+@click.argument("name")
+@connecting
+@click.option("--level", type=click.Choice(["row", "cell"]),
+              help="Whether transactions conflict when they write the same row of the table that is made, or only the "
+              "same cell; by default the row.")  # fmt: skip
+@click.option("--rows-per-transaction", type=click.IntRange(1, ROWS_PER_TRANSACTION_MAX), metavar="N",
+              default=ROWS_PER_TRANSACTION, show_default=True, help="Land N rows in each transaction.")  # fmt: skip
+@click.option("--again", is_flag=True, help="Copy rows that have been copied before, too.")
+@json_option
+def copy_command(
+    plain: str,
+    name: str,
+    place: Place,
+    level: ConflictLevel | None,
+    rows_per_transaction: int,
+    again: bool,
+    as_json: bool,
+) -> None:
+    """Copy the newest cells of HBase's table PLAIN, which no transaction wrote, into table NAME.
+
+    NAME is made where it is missing, with the column families of PLAIN. Nothing may write PLAIN meanwhile. After a
+    kill, or a failure of the services, run the same command again: it goes on after the last row that has landed.
+    """
+    with managed(place) as manager, shown("written") as tell:
+        try:
+            landed = copy(manager, plain, name, rows_per_transaction, tell, conflict_level=level, again=again)
+        except (TransactionAborted, OutcomeUnknown) as error:
+            raise click.ClickException(
+                f"{error}\nRun the same command again: it goes on where the copy stopped, and lands nothing twice."
+            ) from error
+    if as_json:
+        click.echo(json.dumps({"copied": plain, "table": name, **landed._asdict()}))
+    else:
+        before = f"; {landed.rows_before:,} had landed before" if landed.rows_before else ""
+        click.echo(f"{name}: {landed.rows:,} rows have landed in {landed.transactions:,} transactions{before}")

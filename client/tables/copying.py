@@ -1,0 +1,116 @@
+"""A plain HBase table copied into one of Pythia's, in the order of its row keys: a way in for data that are there.
+
+Of each cell the newest version is taken, its bytes as they are. So many rows are one transaction, and how far the copy
+has come is a row key (``client.tables.steps``): it goes on from there, since the plain table may change between two
+runs, and a count of its rows would then say nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Final
+
+from client.batching import BATCH_BYTES_MAX, ScannedRow, batches
+from client.bulk import AttemptWriter
+from client.catalog_entry import ConflictLevel
+from client.cells import encode_value, is_reserved
+from client.errors import InvalidRequest
+from client.manager import TransactionManager
+from client.tables.record import ImportRecord, Progress
+from client.tables.steps import Landed, Steps, Tell
+from store import KeyRange, Row, RowPut, TableMissing
+from store.columns import in_pieces
+
+BATCH_ROWS_MAX: Final = 2_000
+
+
+def copy(
+    manager: TransactionManager,
+    source: str,
+    target: str,
+    rows_per_transaction: int,
+    tell: Tell,
+    *,
+    conflict_level: ConflictLevel | None = None,
+    again: bool = False,
+) -> Landed:
+    """Copy the plain HBase table ``source`` into ``target``, which is made where it is missing, with its families.
+
+    ``conflict_level``: of a table that is made; ``None`` for ``"row"``. ``again``: also rows that have been copied
+    before. Raises ``InvalidRequest`` where one of the tables, or a column, is not fit for it, and every error of a
+    transaction; nothing of the transaction that it met has landed then.
+    """
+    families = _plain_families(manager, source)
+    _require_target(manager, target, families, conflict_level)
+    record = ImportRecord(manager, target, f"copy of {source}")
+    recorded = record.read()
+    steps = Steps(manager, target, record, recorded, tell)
+    landed = Progress() if again else recorded
+    before, transactions = landed.rows, 0
+    key_range = KeyRange(landed.last_key + b"\x00" if landed.last_key else b"", b"")
+    rows = manager.store.scan(source, key_range, [family.encode() for family in families])
+    for first in rows:
+        landed = steps.land(_Step(source, chain([first], islice(rows, rows_per_transaction - 1)), landed, tell).write)
+        transactions += 1
+    return Landed(before, landed.rows - before, transactions)
+
+
+class _Step:
+    """The rows of one transaction; ``landed``: what has landed before it."""
+
+    def __init__(self, source: str, rows: Iterator[tuple[bytes, Row]], landed: Progress, tell: Tell) -> None:
+        self._source = source
+        self._rows = rows
+        self._landed = landed
+        self._tell = tell
+
+    def write(self, writer: AttemptWriter) -> Progress:
+        """See ``Steps.land``."""
+        progress = self._landed
+        for batch in batches(map(self._stored, self._rows), BATCH_ROWS_MAX, BATCH_BYTES_MAX):
+            for cells in in_pieces(RowPut(*row) for row in batch):
+                writer.write(cells)
+            progress = Progress(progress.rows + len(batch), batch[-1][0])
+            self._tell(progress.rows, False)
+        return progress
+
+    def _stored(self, found: tuple[bytes, Row]) -> ScannedRow:
+        row, cells = found
+        for column in cells:
+            if is_reserved(column):
+                raise InvalidRequest(
+                    f"row {row!r} of table {self._source!r} has a column {column!r}: Pythia keeps names that begin "
+                    "with a zero byte for itself"
+                )
+        return row, {column: encode_value(cell.value) for column, cell in cells.items()}
+
+
+def _plain_families(manager: TransactionManager, source: str) -> list[str]:
+    """Of a table that is not Pythia's own to read."""
+    if source in manager.catalog.own_tables or manager.catalog.has_entry(source):
+        raise InvalidRequest(
+            f"table {source!r} is one of Pythia's, and its newest cells need not have committed: export it, and import "
+            "what was exported"
+        )
+    try:
+        return list(manager.store.families(source))
+    except TableMissing:
+        raise InvalidRequest(f"HBase has no table {source!r}") from None
+
+
+def _require_target(
+    manager: TransactionManager, target: str, families: list[str], conflict_level: ConflictLevel | None
+) -> None:
+    if not manager.catalog.has_entry(target):
+        manager.create_table(target, families, conflict_level=conflict_level or "row")
+        return
+    entry = manager.catalog.fresh_entry(target)
+    missing = sorted(set(families) - {family.decode() for family in entry.family_columns})
+    if missing:
+        raise InvalidRequest(f"table {target!r} lacks column families of the one to copy: {', '.join(missing)}")
+    if conflict_level not in (None, entry.conflict_level):
+        raise InvalidRequest(
+            f"conflicts of table {target!r} are by {entry.conflict_level}, for good: copy into another, or leave the "
+            "level out"
+        )

@@ -1,0 +1,90 @@
+"""One transaction after the other, each of which lands rows in a table and how far that is.
+
+A transaction's rows go the way of a bulk write (``client.bulk``): recorded, written at its start timestamp, made
+visible by one commit. How far it all has come is written in the same transaction (``client.tables.record``), so that
+running a command again after it was killed lands nothing twice, and sets back nothing that others changed since.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from client.bulk import AttemptWriter
+from client.errors import PythiaError, TransactionTooLarge
+from client.manager import TransactionManager
+from client.settling import commit_or_settle
+from client.spark.errors import InvalidData
+from client.tables.record import ImportRecord, Progress
+from store import StoreError
+from store.columns import CellColumns
+
+ROWS_PER_TRANSACTION_MAX: Final = 1_000_000
+
+_ROWS_ATTEMPT: Final = (0, 0)
+_RECORD_ATTEMPT: Final = (1, 0)
+
+Tell = Callable[[int, bool], None]
+"""Told how many rows are written by now, and whether they have all landed."""
+
+
+class Landed(NamedTuple):
+    """What was done: the rows that had landed before it began, those that it landed, in how many transactions."""
+
+    rows_before: int
+    rows: int
+    transactions: int
+
+
+class Steps:
+    """The transactions of one run. ``recorded``: what is on record as it begins."""
+
+    def __init__(
+        self, manager: TransactionManager, table: str, record: ImportRecord, recorded: Progress, tell: Tell
+    ) -> None:
+        self._manager = manager
+        self._table = table
+        self._record = record
+        self._recorded = recorded
+        self._tell = tell
+
+    def land(self, write: Callable[[AttemptWriter], Progress]) -> Progress:
+        """One transaction: ``write`` writes its rows, and says how far it all has come with them.
+
+        Raises what ``write`` raises, ``InvalidData`` where there were too many rows, and every error of a transaction;
+        nothing of the transaction has landed then.
+        """
+        transaction = self._manager.transaction()
+        try:
+            self._record.require(transaction, self._recorded)
+            handle = transaction.handle()
+            job = self._manager.open_job(handle)
+            progress = write(
+                self._manager.attempt_writer(
+                    handle, self._table, job, partition=_ROWS_ATTEMPT[0], attempt=_ROWS_ATTEMPT[1]
+                )
+            )
+            recorder = self._manager.attempt_writer(
+                handle, self._record.table, job, partition=_RECORD_ATTEMPT[0], attempt=_RECORD_ATTEMPT[1]
+            )
+            recorder.write(CellColumns.of_puts([self._record.put(progress)]))
+            self._manager.seal_job(handle, job, [_ROWS_ATTEMPT, _RECORD_ATTEMPT])
+        except BaseException:
+            with contextlib.suppress(PythiaError, StoreError):  # else it expires; the first error is the one to show
+                transaction.rollback()
+            raise
+        try:
+            commit_or_settle(self._manager.resume(handle))
+        except TransactionTooLarge as error:
+            raise too_many(str(error)) from error
+        self._recorded = progress
+        self._tell(progress.rows, True)
+        return progress
+
+
+def too_many(what: str) -> InvalidData:
+    """An error that says what to do where a transaction is to land too many rows."""
+    return InvalidData(
+        f"{what}; nothing of this transaction has landed: land fewer rows in each, with --rows-per-transaction"
+    )
