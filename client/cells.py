@@ -159,7 +159,7 @@ def validate_column(column: bytes) -> None:
         raise InvalidRequest(f"column {column!r} is reserved: a qualifier may not begin with a zero byte")
 
 
-def require_list(columns: Collection[bytes]) -> None:
+def require_list(columns: object) -> None:
     """Raise ``InvalidRequest`` for columns that are no list: a single one would be taken apart into its bytes, and what
     can be gone through only once names nothing any more when it is used.
     """

@@ -298,9 +298,13 @@ class _LoopThread:
     def submit(self, wanted: Ticket | _Errand) -> None:
         """From any thread: have a request answered, or an errand done."""
         self._incoming.append(wanted)
-        if not self._woken:
-            self._woken = True
+        try:
+            if not self._woken:
+                self._woken = True
+                self._wake(self._take_in)
+        except BaseException:  # an interrupt: all who come later would take the loop for woken, and wait in vain
             self._wake(self._take_in)
+            raise
 
     def stop(self) -> None:
         """From any thread: close the connection and end."""

@@ -111,7 +111,7 @@ class Snapshot(StaysInItsProcess):
 
 
 def check_columns_to_scan(known: Sequence[bytes], columns: Sequence[bytes] | None, batch_rows: int) -> None:
-    """Raise ``InvalidRequest`` for columns that a scan cannot show, a choice that cannot be read, or no such batches."""
+    """Raise ``InvalidRequest`` for columns that a scan cannot show, a choice that cannot be read, no such batches."""
     check_choice(columns)
     if type(batch_rows) is not int or not 1 <= batch_rows <= BATCH_ROWS_MAX:
         raise InvalidRequest(f"batch_rows is a whole number from 1 to {BATCH_ROWS_MAX:,}, not {batch_rows!r}")

@@ -61,7 +61,9 @@ def queries_of(app: FastAPI) -> dict[str, frozenset[str]]:
     """Operation → the names of its query parameters, as its OpenAPI document has them."""
     operations = (operation for methods in app.openapi()["paths"].values() for operation in methods.values())
     return {
-        operation["operationId"]: frozenset(one["name"] for one in operation.get("parameters", ()) if one["in"] == "query")
+        operation["operationId"]: frozenset(
+            one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"
+        )
         for operation in operations
     }
 

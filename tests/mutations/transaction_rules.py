@@ -181,7 +181,8 @@ TRANSACTION_RULES = [
     Mutation(
         "an error before the commit does not keep it from committing",
         "client/transaction.py",
-        "            self.forbid_commit(reason)\n            raise self._refused(self._standing.forbidden or reason) from error\n",
+        "            self.forbid_commit(reason)\n"
+        "            raise self._refused(self._standing.forbidden or reason) from error\n",
         "",
         "unit/client/test_hooks.py::test_an_error_before_the_commit_aborts",
     ),
