@@ -194,7 +194,12 @@ class OracleClient:
         if on_sent is not None:
             ticket.on_sent = waiter.note_sent
         thread.submit(ticket)
-        return waiter.wait(left_seconds + GRACE_SECONDS, on_sent)
+        try:
+            return waiter.wait(left_seconds + GRACE_SECONDS, on_sent)
+        except ReplyLost as error:
+            if isinstance(ticket, CommitTicket):
+                raise
+            raise NoPrimary(int(1000 * (time.monotonic() - now_s)), str(error)) from error
 
     def _running(self) -> _LoopThread:
         thread = self._thread
