@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -32,6 +32,8 @@ class CatalogEntry:
     def __post_init__(self) -> None:
         if self.conflict_level not in get_args(ConflictLevel):
             raise InvalidRequest(f"conflict_level is 'cell' or 'row', not {self.conflict_level!r}")
+        if not isinstance(self.description, bytes):
+            raise InvalidRequest(f"description is bytes, not {type(self.description).__name__}: encode it")
         try:
             check_families([Family(name) for name in self.families])
         except InvalidCell as error:
@@ -78,9 +80,13 @@ class ShownFrom(NamedTuple):
 
 
 def family_names(families: Sequence[str]) -> tuple[str, ...]:
-    """Families as a caller lists them. Raises ``InvalidRequest`` for a single name, which would be taken apart."""
+    """Families as a caller lists them. Raises ``InvalidRequest`` for what is no list: a single name would be taken
+    apart.
+    """
     if isinstance(families, (str, bytes)):
         raise InvalidRequest(f"families are a list of names, not {families!r}: write [{families!r}]")
+    if not isinstance(families, Collection):
+        raise InvalidRequest(f"families are a list of names, not {families!r}")
     return tuple(families)
 
 

@@ -159,8 +159,19 @@ def validate_column(column: bytes) -> None:
         raise InvalidRequest(f"column {column!r} is reserved: a qualifier may not begin with a zero byte")
 
 
+def require_list(columns: object) -> None:
+    """Raise ``InvalidRequest`` for columns that are no list: a single one would be taken apart into its bytes, and what
+    can be gone through only once names nothing any more when it is used.
+    """
+    if isinstance(columns, (bytes, str)):
+        raise InvalidRequest(f"columns are a list of names, b'family:qualifier': write [{columns!r}]")
+    if not isinstance(columns, Collection):
+        raise InvalidRequest(f"columns are a list of names, b'family:qualifier', not {columns!r}: write list(…)")
+
+
 def validate_columns(columns: Collection[bytes]) -> None:
     """Raise ``InvalidRequest`` for columns that cannot be deleted; of none at all it cannot be said what is meant."""
+    require_list(columns)
     if not columns:
         raise InvalidRequest("columns names nothing: name at least one column, or leave it out to delete them all")
     for column in columns:
@@ -180,6 +191,8 @@ def stored_values(row: bytes, values: Mapping[bytes, bytes], timestamp: int) -> 
     Raises ``InvalidRequest`` for what the store would refuse once it is too late to do anything about it.
     """
     validate_row(row)
+    if not isinstance(values, Mapping):
+        raise InvalidRequest(f"put takes a dictionary, {{b'family:qualifier': b'value'}}, not {values!r}")
     if not values:
         raise InvalidRequest("put writes at least one column")
     for column, value in values.items():

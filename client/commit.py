@@ -37,7 +37,7 @@ from client.errors import (
     TransactionTooLarge,
     UpgradeNeeded,
 )
-from client.guards import Guards
+from client.guards import Fence, Guards
 from client.handles import TransactionHandle
 from client.hooks import CommitStep, TransactionHooks, notify
 from client.manifest import Job, Manifest, Piece, joined
@@ -146,7 +146,12 @@ def commit(
         commit_timestamp = _finish_through_oracle(services, start_timestamp, deadline) if shared else 0
         if not commit_timestamp:
             mark_aborted(services, start_timestamp, buffer, shared=shared)
-            raise _as_abort(services, handle, written, error) from error
+            fence = _fence_behind(services, handle, written, error)
+            if fence is not None:
+                raise TableFenced(start_timestamp, *fence) from error
+            if isinstance(error, TransactionAborted):
+                raise  # not from itself: it would hold itself, and with it all that was written
+            raise _never_taken_up(start_timestamp, error) from error
     services.cache.remember(start_timestamp, commit_timestamp)
     notify(services.hooks.commit_step, CommitStep.ANSWERED, start_timestamp)
     finish(services, start_timestamp, commit_timestamp, buffer, shared=shared)
@@ -294,22 +299,22 @@ def _finish_through_oracle(services: Services, start_timestamp: int, deadline: D
     return outcome.commit_timestamp if isinstance(outcome, Committed) else 0
 
 
-def _as_abort(
+def _fence_behind(
     services: Services, handle: TransactionHandle, written: _Written, error: PythiaError | StoreError
-) -> TransactionAborted:
-    """What a commit that failed is told as. A fence is looked for where one may be behind it: in a conflict that the
-    oracle found, and in a table that is gone.
+) -> Fence | None:
+    """The fence behind a commit that failed. Looked for where there may be one: after a conflict that the oracle found,
+    and where a table is gone.
     """
-    if isinstance(error, (Conflict, TableMissing, InvalidRequest)):
-        try:
-            fence = services.guards.fence_since(handle.snapshot_timestamp, written.tables)
-        except (PythiaError, StoreError):
-            fence = None  # then it is told without
-        if fence is not None:
-            return TableFenced(handle.start_timestamp, *fence)
-    if isinstance(error, TransactionAborted):
-        return error
-    aborted = TransactionAborted(handle.start_timestamp, f"its commit was never taken up: {error}")
+    if not isinstance(error, (Conflict, TableMissing, InvalidRequest)):
+        return None
+    try:
+        return services.guards.fence_since(handle.snapshot_timestamp, written.tables)
+    except (PythiaError, StoreError):
+        return None  # then it is told without
+
+
+def _never_taken_up(start_timestamp: int, error: PythiaError | StoreError) -> TransactionAborted:
+    aborted = TransactionAborted(start_timestamp, f"its commit was never taken up: {error}")
     aborted.retriable = error.retriable
     return aborted
 

@@ -17,11 +17,12 @@ import math
 import ssl
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 from access import BadCredentials
 from access.tls import what_failed
+from client.aside import call_aside
 from client.credentials import credentials_of
 from client.errors import CLOSED, AccessDenied, InvalidRequest, UpgradeNeeded
 from client.exchange import FRAME_CALLERS_MIN, FRAME_CELLS_MAX, Queue
@@ -42,8 +43,8 @@ LOOK_INTERVAL_MS: Final = 50
 """How often it is looked whether an answer is late; from that age on, whether another oracle has become primary."""
 MOVED_LOOK_MS: Final = 1_000
 """How often it is looked whether another oracle has become primary while answers come in time."""
-DIRECTORY_THREADS: Final = 2
-"""One looks for a primary, one looks whether there is another."""
+DIRECTORY_THREAD: Final = "pythia-directory"
+"""Up to two of them: one looks for a primary, one looks whether there is another."""
 RECEIVE_BYTES: Final = 256 * 2**10
 NOBODY: Final = "no oracle is primary now"
 OVERLOADED: Final = "the oracle is overloaded"
@@ -78,7 +79,6 @@ class Dispatcher:
         self._watching: asyncio.TimerHandle | None = None
         self._looking: asyncio.Future[bool] | None = None
         self._look_again_s = 0.0
-        self._threads = ThreadPoolExecutor(DIRECTORY_THREADS, thread_name_prefix="pythia-directory")
         self._closed = False
 
     def begin(self, caller: Caller, limit_seconds: float | None) -> None:
@@ -152,7 +152,6 @@ class Dispatcher:
             line.abort()
         for ticket in self.queue.take_overdue(math.inf):
             ticket.give_up(now_s, self._why)
-        self._threads.shutdown(wait=False, cancel_futures=True)
         for pending in (self._connecting, self._watching):
             if pending is not None:
                 pending.cancel()
@@ -293,9 +292,8 @@ class Dispatcher:
         return self._why if self._why.startswith(NOBODY) else f"{NOBODY} ({self._why})"
 
     async def _locate(self) -> str | None:
-        return await self.loop.run_in_executor(
-            self._threads, self._directory.primary, self._settings.request_timeout_ms
-        )
+        primary = partial(self._directory.primary, self._settings.request_timeout_ms)
+        return await call_aside(self.loop, primary, DIRECTORY_THREAD)
 
     def _pause(self, why: str, asked_ms: int = 0) -> None:
         """Nothing at all goes out for a while."""
@@ -397,9 +395,9 @@ class Dispatcher:
 
     def _ask_whether_moved(self, line: Line) -> None:
         """In a thread: as a rule nothing has changed, and it is cheap; but it may ask ZooKeeper."""
-        has_moved = self._directory.has_moved
+        has_moved = partial(self._directory.has_moved, line.address, LOOK_INTERVAL_MS)
         try:
-            self._looking = self.loop.run_in_executor(self._threads, has_moved, line.address, LOOK_INTERVAL_MS)
+            self._looking = call_aside(self.loop, has_moved, DIRECTORY_THREAD)
         except RuntimeError as error:  # no thread can be started now: the watch must go on, and looks again
             _log.debug("it cannot be asked whether another oracle has become primary: %s", error)
             return

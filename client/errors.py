@@ -24,6 +24,8 @@ Beside them, what HBase and its gateway answer with, of ``store`` and handed out
 
 from __future__ import annotations
 
+from typing import Any
+
 from store import StoreUnavailable
 
 ABORTED_BY_ANOTHER = "its id was aborted through the oracle"
@@ -35,6 +37,16 @@ class PythiaError(Exception):
     """Base of all errors of this library. ``retriable``: a new transaction may succeed where this one did not."""
 
     retriable = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By what it is, and not by calling it with its text: a pool of processes brings errors back to its owner, and
+        waits for ever, or breaks, where one cannot be made anew.
+        """
+        return _as_it_was, (type(self), self.args), self.__dict__
+
+
+def _as_it_was(kind: type[PythiaError], arguments: tuple[Any, ...]) -> PythiaError:
+    return kind.__new__(kind, *arguments)
 
 
 class InvalidRequest(PythiaError, ValueError):

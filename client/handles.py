@@ -9,13 +9,22 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NoReturn
 
 from client.errors import InvalidRequest
 from client.settings import ClientSettings, parse_object
 from commit_table.timestamps import TIMESTAMP_MAX
 from versions import FormatNotSpoken
 from versions.formats import HANDLES
+
+
+class StaysInItsProcess:
+    """Holds connections, and so is neither pickled nor copied: ``TypeError``, which says ``what_travels`` instead."""
+
+    what_travels: ClassVar[str]
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} cannot leave its process, or be copied: {self.what_travels}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import uuid
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -16,7 +17,7 @@ from client.commit import Services, finish_bulk_write
 from client.errors import InvalidRequest
 from client.fences import place_fence
 from client.guards import Guards
-from client.handles import SnapshotHandle, TransactionHandle
+from client.handles import SnapshotHandle, StaysInItsProcess, TransactionHandle
 from client.heartbeat import Heartbeats
 from client.hooks import TransactionHooks
 from client.manifest import Attempt, Manifest
@@ -43,13 +44,15 @@ from store.hbase import HBaseCellStore, PoolSettings
 Result = TypeVar("Result")
 
 
-class TransactionManager:
+class TransactionManager(StaysInItsProcess):
     """Begins transactions and snapshots on one installation. Thread-safe; a context manager that closes itself.
 
     ``store`` and ``directory`` are what it runs on; ``connect`` builds them from settings. ``hooks`` are told of the
     begin, the steps and the end of each transaction. A forked child may use it, and close it, as its own; what was
     begun before the fork is the parent's alone.
     """
+
+    what_travels = "send its settings, and connect with them there"
 
     def __init__(
         self,
@@ -235,7 +238,7 @@ class TransactionManager:
 
     def resume_snapshot(self, handle: SnapshotHandle) -> Snapshot:
         """A snapshot that another process took. Needs no oracle."""
-        self._check_ours(handle)
+        self._check_ours(handle, SnapshotHandle)
         snapshot = Snapshot(handle, self._reader(View(handle.timestamp, handle.epoch)))
         self.heartbeats.watch(snapshot)
         return snapshot
@@ -245,8 +248,11 @@ class TransactionManager:
 
         Nothing is ever replayed: the function reads the new snapshot and decides anew, so it must have no effects
         outside its transaction. Returns what it returned in the attempt that committed. Raises the last
-        ``TransactionAborted`` after ``attempts_max`` attempts, and every other error at once.
+        ``TransactionAborted`` after ``attempts_max`` attempts, every other error at once, and ``InvalidRequest`` for a
+        coroutine function.
         """
+        if inspect.iscoroutinefunction(function):  # it would commit nothing, and say so to nobody
+            raise InvalidRequest("run takes a function that blocks: for async def there is AsyncTransactionManager.run")
         retrying = tenacity.Retrying(**retrying_rules(attempts_max))
         result: Result = retrying(self._run_once, function)
         return result
@@ -325,7 +331,13 @@ class TransactionManager:
         moment = moment_of(at)
         return SnapshotHandle(moment, self._past.settled(moment).epoch, self.settings)
 
-    def _check_ours(self, handle: TransactionHandle | SnapshotHandle) -> None:
+    def _check_ours(
+        self,
+        handle: TransactionHandle | SnapshotHandle,
+        kind: type[TransactionHandle | SnapshotHandle] = TransactionHandle,
+    ) -> None:
+        if not isinstance(handle, kind):
+            raise InvalidRequest(f"a {kind.__name__} is needed, as handle() or from_json() gives it, not {handle!r}")
         theirs, ours = handle.settings, self.settings
         if (theirs.root, theirs.zookeeper, theirs.oracle) != (ours.root, ours.zookeeper, ours.oracle):
             raise InvalidRequest(

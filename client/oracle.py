@@ -194,7 +194,12 @@ class OracleClient:
         if on_sent is not None:
             ticket.on_sent = waiter.note_sent
         thread.submit(ticket)
-        return waiter.wait(left_seconds + GRACE_SECONDS, on_sent)
+        try:
+            return waiter.wait(left_seconds + GRACE_SECONDS, on_sent)
+        except ReplyLost as error:
+            if isinstance(ticket, CommitTicket):
+                raise
+            raise NoPrimary(int(1000 * (time.monotonic() - now_s)), str(error)) from error
 
     def _running(self) -> _LoopThread:
         thread = self._thread
@@ -298,9 +303,13 @@ class _LoopThread:
     def submit(self, wanted: Ticket | _Errand) -> None:
         """From any thread: have a request answered, or an errand done."""
         self._incoming.append(wanted)
-        if not self._woken:
-            self._woken = True
+        try:
+            if not self._woken:
+                self._woken = True
+                self._wake(self._take_in)
+        except BaseException:  # an interrupt: all who come later would take the loop for woken, and wait in vain
             self._wake(self._take_in)
+            raise
 
     def stop(self) -> None:
         """From any thread: close the connection and end."""

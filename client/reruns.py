@@ -19,8 +19,8 @@ RERUN_WAIT_SECONDS_MAX: Final = 1.0
 
 def retrying_rules(attempts_max: int) -> dict[str, Any]:
     """What ``tenacity.Retrying`` and ``AsyncRetrying`` are told. Raises ``InvalidRequest`` for too few attempts."""
-    if attempts_max < 1:
-        raise InvalidRequest(f"attempts_max is at least 1, not {attempts_max}")
+    if type(attempts_max) is not int or attempts_max < 1:
+        raise InvalidRequest(f"attempts_max is at least 1, a whole number, not {attempts_max!r}")
     return {
         "retry": tenacity.retry_if_exception(_worth_a_rerun),
         "stop": tenacity.stop_after_attempt(attempts_max),

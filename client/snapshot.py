@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Sequence
+from typing import Final
 
-from client.cells import validate_choice, validate_column, validate_row
+from client.cells import require_list, validate_choice, validate_column, validate_row
 from client.errors import InvalidRequest
-from client.handles import SnapshotHandle
+from client.handles import SnapshotHandle, StaysInItsProcess
 from client.ranges import key_range
 from client.reading import SCAN_BATCH_ROWS, SnapshotReader, without_reserved
 from store.columns import CellColumns
 
 _log = logging.getLogger(__name__)
 
+BATCH_ROWS_MAX: Final = 2**31 - 1
 
-class Snapshot:
+
+class Snapshot(StaysInItsProcess):
     """Reads at one timestamp. Safe to share between threads."""
+
+    what_travels = "send its handle(), and resume_snapshot that there"
 
     def __init__(self, handle: SnapshotHandle, reader: SnapshotReader) -> None:
         self._handle = handle
@@ -101,13 +106,16 @@ class Snapshot:
         Several times as fast as ``scan``, since no object is made of a cell (``store.columns``).
         """
         chosen = key_range(start, stop, prefix)
-        check_columns_to_scan(known, columns)
+        check_columns_to_scan(known, columns, batch_rows)
         yield from self._reader.scan_columns(table, chosen, columns, known, batch_rows)
 
 
-def check_columns_to_scan(known: Sequence[bytes], columns: Sequence[bytes] | None) -> None:
-    """Raise ``InvalidRequest`` for columns that a scan cannot show, or a choice that cannot be read."""
+def check_columns_to_scan(known: Sequence[bytes], columns: Sequence[bytes] | None, batch_rows: int) -> None:
+    """Raise ``InvalidRequest`` for columns that a scan cannot show, a choice that cannot be read, no such batches."""
     check_choice(columns)
+    if type(batch_rows) is not int or not 1 <= batch_rows <= BATCH_ROWS_MAX:
+        raise InvalidRequest(f"batch_rows is a whole number from 1 to {BATCH_ROWS_MAX:,}, not {batch_rows!r}")
+    require_list(known)
     if not known:
         raise InvalidRequest("known names nothing: name at least one column")
     for column in known:
@@ -124,6 +132,7 @@ def check_choice(columns: Sequence[bytes] | None) -> None:
     """Raise ``InvalidRequest`` for a choice of columns that cannot be read; an empty one means neither all nor none."""
     if columns is None:
         return
+    require_list(columns)
     if not columns:
         raise InvalidRequest("columns names nothing: name at least one column or family, or leave it out to read all")
     for column in columns:

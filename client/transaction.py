@@ -16,7 +16,7 @@ from client import commit as committing
 from client.cells import stored_values, validate_columns, validate_row
 from client.commit import Services
 from client.errors import InvalidRequest, PythiaError, TransactionAborted
-from client.handles import TransactionHandle
+from client.handles import StaysInItsProcess, TransactionHandle
 from client.hooks import notify
 from client.manifest import Job
 from client.ranges import key_range
@@ -34,11 +34,13 @@ from store.columns import CellColumns
 _log = logging.getLogger(__name__)
 
 
-class Transaction:
+class Transaction(StaysInItsProcess):
     """Made by ``manager.transaction()``; used once, by one thread at a time.
 
     As a context manager it commits at the end of the block, and rolls back when the block raises.
     """
+
+    what_travels = "send its handle(), and resume that there"
 
     def __init__(
         self,
@@ -170,7 +172,7 @@ class Transaction:
         """``scan`` for many rows, as columns, with all own writes. See ``Snapshot.scan_columns``."""
         self._standing.require_active()
         chosen = key_range(start, stop, prefix)
-        check_columns_to_scan(known, columns)
+        check_columns_to_scan(known, columns, batch_rows)
         reader, written, as_of = self._sight("all")
         if not written:
             return self._held(reader.scan_columns(table, chosen, columns, known, batch_rows))
@@ -266,9 +268,10 @@ class Transaction:
         """
         self._standing.require_active()
         self._standing.require_outside_hooks()
-        objection = self._ask_hooks() if self._standing.forbidden is None else None
+        if self._standing.forbidden is None:
+            self._ask_hooks()
         if self._standing.forbidden is not None:
-            raise self._refused(self._standing.forbidden) from objection
+            raise self._refused(self._standing.forbidden)
         try:
             committed = self._commit()
         except TransactionAborted:
@@ -378,14 +381,14 @@ class Transaction:
         refused.retriable = False
         return refused
 
-    def _ask_hooks(self) -> Exception | None:
-        """Have the hooks agree to the commit; returns what they raised, which forbids it."""
+    def _ask_hooks(self) -> None:
+        """Have the hooks agree to the commit. What they raise forbids it, and is the cause of the refusal."""
         try:
             self._call(self._services.hooks.before_commit)
         except Exception as error:
-            self.forbid_commit(f"the hook before_commit raised {error!r}")
-            return error
-        return None
+            reason = f"the hook before_commit raised {error!r}"
+            self.forbid_commit(reason)
+            raise self._refused(self._standing.forbidden or reason) from error
 
     def _call(self, hook: Callable[[Transaction], None]) -> None:
         """Call a hook, which must not end the transaction."""

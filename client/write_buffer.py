@@ -80,7 +80,7 @@ class WriteBuffer:
                 f"raise transaction_bytes_max, split the work, or write through Spark, which holds none of it"
             )
         self._bytes += added
-        self._any_conflict_free |= conflict_free
+        self._any_conflict_free = self._any_conflict_free or bool(conflict_free)
         if found:
             self._marks[-1].found.setdefault((table, row), {}).update(found)
             self._marks[-1].found_bytes += found_bytes

@@ -103,6 +103,15 @@ def install_handlers(app: FastAPI, retry_after_ms: int) -> None:
 
 def _mistakes(error: RequestValidationError) -> str:
     mistakes: list[dict[str, Any]] = list(error.errors())
-    shown = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in mistakes[:_MISTAKES_SHOWN_MAX]]
-    more = f" and {len(mistakes) - len(shown)} more" if len(mistakes) > len(shown) else ""
-    return "; ".join(shown) + more
+    if any(isinstance(one.get("input"), bytes) for one in mistakes):  # FastAPI gives on what it does not take for JSON
+        return "the body is read as JSON, and only with Content-Type: application/json"
+    told = list(dict.fromkeys(map(_shown, mistakes)))  # what a dependency reads, too, comes twice
+    more = f" and {len(told) - _MISTAKES_SHOWN_MAX} more" if len(told) > _MISTAKES_SHOWN_MAX else ""
+    return "; ".join(told[:_MISTAKES_SHOWN_MAX]) + more
+
+
+def _shown(mistake: dict[str, Any]) -> str:
+    where = ".".join(str(part) for part in mistake["loc"])
+    if mistake["type"] == "json_invalid":
+        return f"{where}: {mistake['msg']}: {mistake['ctx']['error']}"
+    return f"{where}: {mistake['msg']}"

@@ -24,7 +24,7 @@ from rest.oracle_routes import add_oracle_routes
 from rest.pages import ForeignPages
 from rest.problems import Problem
 from rest.roles import Require, open_to_all
-from rest.routing import Routes
+from rest.routing import Routes, queries_of
 from rest.service_routes import add_service_routes
 from rest.services import Installation, Services
 from rest.table_routes import add_table_routes
@@ -71,6 +71,7 @@ def create_app(connect: Callable[[], Installation], limits: RestLimits, *, requi
     add_table_routes(routes)
     add_console_routes(routes)
     app.include_router(router)
+    app.state.queries = queries_of(app)
     install_handlers(app, limits.retry_after_ms)
     return app
 

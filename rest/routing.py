@@ -1,15 +1,15 @@
-"""How a route is added: with its role, its answer's model, and what its errors look like."""
+"""How a route is added: with its role, its answer's model, what its errors look like, and which parameters it takes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
-from rest.problems import MEDIA_TYPE
+from rest.problems import MEDIA_TYPE, Problem
 from rest.roles import ROLES, Require
 
 _PROBLEM: dict[str, Any] = {
@@ -51,7 +51,35 @@ class Routes:
             response_class=response_class,
             operation_id=name,
             tags=list(tags),
-            dependencies=[Depends(self._require(role))],
+            dependencies=[Depends(self._require(role)), *([Depends(_only_known(name))] if role != "open" else [])],
             responses={"4XX": _PROBLEM, "5XX": _PROBLEM},
             openapi_extra={"x-role": role},
         )
+
+
+def queries_of(app: FastAPI) -> dict[str, frozenset[str]]:
+    """Operation → the names of its query parameters, as its OpenAPI document has them."""
+    operations = (operation for methods in app.openapi()["paths"].values() for operation in methods.values())
+    return {
+        operation["operationId"]: frozenset(
+            one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"
+        )
+        for operation in operations
+    }
+
+
+def _only_known(name: str) -> Callable[..., Any]:
+    """The dependency that refuses a query parameter that the operation does not have.
+
+    To overlook it would be to do something else than was asked for: with ``?columns=…`` in place of ``?column=…`` a
+    whole row would be deleted.
+    """
+
+    async def check(request: Request) -> None:
+        known: frozenset[str] = request.app.state.queries[name]
+        unknown = sorted(request.query_params.keys() - known)
+        if unknown:
+            takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            raise Problem("invalid-request", f"there is no query parameter {', '.join(unknown)} here: {takes}")
+
+    return check

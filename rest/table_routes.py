@@ -76,6 +76,8 @@ class RangeQuery:
     def bounds(self) -> tuple[bytes, bytes]:
         """The first key, and the one behind the last (``b""``: none). Raises ``Problem``."""
         first, stop = self._start, self._stop
+        if stop and stop < first:
+            raise Problem("invalid-request", "stop lies before start: no row can be meant")
         if self._prefix:
             if first or stop:
                 raise Problem("invalid-request", "give either prefix, or start and stop")

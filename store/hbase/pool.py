@@ -4,6 +4,10 @@ HappyBase's own pool gives out connections the gateway dropped long ago, and the
 invariants here: a connection idle beyond the age limit, or one the other side has hung up, is closed and not handed
 out; one whose last request ended in anything but an answer is closed and not taken back; idle, leased and opening
 connections together never exceed ``connections_max``; every wait has an end; no process uses a connection of another.
+
+A signal's handler may raise between any two steps here: Ctrl-C in a notebook, which goes on with the same pool. So what
+a caller takes is noted with the caller (``_Held``) before the pool counts it, and is given back wherever that ended;
+and the lock is entered by ``with``, itself and not through a condition: nothing comes between taking it and the block.
 """
 
 from __future__ import annotations
@@ -38,6 +42,15 @@ PREFERRED_WAIT_MS = 1_000
 much shorter than a slow scan keeps one."""
 
 
+class _Held(Generic[C]):
+    """What one lease has of the pool."""
+
+    __slots__ = ("connection",)
+
+    def __init__(self) -> None:
+        self.connection: C | None = None
+
+
 class ConnectionPool(Generic[C]):
     """Connections made by ``connect``, kept by ``settings``. In a forked child it is empty at first.
 
@@ -61,10 +74,11 @@ class ConnectionPool(Generic[C]):
         leave_at_fork(self)
 
     def _start(self) -> None:
-        self._changed = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._idle: list[tuple[C, float]] = []
         self._leased: set[C] = set()
-        self._opening = 0
+        self._opening: set[_Held[C]] = set()
 
     @contextmanager
     def lease(self, *, fresh: bool = False, prefer: C | None = None) -> Iterator[C]:
@@ -74,17 +88,17 @@ class ConnectionPool(Generic[C]):
         its user is waited for up to ``PREFERRED_WAIT_MS``), else any. Raises ``StoreUnavailable`` when the pool is
         closed or no connection comes free within ``lease_wait_ms``, and what ``connect`` raises.
         """
-        connection = self._acquire(fresh, prefer)
+        held: _Held[C] = _Held()
         try:
-            yield connection
-        except self._answers:
-            self._give_back(connection)
-            raise
+            try:
+                yield self._acquire(held, fresh, prefer)
+            except self._answers:
+                self._give_back(held)
+                raise
+            self._give_back(held)
         except BaseException:
-            self._discard(connection)
+            self._discard(held)
             raise
-        else:
-            self._give_back(connection)
 
     @contextmanager
     def lease_if_idle(self, connection: C) -> Iterator[bool]:
@@ -92,27 +106,27 @@ class ConnectionPool(Generic[C]):
 
         Not even the pool's lock is waited for: the garbage collector may call this in a thread that holds it.
         """
-        if not self._changed.acquire(blocking=False):
+        held: _Held[C] = _Held()
+        if not self._lock.acquire(blocking=False):
             yield False
             return
         try:
-            found = self._take(connection)
+            found = self._take(held, connection)
         finally:
-            self._changed.release()
+            self._lock.release()
         if not found:
             yield False
             return
         try:
             yield True
+            self._give_back(held)
         except BaseException:
-            self._discard(connection)
+            self._discard(held)
             raise
-        else:
-            self._give_back(connection)
 
     def close(self) -> None:
         """Close idle connections now, leased ones when they come back; later leases raise ``StoreUnavailable``."""
-        with self._changed:
+        with self._lock:
             self._closed = True
             while self._idle:
                 self._idle.pop()[0].close()
@@ -122,10 +136,10 @@ class ConnectionPool(Generic[C]):
         """See ``Leaving``. The connections do the same for themselves, those too that are known to nobody else."""
         self._start()
 
-    def _acquire(self, fresh: bool, prefer: C | None) -> C:
+    def _acquire(self, held: _Held[C], fresh: bool, prefer: C | None) -> C:
         now = self._monotonic()
         deadline, preferred_until = now + self._settings.lease_wait_ms / 1_000, now + PREFERRED_WAIT_MS / 1_000
-        with self._changed:
+        with self._lock:
             while True:
                 if self._closed:
                     raise StoreUnavailable("the store is closed")
@@ -134,14 +148,14 @@ class ConnectionPool(Generic[C]):
                     if not self._changed.wait(min(preferred_until, deadline) - self._monotonic()):
                         prefer = None
                     continue
-                connection = None if fresh else self._take(prefer) or self._take(None)
+                connection = None if fresh else self._take(held, prefer) or self._take(held, None)
                 if connection is not None:
                     return connection
                 if self._make_place():
                     break
                 self._wait(deadline)
-            self._opening += 1
-        return self._open()
+            self._opening.add(held)
+        return self._open(held)
 
     def _wait(self, deadline: float) -> None:
         if not self._changed.wait(deadline - self._monotonic()):
@@ -150,12 +164,13 @@ class ConnectionPool(Generic[C]):
                 f"{self._settings.lease_wait_ms} ms: raise connections_max, or use fewer threads"
             )
 
-    def _take(self, wanted: C | None) -> C | None:
+    def _take(self, held: _Held[C], wanted: C | None) -> C | None:
         """Lease the connection ``wanted``, or the one used last; ``None`` when there is none such that is usable."""
         for place in range(len(self._idle) - 1, -1, -1):
             if wanted is None or self._idle[place][0] is wanted:
                 connection, _ = self._idle.pop(place)
                 if connection.is_usable():
+                    held.connection = connection
                     self._leased.add(connection)
                     return connection
                 connection.close()
@@ -168,36 +183,43 @@ class ConnectionPool(Generic[C]):
             self._idle.pop(0)[0].close()
 
     def _make_place(self) -> bool:
-        if len(self._leased) + self._opening >= self._settings.connections_max:
+        if len(self._leased) + len(self._opening) >= self._settings.connections_max:
             return False
-        if len(self._leased) + self._opening + len(self._idle) >= self._settings.connections_max:
+        if len(self._leased) + len(self._opening) + len(self._idle) >= self._settings.connections_max:
             self._idle.pop(0)[0].close()
         return True
 
-    def _open(self) -> C:
-        connection: C | None = None
+    def _open(self, held: _Held[C]) -> C:
         try:
-            connection = self._connect()
-            return connection
+            held.connection = self._connect()
+            return held.connection
         finally:
-            with self._changed:
-                self._opening -= 1
-                if connection is not None:
-                    self._leased.add(connection)
+            with self._lock:
+                self._opening.discard(held)
+                if held.connection is not None:
+                    self._leased.add(held.connection)
                 self._changed.notify_all()
 
-    def _give_back(self, connection: C) -> None:
-        with self._changed:
+    def _give_back(self, held: _Held[C]) -> None:
+        connection = held.connection
+        if connection is None:
+            return
+        with self._lock:
             is_ours = connection in self._leased  # not where this process was forked while it was leased
             self._leased.discard(connection)
+            held.connection = None  # before it is anybody's
             if is_ours and not self._closed:
                 self._idle.append((connection, self._monotonic()))
             else:
                 connection.close()
             self._changed.notify_all()
 
-    def _discard(self, connection: C) -> None:
-        connection.close()
-        with self._changed:
-            self._leased.discard(connection)
+    def _discard(self, held: _Held[C]) -> None:
+        connection, held.connection = held.connection, None
+        with self._lock:
+            if connection is not None:
+                self._leased.discard(connection)
+            self._opening.discard(held)
             self._changed.notify_all()
+        if connection is not None:
+            connection.close()

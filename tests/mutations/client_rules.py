@@ -8,6 +8,14 @@ _FORKED_STORE = "unit/store/test_forking.py::"
 
 CLIENT_RULES = [
     Mutation(
+        "a caller who is interrupted while he wakes the loop keeps everybody from the oracle",
+        "client/oracle.py",
+        "            self._wake(self._take_in)\n            raise\n",
+        "            raise\n",
+        "unit/client/test_interrupts.py::"
+        "test_whoever_is_interrupted_while_he_asks_the_oracle_keeps_nobody_else_from_it",
+    ),
+    Mutation(
         "a deadline that is not a number is waited for without an end",
         "client/deadline.py",
         "not 0 <= deadline_ms <= DEADLINE_MS_MAX",

@@ -10,6 +10,13 @@ _EXPIRY = "unit/rest/test_rest_expiry.py"
 
 REST_RULES = [
     Mutation(
+        "a parameter that an operation does not have is overlooked, and it does something else",
+        "rest/routing.py",
+        "        if unknown:\n",
+        "        if False:\n",
+        f"{_TRANSACTIONS}::test_a_parameter_that_there_is_not_is_refused_and_nothing_is_done",
+    ),
+    Mutation(
         "two requests use one transaction at once",
         "rest/gateway.py",
         "        if held.busy:\n",

@@ -12,6 +12,13 @@ _REGIONS = _GATEWAY + "TestRegions::"
 
 STORE_RULES = [
     Mutation(
+        "who is interrupted while a connection is opened for him keeps its place",
+        "store/hbase/pool.py",
+        "            self._opening.discard(held)\n            self._changed.notify_all()\n",
+        "            self._changed.notify_all()\n",
+        "unit/store/test_store_pool.py::test_whoever_is_interrupted_keeps_no_place_and_no_lock",
+    ),
+    Mutation(
         "each replica of a region is a range to read",
         "store/hbase/regions.py",
         "sorted(set(named))",

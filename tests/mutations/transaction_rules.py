@@ -11,6 +11,20 @@ _CONFLICT_FREE = "unit/client/test_conflict_free.py::"
 
 TRANSACTION_RULES = [
     Mutation(
+        "columns that can be gone through only once are looked at, and none of them is deleted",
+        "client/cells.py",
+        "    if not isinstance(columns, Collection):",
+        "    if False:",
+        "unit/client/test_refusals.py::test_columns_that_cannot_be_deleted_are_refused_and_nothing_is",
+    ),
+    Mutation(
+        "an error of a commit holds itself, and with it all that was written",
+        "client/commit.py",
+        "                raise  # not from itself",
+        "                raise error from error  # not from itself",
+        "unit/client/test_errors.py::test_a_transaction_that_could_not_commit_is_gone_with_its_error",
+    ),
+    Mutation(
         "a rollback to a savepoint does not bring back what was overwritten",
         "client/write_buffer.py",
         "            values.update(back)\n",
@@ -167,7 +181,8 @@ TRANSACTION_RULES = [
     Mutation(
         "an error before the commit does not keep it from committing",
         "client/transaction.py",
-        '            self.forbid_commit(f"the hook before_commit raised {error!r}")\n',
+        "            self.forbid_commit(reason)\n"
+        "            raise self._refused(self._standing.forbidden or reason) from error\n",
         "",
         "unit/client/test_hooks.py::test_an_error_before_the_commit_aborts",
     ),
@@ -265,8 +280,8 @@ TRANSACTION_RULES = [
     Mutation(
         "a fence is told as any conflict",
         "client/commit.py",
-        "        if fence is not None:\n            return",
-        "        if False:\n            return",
+        "            if fence is not None:\n",
+        "            if False:\n",
         _FENCES + "test_who_wrote_the_table_and_has_not_committed_never_does",
     ),
     Mutation(

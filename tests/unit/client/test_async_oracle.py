@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures.thread
 import math
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -251,12 +253,20 @@ def test_the_watch_goes_on_where_nobody_can_be_asked_who_is_primary(monkeypatch:
         lost = client.begin(deadline_ms=300)
         while not primary.requests:
             await asyncio.sleep(0)
-        monkeypatch.setattr(client._dispatcher._threads, "submit", fail)
+        monkeypatch.setattr(threading.Thread, "start", fail)
         with pytest.raises(NoPrimary):
             await lost
         assert asked
 
     with_client(lambda message: SILENCE, use)
+
+
+def test_a_primary_is_found_for_threads_that_outlive_the_main_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        assert (await client.begin()).transactions == 1
+
+    monkeypatch.setattr(concurrent.futures.thread, "_shutdown", True)  # as from the main thread's end on
+    with_client(Granting(), use)
 
 
 def test_an_overloaded_oracle_is_asked_again_after_the_time_that_it_names() -> None:

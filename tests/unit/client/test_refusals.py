@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
+
 import pytest
 
-from client import AccessDenied, Decision, InvalidRequest, TransactionAborted, TransactionManager
+from client import AccessDenied, Decision, InvalidRequest, Transaction, TransactionAborted, TransactionManager
+from tests.unit.client.conftest import Installation
 
 A = b"f:a"
 
@@ -74,7 +79,9 @@ def test_a_commit_that_is_not_granted_aborts_and_is_not_worth_another_try(
     assert list(manager.snapshot().scan("t")) == []
 
 
-@pytest.mark.parametrize("columns", [[], (), [b"f"], ["f:a"], [b"f:\x00"], b"f:a", [A, b""]])
+@pytest.mark.parametrize(
+    "columns", [[], (), [b"f"], ["f:a"], [b"f:\x00"], b"f:a", [A, b""], iter([A]), map(bytes, [A]), 5]
+)
 def test_columns_that_cannot_be_deleted_are_refused_and_nothing_is(
     manager: TransactionManager, columns: list[bytes]
 ) -> None:
@@ -87,7 +94,8 @@ def test_columns_that_cannot_be_deleted_are_refused_and_nothing_is(
 
 
 @pytest.mark.parametrize(
-    "columns", [[], (), [b"f:\x00"], [b""], ["f:a"], [b":a"], [b"h:a"], [b"h"], [b"f:" + b"x" * 40_000]]
+    "columns",
+    [[], (), [b"f:\x00"], [b""], ["f:a"], [b":a"], [b"h:a"], [b"h"], [b"f:" + b"x" * 40_000], A, "f:a", iter([A]), 5],
 )
 def test_a_choice_of_columns_that_cannot_be_read_is_refused(manager: TransactionManager, columns: list[bytes]) -> None:
     with manager.transaction() as transaction:
@@ -97,6 +105,71 @@ def test_a_choice_of_columns_that_cannot_be_read_is_refused(manager: Transaction
                 view.get("t", b"r", columns)
             with pytest.raises(InvalidRequest, match=r"column|no family h; it has f, g"):
                 list(view.scan("t", columns=columns))
+            with pytest.raises(InvalidRequest, match=r"column|no family h; it has f, g"):
+                list(view.scan_columns("t", [A], columns=columns))
+
+
+def test_one_column_for_a_list_of_them_is_told_how_to_be_written(manager: TransactionManager) -> None:
+    with pytest.raises(InvalidRequest, match=r"write \[b'f:a'\]"):
+        manager.snapshot().get("t", b"r", A)  # type: ignore[arg-type]  # that is what is tried
+
+
+@pytest.mark.parametrize("known", [[], A, iter([A]), None])
+def test_columns_that_a_scan_cannot_show_are_refused(manager: TransactionManager, known: list[bytes]) -> None:
+    for view in (manager.snapshot(), manager.transaction()):
+        with pytest.raises(InvalidRequest, match=r"known|columns are"):
+            list(view.scan_columns("t", known))
+
+
+@pytest.mark.parametrize("batch_rows", [0, -1, None, 1.5, "5", True, 2**70])
+def test_batches_that_cannot_be_are_refused_with_and_without_own_writes(
+    manager: TransactionManager, batch_rows: int
+) -> None:
+    with manager.transaction() as transaction:
+        with pytest.raises(InvalidRequest, match="batch_rows"):
+            list(transaction.scan_columns("t", [A], batch_rows=batch_rows))
+        transaction.put("t", b"r", {A: b"own"})
+        for view in (manager.snapshot(), transaction):
+            with pytest.raises(InvalidRequest, match="batch_rows"):
+                list(view.scan_columns("t", [A], batch_rows=batch_rows))
+
+
+@pytest.mark.parametrize("handle", [None, "text", 7])
+def test_what_is_no_handle_is_not_resumed(manager: TransactionManager, handle: object) -> None:
+    of_a_snapshot, of_a_transaction = manager.snapshot().handle(), manager.transaction().handle()
+    for given in (handle, of_a_snapshot, of_a_snapshot.to_json()):
+        with pytest.raises(InvalidRequest, match="a TransactionHandle is needed"):
+            manager.resume(given)  # type: ignore[arg-type]
+    for given in (handle, of_a_transaction):
+        with pytest.raises(InvalidRequest, match="a SnapshotHandle is needed"):
+            manager.resume_snapshot(given)  # type: ignore[arg-type]
+
+
+def test_what_cannot_describe_a_table_is_refused_before_it_is_made(
+    installation: Installation, manager: TransactionManager
+) -> None:
+    for families, description in ((None, b""), (5, b""), (["f"], None), (["f"], "text")):
+        with pytest.raises(InvalidRequest, match=r"families|description"):
+            manager.create_table("described", families, description=description)  # type: ignore[arg-type]
+    assert "described" not in installation.store.table_names()
+
+
+def test_a_coroutine_function_is_not_run_for_nothing(manager: TransactionManager) -> None:
+    async def put(transaction: Transaction) -> None:
+        transaction.put("t", b"r", {A: b"1"})
+
+    with pytest.raises(InvalidRequest, match="a function that blocks"):
+        manager.run(put)  # type: ignore[unused-coroutine]  # which is what is refused
+
+
+def test_a_put_that_is_refused_counts_for_nothing(manager: TransactionManager) -> None:
+    transaction = manager.transaction()
+    transaction.put("t", b"r", {A: b"1"}, conflict_free=None)  # type: ignore[arg-type]  # as false as any
+    held_bytes = transaction.written_bytes
+    for values in (None, [(A, b"1")], b"x", "x", 5):
+        with pytest.raises(InvalidRequest, match="put takes a dictionary"):
+            transaction.put("t", b"r", values)  # type: ignore[arg-type]
+    assert transaction.written_bytes == held_bytes
 
 
 @pytest.mark.parametrize("table", ["bad name!", "", "default:t", "x" * 201, "a:b:c", "nowhere", b"t", None])
@@ -113,3 +186,13 @@ def test_a_table_that_cannot_be_read_is_refused_by_its_name(
 def test_a_range_that_cannot_be_read_is_refused(manager: TransactionManager) -> None:
     with pytest.raises(InvalidRequest, match="an end of a key range"):
         list(manager.snapshot().scan("t", stop=bytes([1]) * 40_000))
+
+
+@pytest.mark.parametrize("leave", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_what_holds_connections_says_what_travels_in_its_place(
+    manager: TransactionManager, leave: Callable[[object], object]
+) -> None:
+    held = {"its settings": manager, "resume that": manager.transaction(), "resume_snapshot": manager.snapshot()}
+    for instead, one in held.items():
+        with pytest.raises(TypeError, match=instead):
+            leave(one)

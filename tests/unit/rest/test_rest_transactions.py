@@ -83,6 +83,44 @@ def test_columns_are_chosen_and_deleted(served: Served) -> None:
     assert served.client.get(row).json()["values"] == {}
 
 
+def test_a_parameter_that_there_is_not_is_refused_and_nothing_is_done(served: Served) -> None:
+    id = begin(served.client)
+    row = f"/v1/transactions/{id}/tables/accounts/rows/parameters"
+    served.client.put(row, json={"values": {"d:a": "1", "d:b": "2"}})
+    answer = served.client.delete(row, params={"columns": "d:a"})
+    assert refused(answer) == (422, "invalid-request")
+    assert "columns here: it takes column, encoding" in problem(answer)["detail"]
+    assert refused(served.client.get(f"{row}s", params={"encodin": "base64"})) == (422, "invalid-request")
+    assert refused(served.client.post("/v1/oracle/begin", params={"count": 2})) == (422, "invalid-request")
+    assert served.client.get("/v1/health/live", params={"any": "1"}).status_code == 200
+    assert read(served.client, id, "parameters") == {"d:a": "1", "d:b": "2"}
+
+
+def test_a_range_that_ends_before_it_begins_is_refused(served: Served) -> None:
+    id = begin(served.client)
+    rows = f"/v1/transactions/{id}/tables/accounts/rows"
+    assert refused(served.client.get(rows, params={"start": "b", "stop": "a"})) == (422, "invalid-request")
+    assert served.client.get(rows, params={"start": "b", "stop": "b"}).json() == {"rows": [], "next": None}
+    assert served.client.get(rows, params={"start": "a", "stop": "b", "after": "b"}).json()["rows"] == []
+
+
+@pytest.mark.parametrize("kind", [None, "application/x-www-form-urlencoded", "text/plain"])
+def test_a_body_that_is_not_sent_as_json_is_told_so(served: Served, kind: str | None) -> None:
+    headers = {} if kind is None else {"Content-Type": kind}
+    for path in ("/v1/transactions", "/v1/oracle/abort"):
+        answer = served.client.post(path, content=b'{"read_only": true}', headers=headers)
+        assert refused(answer) == (422, "invalid-request")
+        assert "Content-Type: application/json" in problem(answer)["detail"]
+
+
+def test_a_body_that_is_no_json_is_told_what_is_wrong_with_it(served: Served) -> None:
+    answer = served.client.post(
+        "/v1/transactions", content=b'{"read_only": true', headers={"Content-Type": "application/json"}
+    )
+    assert refused(answer) == (422, "invalid-request")
+    assert "Expecting ',' delimiter" in problem(answer)["detail"]
+
+
 def pages(served: Served, id: str, **chosen: Any) -> list[list[str]]:
     found: list[list[str]] = []
     after = None

@@ -9,7 +9,7 @@ import pytest
 
 from store.garbage import collector_paused
 from store.hbase import HBaseCellStore, PoolSettings
-from store.hbase.pool import ConnectionPool
+from store.hbase.pool import ConnectionPool, _Held
 from tests.forked import entered_in_a_thread, in_child
 from tests.unit.store.fake_gateway import FakeGateway
 
@@ -72,9 +72,11 @@ def test_what_was_leased_at_the_fork_takes_no_place_in_the_child_and_is_not_kept
     pool: ConnectionPool[Numbered],
 ) -> None:
     with pool.lease() as first, pool.lease() as second:
+        held: _Held[Numbered] = _Held()
+        held.connection = first
 
         def child() -> list[int]:
-            pool._give_back(first)  # as a thread does that was forked within the block
+            pool._give_back(held)  # as a thread does that was forked within the block
             with pool.lease() as one, pool.lease() as other:
                 return [one.number, other.number]
 
@@ -83,7 +85,7 @@ def test_what_was_leased_at_the_fork_takes_no_place_in_the_child_and_is_not_kept
 
 
 def test_a_child_waits_for_no_thread_of_its_parent(pool: ConnectionPool[Numbered]) -> None:
-    with pool._changed:
+    with pool._lock:
         assert in_child(lambda: number(pool)) == 0
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
 from store import StoreUnavailable
 from store.hbase import PoolSettings, pool
 from store.hbase.pool import ConnectionPool
+from tests.interrupts import interrupted_at
 
 
 class Answer(Exception):
@@ -234,3 +238,25 @@ def test_never_more_than_the_limit_whatever_the_threads_do() -> None:
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(survive, range(400)))
     assert most <= 3
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("idle", [0, 1, 2])
+@pytest.mark.parametrize("raises", [None, Answer])
+def test_whoever_is_interrupted_keeps_no_place_and_no_lock(
+    idle: int, fresh: bool, raises: type[Exception] | None
+) -> None:
+    def use(setting: Setting) -> None:
+        with contextlib.suppress(Answer), setting.pool.lease(fresh=fresh):
+            if raises is not None:
+                raise raises
+
+    def interrupted(moment: int) -> bool:
+        setting = Setting(connections_max=2)
+        setting.fill(idle)
+        came_to_it = interrupted_at(moment, partial(use, setting))
+        assert not setting.pool._lock.locked()
+        setting.fill(2)
+        return came_to_it
+
+    assert sum(1 for _ in itertools.takewhile(interrupted, itertools.count(1))) > 5

@@ -1,0 +1,42 @@
+"""A signal's handler that raises, as Ctrl-C does, at any moment at which Python lets it run."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+_SWALLOWED = ("_weakrefset.py", "weakref.py")
+"""What is raised in their callbacks goes nowhere."""
+
+
+class Interrupt(BaseException):
+    """What the handler raises."""
+
+
+def interrupted_at(moment: int, act: Callable[[], object]) -> bool:
+    """Do it, and raise at the ``moment``-th time that a handler could run; whether it came to that.
+
+    Handlers run where a function of Python's begins, and where one of C has returned to it. (In loops, too. Not where a
+    generator goes on with an error.)
+    """
+    seen = 0
+
+    def look(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal seen
+        code = frame.f_code
+        begins = event == "call" and not code.co_flags & inspect.CO_GENERATOR
+        if (begins or event == "c_return") and not code.co_filename.endswith(_SWALLOWED):
+            seen += 1
+            if seen == moment:
+                raise Interrupt
+
+    sys.setprofile(look)
+    try:
+        act()
+    except Interrupt:
+        return True
+    finally:
+        sys.setprofile(None)
+    return False

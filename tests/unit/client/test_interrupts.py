@@ -1,0 +1,59 @@
+"""A caller's thread that is interrupted, as by Ctrl-C in a notebook, or a process that is paused: the manager serves
+on, and says what is so.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from client import NoPrimary, OutcomeUnknown, TransactionManager, TransactionStatus
+from client.deadline import Deadline
+from tests.interrupts import interrupted_at
+from tests.unit.client.transacting import get, open_with, put
+
+
+def test_whoever_is_interrupted_while_he_asks_the_oracle_keeps_nobody_else_from_it(manager: TransactionManager) -> None:
+    manager.oracle.begin()
+
+    def interrupted(moment: int) -> bool:
+        came_to_it = interrupted_at(moment, manager.oracle.begin)
+        manager.oracle.begin()
+        return came_to_it
+
+    assert sum(1 for _ in itertools.takewhile(interrupted, itertools.count(1))) > 10
+
+
+def test_a_process_that_was_paused_for_long_is_told_what_can_be_repeated(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transaction = open_with(manager, b"r", b"1")
+    monkeypatch.setattr("client.oracle.GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(manager.oracle._running(), "submit", lambda ticket: None)  # its loop has not woken up yet
+    for ask in (manager.oracle.begin, lambda deadline: manager.oracle.abort(1, deadline)):
+        with pytest.raises(NoPrimary, match="does not answer"):
+            ask(Deadline(10))
+    monkeypatch.setattr(manager, "_services", replace(manager._services, deadline_ms=10))
+    monkeypatch.setattr(transaction, "_services", manager._services)
+    with pytest.raises(OutcomeUnknown):
+        transaction.commit()
+
+
+def test_what_became_of_a_commit_that_was_interrupted_is_known_afterwards(manager: TransactionManager) -> None:
+    put(manager, b"r", b"before")
+    ends = set()
+
+    def interrupted(moment: int) -> bool:
+        transaction = manager.transaction()
+        transaction.put("t", b"r", {b"f:a": b"%d" % moment})
+        came_to_it = interrupted_at(moment, transaction.commit)
+        if transaction.is_open():
+            transaction.rollback()
+        ends.add(transaction.status)
+        assert (get(manager, b"r") == b"%d" % moment) is (transaction.status is TransactionStatus.COMMITTED)
+        return came_to_it
+
+    assert sum(1 for _ in itertools.takewhile(interrupted, itertools.count(1))) > 100
+    assert ends == {TransactionStatus.COMMITTED, TransactionStatus.ABORTED}
