@@ -4,13 +4,17 @@ Importing numba, and reading what it compiled before from its cache, takes longe
 Spark imports a data source in two or three new processes for each query, which call none of its kernels.
 
 The invariant: what is compiled is what ``numba.njit`` would have made of the function where it is defined, for the
-types that its signature names; other types are refused.
+types that its signature names; other types are refused. What can be kept is kept for the next process; where nothing
+can, each compiles for itself.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
+
+log = logging.getLogger(__name__)
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -20,6 +24,9 @@ _KERNELS: list[Kernel[..., Any]] = []
 
 class Kernel(Generic[Parameters, Result]):
     """One function. ``signature``: numba's, of one that Python calls; ``None``: of one that only other kernels call."""
+
+    are_kept: ClassVar[bool] = True
+    """Whether what is compiled could be kept for the next process so far."""
 
     def __init__(self, function: Callable[Parameters, Result], signature: str | None, *, nogil: bool) -> None:
         self._function = function
@@ -36,11 +43,25 @@ class Kernel(Generic[Parameters, Result]):
     def compile(self) -> Callable[Parameters, Result]:
         """Compile it now, or read it from numba's cache; harmless to repeat, and in several threads at once."""
         if self._compiled is None:
-            import numba
-
             self._resolve()
-            self._compiled = numba.njit(self._signature, cache=True, nogil=self._nogil)(self._function)
+            try:
+                self._compiled = self._made(cache=Kernel.are_kept)
+            except (RuntimeError, OSError) as error:  # neither the source's directory nor a home can be written to
+                if Kernel.are_kept:
+                    log.warning(
+                        "each process has to compile for itself, and takes longer to begin: %s; set NUMBA_CACHE_DIR to "
+                        "a directory that it may write to",
+                        error,
+                    )
+                Kernel.are_kept = False
+                self._compiled = self._made(cache=False)
         return self._compiled
+
+    def _made(self, *, cache: bool) -> Callable[Parameters, Result]:
+        import numba
+
+        made: Callable[Parameters, Result] = numba.njit(self._signature, cache=cache, nogil=self._nogil)(self._function)
+        return made
 
     def _resolve(self) -> None:
         """Numba takes a function's globals as they are: those that are kernels have to be numba's own."""

@@ -9,6 +9,7 @@ Invariant: a command ends with an exit code of ``tso.endings``; what went wrong 
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -81,6 +82,8 @@ class RoomCommands(click.Group):
         given = list(sys.argv[1:] if args is None else args)
         # What ZooKeeper's client complains of comes back as an error, told once; its own lines are for logs.
         logging.getLogger("kazoo").addHandler(logging.NullHandler())
+        if isinstance(sys.stdout, io.TextIOWrapper):  # what a locale has no letter for is no reason to say nothing
+            sys.stdout.reconfigure(errors="backslashreplace")
         if not standalone_mode:
             return super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
         try:

@@ -31,6 +31,7 @@ from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
 from tso.alone import NotAlone, require_alone
 from tso.credential_flags import credential_flags
+from tso.descriptors import hold_standard_descriptors, raise_descriptor_limit
 from tso.drain_command import drain_command
 from tso.endings import Ending
 from tso.history_command import as_objects, history, last_tenures, print_tenures
@@ -87,11 +88,13 @@ def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...
     role (`primary, epoch E`; `standby`).
     SIGTERM releases the lease, so that a standby takes over at once, and ends with exit code 0.
     """
+    hold_standard_descriptors()
     with _explained():
         chosen = choose(file, os.environ, given, limits, rest_limits)
         settings, standing = chosen.settings(), Standing()
         configure_logs(chosen.options.log_level, chosen.options.log_format, standing)
         log.info("settings: %s", chosen.changed)
+        raise_descriptor_limit(settings.limits.connections_max)
         rest = None
         if chosen.options.rest_listen:
             listening = listen(*parse_listen(chosen.options.rest_listen))
@@ -192,7 +195,7 @@ def _rest(
 
 
 def _say(line: str) -> None:
-    with contextlib.suppress(BrokenPipeError):  # who read the lines may have gone; serving goes on
+    with contextlib.suppress(OSError):  # who read the lines may have gone, or the disk be full; serving goes on
         click.echo(line)
 
 

@@ -26,7 +26,7 @@ from fleet import (
     observe,
     primary_of,
 )
-from lease import Coordinator, members
+from lease import Coordinator, Member, members
 from wire import DrainReply, Role
 
 _STATUS_TIMEOUT_MS = 2_000.0
@@ -81,7 +81,7 @@ def drain(
             f"Look at HBase (pythia tso metrics: pythia_commit_persist_seconds), or give a longer --timeout-ms"
         )
     tell(f"{one.member.holder}: nothing is under way, it ends")
-    _wait(lambda: one.member.holder not in {member.holder for member in members(coordinator, root)}, one, "end")
+    _wait(lambda: not any(_is_same(member, one.member) for member in members(coordinator, root)), one, "end")
     primary = _successor(coordinator, root, one, reply, even_if_last, credentials)
     return Drained(one.member.holder, one.role, reply.epoch, primary, 1000 * (time.monotonic() - began_s))
 
@@ -93,10 +93,14 @@ def chosen(seen: list[Seen], address: str) -> Seen:
         if primary is None:
             raise NobodyServes("no process is primary now: name the one to drain, as pythia tso status shows it")
         return primary
-    found = next((one for one in seen if address in (one.member.address, one.member.holder)), None)
-    if found is None:
+    meant = [one for one in seen if address in (one.member.address, one.member.holder)]
+    places = sorted({one.member.address for one in meant})
+    if len(places) > 1:
+        raise CannotHandOver(f"several processes are called {address}: give the address of one, {' or '.join(places)}")
+    if not meant:
         there = ", ".join(one.member.address for one in seen) or "none"
         raise CannotHandOver(f"no process here is at {address}; there are: {there}")
+    found = meant[0]
     if found.status is None:
         raise NobodyServes(
             f"{found.problem}: it cannot be asked to finish; end it with SIGTERM, or find out what it does"
@@ -131,6 +135,11 @@ def require_warmth(standbys: Sequence[Observed], one: Seen) -> None:
             f"no standby is ready to take over from {one.member.holder} yet ({names}): wait until one is, the console "
             f"calls it warm, and ask again. Its log says what it lacks; --even-if-last drains all the same"
         )
+
+
+def _is_same(one: Member, other: Member) -> bool:
+    """Whatever their roles, which change."""
+    return (one.holder, one.address) == (other.holder, other.address)
 
 
 def _may_be_warm(report: Report | None) -> bool:

@@ -197,7 +197,7 @@ def _contradictions(options: Mapping[str, Any]) -> Iterator[Contradiction]:
     if options["zookeeper"] and options["alone"]:
         yield Contradiction(("zookeeper", "alone"), "give either --zookeeper or --alone, not both")
     if not options["zookeeper"] and not options["alone"]:
-        yield Contradiction((), "give either --zookeeper or --alone: neither is there")
+        yield Contradiction(("zookeeper", "alone"), "give either --zookeeper or --alone: neither is there")
     if listens_everywhere(options["listen"]) and not options["advertise"]:
         yield Contradiction(
             ("listen", "advertise"),

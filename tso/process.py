@@ -368,6 +368,8 @@ class _LoopFront:
     def _stop_serving(self) -> None:
         pipeline, self._server.pipeline = self._server.pipeline, None
         if pipeline is not None:
+            if pipeline.serving:  # nobody asked for the end, and the pipeline had not noticed: the lease is lost
+                self._server.metering.depositions += 1
             pipeline.end()
 
     def _on_loop(self, call: Callable[[], Returned]) -> Returned:

@@ -101,6 +101,7 @@ class RoleKeeper:
         while not self._stopping.is_set():
             warm = warm or self._is_warm()
             if not warm:
+                self._candidate.join("standby")  # anew where its session ended, so that it is seen to run
                 self._candidate.wait(WARM_RETRY_MS)
                 continue
             answer = self._attempt()
@@ -183,7 +184,7 @@ class RoleKeeper:
             log.error("cannot try for the lease: %s", error)
             return StandBy(None, self._settings.lease_ms)
         if isinstance(answer, StandBy) and answer.problem is not None:
-            log.warning("the coordinator does not answer: %s", answer.problem)
+            log.warning("cannot try for the lease now: %s", answer.problem)  # ZooKeeper, or where the floor is: HBase
         return answer
 
     def _hold(self, tenure: Holding) -> bool:

@@ -45,6 +45,19 @@ def test_what_must_not_wait_has_all_compiled() -> None:
     assert sum_of_doubles(np.arange(2)) == 2
 
 
+def test_where_nothing_can_be_kept_each_process_compiles_for_itself(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As where a service's user has no home, and the packages are somebody else's."""
+    monkeypatch.setattr(Kernel, "are_kept", True)
+    monkeypatch.setattr("numba.core.caching.CompileResultCacheImpl._locator_classes", [])
+    tripled = Kernel(lambda number: 3 * number, "int64(int64)", nogil=False)
+    quartered = Kernel(lambda number: number // 4, "int64(int64)", nogil=False)
+    assert (tripled(5), quartered(8)) == (15, 2)
+    (line,) = caplog.messages
+    assert "NUMBA_CACHE_DIR" in line
+
+
 def test_whoever_plans_a_spark_job_imports_no_numba() -> None:
     program = "import sys, client.spark.source, tso.settings; print('numba' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

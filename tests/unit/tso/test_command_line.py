@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import socket
+import subprocess
+import sys
 from importlib.metadata import EntryPoint
 
 import click
@@ -128,6 +132,33 @@ def test_a_wrong_limit_of_rest_is_told_before_anything_listens() -> None:
     assert result.exit_code == 1
     assert "--rest-limit (or the variable PYTHIA_REST_LIMITS): there is no limit 'foo'" in result.output
     assert "REST on" not in result.output
+
+
+def test_a_place_that_is_wrong_is_not_said_to_be_missing() -> None:
+    result = CliRunner().invoke(commands.tso, ["serve", "--zookeeper", "z", "--thrift", "t:1"])
+    assert "neither is there" not in result.output
+
+
+@pytest.mark.parametrize("trouble", [errno.ENOSPC, errno.EIO, errno.EPIPE], ids=["disk full", "terminal gone", "pipe"])
+def test_an_oracle_serves_on_where_nobody_takes_its_lines(monkeypatch: pytest.MonkeyPatch, trouble: int) -> None:
+    """They are said by the thread that keeps the lease, as it takes it over."""
+
+    def nowhere(*_: object) -> None:
+        raise OSError(trouble, "no")
+
+    monkeypatch.setattr(click, "echo", nowhere)
+    commands._say("primary, epoch 5")
+
+
+def test_what_a_locale_has_no_letter_for_is_shown_all_the_same() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-c", "from tso.command_line import main; main()", "tso", "status", "--help"],
+        env=os.environ | {"PYTHONIOENCODING": "latin-1"},
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert b"HOST:PORT[,\\u2026]" in shown.stdout
 
 
 def test_rest_logs_in_the_form_and_at_the_level_of_its_oracle(monkeypatch: pytest.MonkeyPatch) -> None:

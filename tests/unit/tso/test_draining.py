@@ -140,7 +140,7 @@ def test_of_two_who_ask_in_one_turn_the_second_is_told_so(
         answers = dict(answer for answer in received if answer is not None)
         assert isinstance(answers[2], BadRequest), answers
         assert answers[1] == (DrainReply(epoch) if isinstance(first, DrainRequest) else HandoverReply(epoch))
-        assert process.metering.handovers == 1
+        assert (process.metering.handovers, process.metering.depositions) == (1, 0)
 
     run_house(scenario)
 
@@ -267,6 +267,17 @@ def test_of_two_who_say_that_they_serve_the_newer_epoch_is_drained(newer: Role) 
     assert chosen([deposed, primary, standby], "") is primary
     assert chosen([standby, primary, deposed], "") is primary
     assert chosen([deposed, primary, standby], "a") is deposed
+
+
+def test_of_several_of_one_name_none_is_drained_by_it() -> None:
+    one, other, again = (
+        Seen(Member("a", "standby", address), StatusReply(Role.STANDBY, "a", address, ""))
+        for address in ("h:1", "h:2", "h:1")
+    )
+    with pytest.raises(CannotHandOver, match="h:1 or h:2"):
+        chosen([one, other], "a")
+    assert chosen([one, other], "h:2") is other
+    assert chosen([one, again], "a") is one, "it was started anew, and its last session has not ended yet"
 
 
 def test_a_process_that_is_not_there_is_told(run_house: RunHouse, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,7 @@ def test_a_process_that_is_stopped_hands_over_to_the_standby(run_house: RunHouse
         begun = await begin(caller)
         assert await commit(caller, begun, 1) is Reason.COMMITTED
         assert await house.stop("a") == 0
+        assert house.processes["a"].metering.depositions == 0, "it was asked to end"
         assert await caller.receive() is None
         later = await house.until_primary("b")
         assert later > begun.first_start_timestamp > epoch
@@ -90,6 +91,7 @@ def test_a_primary_cut_off_from_the_coordinator_stops_and_the_standby_takes_over
         house.coordinators["a"].unreachable = True
         assert await house.until_primary("b") > begun.epoch
         await house.until(lambda: house.processes["a"].server.pipeline is None)
+        assert house.processes["a"].metering.depositions == 1, "nobody asked anything, and the lease was lost"
         assert await caller.ask(commit_request(begun, 1)) == NotPrimary()
         house.coordinators["a"].unreachable = False
         server = house.processes["a"].server

@@ -17,6 +17,7 @@ from lease import (
     StandBy,
     Tenure,
 )
+from store import StoreUnavailable
 from tso.roles import Progress, RoleKeeper
 
 SETTINGS = LeaseSettings(lease_ms=100)
@@ -229,6 +230,23 @@ def test_a_coordinator_that_refuses_while_a_standby_warms_up_does_not_end_it(ref
     keeper.run()
     assert story.count("warm up") == 2
     assert story.index("wait 250") < len(story) - 1 - story[::-1].index("warm up")
+
+
+def test_a_standby_that_waits_for_the_store_joins_anew_whenever_its_session_has_ended() -> None:
+    story: list[str] = []
+    failures: list[Exception] = [StoreUnavailable("the gateway is gone")] * 2
+
+    def warm_up() -> None:
+        story.append("warm up")
+        if failures:
+            raise failures.pop()
+
+    candidate = FakeCandidate(story)
+    keeper = RoleKeeper(candidate, SETTINGS, FakeFront(story), warm_up=warm_up, find_primary=lambda: None)
+    candidate.when_done = keeper.stop
+    keeper.run()
+    tries = "|".join(story).split("warm up")[1:]
+    assert ["join standby" in each for each in tries] == [True, True, False]
 
 
 def test_a_level_that_is_refused_ends_the_standby() -> None:
