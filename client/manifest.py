@@ -239,6 +239,18 @@ class Manifest:
             ends[_job_of(key)] = ends.get(_job_of(key), False) or _entry_of(key)[0] == _SEAL
         return ends
 
+    def jobs_into(self, start_timestamp: int, table: str) -> dict[str, bool]:
+        """The jobs that recorded rows of ``table`` for a transaction, and whether each is sealed; no key is read."""
+        sealed: set[str] = set()
+        found: set[str] = set()
+        for key, cells in self._scan(start_timestamp, _MARKS):
+            kind, _ = _entry_of(key)
+            if kind == _SEAL:
+                sealed.add(_job_of(key))
+            elif kind == _ENTRY and cells[b"m:table"].value == table.encode():
+                found.add(_job_of(key))
+        return {job: job in sealed for job in found}
+
     def summary(self, start_timestamp: int) -> BulkSummary | None:
         """How much is on record of a transaction; ``None``: nothing. No row key is read."""
         jobs: defaultdict[str, _Counted] = defaultdict(_Counted)

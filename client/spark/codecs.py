@@ -21,7 +21,7 @@ from client.spark.errors import InvalidData
 from client.spark.key_codec import as_type, by_name, key_arrays, row_keys
 from client.spark.mapping import TableMapping, ValueColumn
 from client.spark.packing import pack, unpack
-from client.spark.value_codec import of_bytes, shown, to_array, to_bytes
+from client.spark.value_codec import null_mask, of_bytes, shown, to_array, to_bytes
 from store.columns import ABSENT, CellColumns, taken
 
 _TOMBSTONE_AND_MARKER: Final = of_bytes(TOMBSTONE + ROW_MARKER_VALUE)
@@ -98,17 +98,21 @@ class RowDecoder:
         self._schema = schema
         wanted = {name.lower() for name in schema.names}
         self._values = [column for column in mapping.value_columns if column.name.lower() in wanted]
+        self._without_nulls = {field.name.lower() for field in schema if not field.nullable}
         self._needs_keys = any(column.name.lower() in wanted for column in mapping.key_columns)
 
     def decode(self, cells: CellColumns) -> pa.RecordBatch:
         """A batch with one row for each of these, whose values are visible ones.
 
-        Raises ``InvalidData`` for bytes that the mapping cannot mean.
+        Raises ``InvalidData`` for bytes that the mapping cannot mean, and for a null where the schema lets none be.
         """
         keys = ByteColumn(cells.data, cells.key_starts, cells.key_lengths)
         arrays = key_arrays(self._mapping, keys) if self._needs_keys else {}
         for column, values in zip(self._values, self._stored(cells), strict=True):
-            arrays[column.name.lower()] = _decoded(column, values, keys)
+            array = _decoded(column, values, keys)
+            if column.name.lower() in self._without_nulls:
+                _require_no_null(column, array, keys)
+            arrays[column.name.lower()] = array
         if not arrays:
             return pa.RecordBatch.from_struct_array(pa.array([{}] * cells.rows, pa.struct([])))
         return pa.RecordBatch.from_arrays([arrays[name.lower()] for name in self._schema.names], schema=self._schema)
@@ -158,6 +162,16 @@ def _decoded(column: ValueColumn, values: ByteColumn, keys: ByteColumn) -> pa.Ar
             f"column {column.name!r} of row {row!r} holds bytes that are no {column.type} ({error}): was it written "
             "by a program that does not know the table's mapping?"
         ) from error
+
+
+def _require_no_null(column: ValueColumn, array: pa.Array, keys: ByteColumn) -> None:
+    """Spark believes a schema of the user's, and looks for no null then."""
+    if array.null_count:
+        row = taken(*keys)[int(np.flatnonzero(null_mask(array))[0])]
+        raise InvalidData(
+            f"column {column.name!r} of row {row!r} is null, and the schema asked for says that it never is: leave NOT "
+            "NULL out of it for columns that are not part of the row key"
+        )
 
 
 def _readable(type_name: str, values: ByteColumn, index: int) -> bool:

@@ -265,7 +265,7 @@ class TableMapping:
                 problems.append(f"column {field.name!r} ({found}) is not in the table")
             elif found != wanted:
                 problems.append(f"column {field.name!r} is {found}, the table has {wanted} (use .cast({wanted!r}))")
-        return problems
+        return problems + _repeated(schema)
 
     def _refuse(self, problems: Sequence[str], what: str) -> None:
         if problems:
@@ -304,6 +304,18 @@ class TableMapping:
 def _column(field: StructField, row_key: Sequence[str], family: str) -> KeyColumn | ValueColumn:
     type_name = field.dataType.simpleString()
     return KeyColumn(field.name, type_name) if field.name in row_key else ValueColumn(field.name, type_name, family)
+
+
+def _repeated(schema: StructType) -> list[str]:
+    """What Spark tells apart, where it heeds case or compares nothing, and the table does not."""
+    alike: dict[str, list[str]] = {}
+    for field in schema.fields:
+        alike.setdefault(field.name.lower(), []).append(field.name)
+    return [
+        f"columns {', '.join(map(repr, names))} are one in the table: drop or rename all but one"
+        for names in alike.values()
+        if len(names) > 1
+    ]
 
 
 def _column_to_dict(column: KeyColumn | ValueColumn) -> dict[str, str]:

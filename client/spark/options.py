@@ -75,6 +75,17 @@ def parse(options: Mapping[str, str], *connections: Mapping[str, str]) -> Source
     """
     given = {name.lower(): value for name, value in options.items()}
     unknown = sorted(set(given) - {*KNOWN_OPTIONS, *_SPARKS_OPTIONS})
+    if "provider" in unknown:
+        raise InvalidOption(
+            "CREATE TABLE ... USING pythia needs its columns, since Spark passes the table's options on to nobody: "
+            "CREATE TABLE t (k BIGINT, ...) USING pythia, then SELECT ... FROM t WITH (table = '...'); or use "
+            "CREATE TEMPORARY VIEW t USING pythia OPTIONS (table '...'), which finds them itself"
+        )
+    if "path" in unknown:
+        raise InvalidOption(
+            f"there is no path ({given['path']!r}): name the table with .option('table', ...), and give load(), save() "
+            "and start() nothing"
+        )
     if unknown:
         raise InvalidOption(f"unknown option {', '.join(unknown)}; the options are {', '.join(KNOWN_OPTIONS)}")
     if not given.get("table"):

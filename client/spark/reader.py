@@ -5,6 +5,10 @@ reads at it, however late it runs and however often it is repeated. Reading need
 
 A row exists as long as any of its cells does, so every column of the mapped families is read, whichever are asked for:
 a row whose asked cells are all null must appear. Only where a filter lets no null pass are the asked columns enough.
+
+All jobs of a transaction write at its one timestamp, so a read of it cannot leave out those of a job that is under way,
+of which it may be a part: it reads as an open transaction only where an earlier job has written into the table, and is
+refused once a later one does.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
+from client.errors import InvalidRequest, TransactionAborted
 from client.handles import SnapshotHandle, TransactionHandle
 from client.manager import TransactionManager
 from client.snapshot import Snapshot
@@ -27,6 +32,7 @@ from client.spark.options import SourceOptions
 from client.spark.predicates import demands_a_value, plan
 from client.spark.splitting import dealt, overlaps, pieces_for_each_region, split
 from client.transaction import Transaction
+from commit_table import Aborted
 from store import KeyRange
 from store.columns import CellColumns
 
@@ -99,13 +105,13 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 def view_to_read(manager: TransactionManager, options: SourceOptions) -> View:
     """What a read is at, decided once for all its tasks.
 
-    A transaction into which no job has written yet is read without its own writes: the job that reads may be the first
-    that writes, and a task that is repeated must not take what it wrote before for its input.
+    A table into which no job of the transaction has written, and ended, is read without its own writes: the job that
+    reads may be the first that writes into it, and must not take for its input what it has written itself.
     """
     transaction = options.transaction
     if transaction is None:
         return options.snapshot or manager.snapshot(at=options.as_of).handle()
-    if any(manager.manifest.job_ends(transaction.start_timestamp).values()):
+    if any(manager.manifest.jobs_into(transaction.start_timestamp, options.table).values()):
         return transaction
     return SnapshotHandle(
         transaction.snapshot_timestamp, transaction.epoch, transaction.settings, transaction.start_timestamp
@@ -146,11 +152,34 @@ def _pieces(manager: TransactionManager, mapping: TableMapping, key_range: KeyRa
 def scan(
     manager: TransactionManager, mapping: TableMapping, task: ReadTask, columns: Sequence[bytes], batch_rows: int
 ) -> Iterator[CellColumns]:
-    """The rows of a task as its snapshot or transaction sees them; ``columns`` are families and cells."""
+    """The rows of a task as its snapshot or transaction sees them; ``columns`` are families and cells.
+
+    Raises ``InvalidRequest`` where a job of the transaction writes into the table meanwhile, ``TransactionAborted``.
+    """
     view = resumed(manager, task.view)
     for start, stop in task.key_ranges:
-        yield from view.scan_columns(
+        for cells in view.scan_columns(
             mapping.table, mapping.cells, start=start, stop=stop, columns=columns, batch_rows=batch_rows
+        ):
+            _require_own_writes_to_stand(manager, task.view, mapping.table)
+            yield cells
+        _require_own_writes_to_stand(manager, task.view, mapping.table)  # they may have deleted what is missing
+
+
+def _require_own_writes_to_stand(manager: TransactionManager, view: View, table: str) -> None:
+    """Raise where what was read may be of a job that has not ended, the one that reads, say, or was rolled back.
+
+    A job records its rows before it writes them, so none of its cells were read where nothing is on record afterwards.
+    """
+    if isinstance(view, SnapshotHandle):
+        return
+    if isinstance(manager.commit_table.outcome(view.start_timestamp), Aborted):
+        raise TransactionAborted(view.start_timestamp, f"what it wrote into table {table!r} is nothing to read")
+    if not all(manager.manifest.jobs_into(view.start_timestamp, table).values()):
+        raise InvalidRequest(
+            f"table {table!r} is read as transaction {view.start_timestamp} sees it, while a job of that transaction "
+            "writes into it: the job would read what it has written itself; read all of its input first, by "
+            ".localCheckpoint() on the DataFrame that is to be written"
         )
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, MutableMapping
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NoReturn
 
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
@@ -89,6 +89,13 @@ class PythiaDataSource(DataSource):
         mapping = self._mapping()
         mapping.check_writable(schema)
         return PythiaStreamWriter(self._job, mapping, schema.names)
+
+    def streamReader(self, schema: StructType) -> NoReturn:  # noqa: N802  # Spark's name
+        """There is none: raises ``InvalidOption``, in place of Spark's error about a method that is missing."""
+        raise InvalidOption(
+            f"table {self._job.table!r} cannot be read as a stream: there is no streaming source; read it again and "
+            "again with spark.read, each time as of one moment ('as_of' or 'snapshot')"
+        )
 
 
 def register(spark: SparkSession) -> None:

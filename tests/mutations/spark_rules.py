@@ -30,10 +30,47 @@ SPARK_RULES = [
     Mutation(
         "a repeated task takes for its input what it wrote before",
         "client/spark/reader.py",
-        "if any(manager.manifest.job_ends(transaction.start_timestamp).values()):",
+        "if any(manager.manifest.jobs_into(transaction.start_timestamp, options.table).values()):",
         "if True:",
         "unit/client_spark/test_spark_reader_and_writer.py::"
-        "test_a_transaction_is_read_without_its_own_writes_until_a_job_has_ended",
+        "test_a_table_is_read_without_the_transactions_own_writes_until_a_job_that_wrote_into_it_has_ended",
+    ),
+    Mutation(
+        "a job takes for its input what it wrote, once another table was written before",
+        "client/manifest.py",
+        'elif kind == _ENTRY and cells[b"m:table"].value == table.encode():',
+        "elif kind == _ENTRY:",
+        "unit/client_spark/test_reading_what_is_written.py::"
+        "test_a_table_that_no_earlier_job_wrote_is_read_as_it_was_whatever_the_job_has_written_into_it",
+    ),
+    Mutation(
+        "a job takes for its input what it wrote, once the table was written before",
+        "client/spark/reader.py",
+        "            _require_own_writes_to_stand(manager, task.view, mapping.table)\n            yield cells\n",
+        "            yield cells\n",
+        "unit/client_spark/test_reading_what_is_written.py::"
+        "test_no_batch_comes_of_a_read_that_the_job_has_caught_up_with",
+    ),
+    Mutation(
+        "a read ends well that lacks what its job has deleted",
+        "client/spark/reader.py",
+        "        _require_own_writes_to_stand(manager, task.view, mapping.table)  # they",
+        "        pass  # they",
+        "unit/client_spark/test_reading_what_is_written.py::test_a_read_that_finds_nothing_any_more_is_refused_too",
+    ),
+    Mutation(
+        "what was rolled back is read with the handle of its transaction",
+        "client/spark/reader.py",
+        "if isinstance(manager.commit_table.outcome(view.start_timestamp), Aborted):",
+        "if False:",
+        "unit/client_spark/test_reading_what_is_written.py::test_what_was_rolled_back_is_not_read",
+    ),
+    Mutation(
+        "of two columns of a DataFrame with one name in the table the last one is written, and nobody told",
+        "client/spark/mapping.py",
+        "if len(names) > 1",
+        "if len(names) > len(schema.fields)",
+        "unit/client_spark/test_spark_mapping.py::test_two_columns_that_are_one_in_the_table_are_refused",
     ),
     Mutation(
         "a deleted row keeps what its mapping does not name",

@@ -323,6 +323,16 @@ def test_bytes_of_another_writer_are_refused_with_the_row_and_column(type_name: 
         decoder.decode(visible(mapping, *rows))
 
 
+@pytest.mark.parametrize("type_name", ["int", "string", "decimal(3,0)", "boolean"])
+def test_a_null_that_the_schema_asked_for_denies_is_refused_with_the_row_and_column(type_name: str) -> None:
+    """Spark would fail on it in Java, and say neither."""
+    mapping = mapping_of("int", values=(type_name, type_name))
+    schema = pa.schema([field.with_nullable(field.name == "v1") for field in schema_of(mapping)])
+    row = visible(mapping, (row_key(mapping, 2), {b"f:v1": b""}))
+    with pytest.raises(InvalidData, match=r"'v0' of row b'\\x80\\x00\\x00\\x02' is null, .* leave NOT NULL out"):
+        RowDecoder(mapping, schema).decode(row)
+
+
 @pytest.mark.parametrize("key", [b"\x00", b"abc\x00\x00\x80\x00\x00\x01more", b"abc\x00", b"abc\x00\x00\x80"])
 def test_row_keys_of_another_writer_are_refused(key: bytes) -> None:
     mapping = mapping_of("string", "int")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -220,3 +221,11 @@ def test_columns_are_chosen_by_name() -> None:
     assert MAPPING.to_struct(["PRICE", "day"]).fieldNames() == ["day", "price"]
     with pytest.raises(InvalidMapping, match="has no column nosuch; it has carrier, day, delay"):
         MAPPING.to_struct(["nosuch"])
+
+
+@pytest.mark.parametrize("check", [MAPPING.check_writable, MAPPING.check_replacing, MAPPING.check_readable])
+def test_two_columns_that_are_one_in_the_table_are_refused(check: Callable[[spark.StructType], None]) -> None:
+    """Spark lets them through where ``spark.sql.caseSensitive`` is true; one of them would be dropped silently."""
+    twice = spark.StructType([*FLIGHTS.fields, spark.StructField("Delay", FLIGHTS["delay"].dataType)])
+    with pytest.raises(InvalidMapping, match="columns 'delay', 'Delay' are one in the table: drop or rename"):
+        check(twice)

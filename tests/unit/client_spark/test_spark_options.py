@@ -59,6 +59,8 @@ def test_a_handle_brings_its_connection() -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
+        ({"option.table": "t", "owner": "me", "provider": "pythia"}, "CREATE TABLE ... USING pythia needs its columns"),
+        ({"path": "flights"}, "there is no path ('flights'): name the table with .option('table', ...)"),
         ({"table": "t", "tabel": "u"}, "unknown option tabel; the options are table, transaction, snapshot, as_of"),
         ({}, "the option 'table' is missing"),
         (

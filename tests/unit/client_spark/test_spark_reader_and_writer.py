@@ -285,14 +285,15 @@ class FakeManifest:
     def __init__(self, **jobs: bool) -> None:
         self.jobs = jobs
 
-    def job_ends(self, start_timestamp: int) -> dict[str, bool]:
+    def jobs_into(self, start_timestamp: int, table: str) -> dict[str, bool]:
+        assert (start_timestamp, table) == (HANDLE.start_timestamp, "t")
         return self.jobs
 
 
 @pytest.mark.parametrize(
     ("jobs", "own_writes"), [({}, False), ({"reads": False}, False), ({"before": True, "reads": False}, True)]
 )
-def test_a_transaction_is_read_without_its_own_writes_until_a_job_has_ended(
+def test_a_table_is_read_without_the_transactions_own_writes_until_a_job_that_wrote_into_it_has_ended(
     jobs: dict[str, bool], own_writes: bool
 ) -> None:
     manager = cast(TransactionManager, type("Manager", (), {"manifest": FakeManifest(**jobs)})())
