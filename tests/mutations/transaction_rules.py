@@ -455,8 +455,8 @@ TRANSACTION_RULES = [
     Mutation(
         "an error before a lost answer is known of says that nothing committed",
         "client/commit.py",
-        "    except (PythiaError, StoreError) as error:\n        if uncertain:\n",
-        "    except (NoPrimary, StoreError) as error:\n        if uncertain:\n",
+        "    except (PythiaError, StoreError, Forgotten) as error:\n        if uncertain:\n",
+        "    except (NoPrimary, StoreError, Forgotten) as error:\n        if uncertain:\n",
         "unit/client/test_failover.py::test_a_commit_whose_answer_was_lost_is_not_told_as_aborted_before_that_is_known",
     ),
     Mutation(

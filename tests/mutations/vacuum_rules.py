@@ -126,4 +126,20 @@ VACUUM_RULES = [
         "        if False:",
         "unit/client/test_vacuum.py::test_who_is_forgotten_is_aborted_by_nobody",
     ),
+    Mutation(
+        "a commit that slept until its bulk writes were forgotten lands without them",
+        "client/revalidation.py",
+        "        if handle.start_timestamp < below:",
+        "        if False:",
+        "unit/client/test_vacuum.py::"
+        "test_who_claimed_its_end_and_was_forgotten_does_not_commit_without_its_bulk_writes",
+    ),
+    Mutation(
+        "a commit that may have been, and was forgotten, is told and marked as aborted",
+        "client/commit.py",
+        "        if uncertain:\n",
+        "        if uncertain and not isinstance(error, Forgotten):\n",
+        "unit/client/test_vacuum.py::"
+        "test_a_commit_whose_answer_was_lost_and_whose_record_was_dropped_is_told_as_unknown_and_stays",
+    ),
 ]
