@@ -395,6 +395,13 @@ TRANSACTION_RULES = [
         _BULK + "test_a_task_that_recorded_its_rows_too_late_writes_none",
     ),
     Mutation(
+        "a task looks whether its transaction has ended before it looks for a claim, which may go in between",
+        "client/bulk.py",
+        "    is_claimed = manifest.is_end_claimed(start_timestamp)\n    require_open(commit_table, start_timestamp)\n",
+        "    require_open(commit_table, start_timestamp)\n    is_claimed = manifest.is_end_claimed(start_timestamp)\n",
+        _BULK + "test_a_task_that_looks_for_a_claim_as_its_commit_ends_writes_nothing",
+    ),
+    Mutation(
         "a job begins while its transaction commits",
         "client/manager.py",
         "        require_not_ending(self.commit_table, self.manifest, handle.start_timestamp)\n        return job\n",

@@ -34,7 +34,7 @@ from commit_table.layout import OWN_ROW
 from commit_table.level_record import LevelOfData
 from commit_table.timestamps import milliseconds_of
 from lease import monotonic_ms
-from store import Cell, KeyRange, RowPut
+from store import Cell, KeyRange, RowPut, StoreUnavailable
 from store.faults import Fault
 from tests.small_limits import small_limits
 from tests.unit.client.conftest import COMMITS, SETTINGS, A, Installation, written_in_bulk, written_plainly
@@ -278,6 +278,24 @@ def test_a_fence_goes_only_under_the_mark_that_stands_for_it(manager: Transactio
         late.commit()
 
 
+def test_the_fences_of_a_table_that_was_dropped_stay_since_no_mark_stands_for_them(
+    manager: TransactionManager, forgetful: Installation
+) -> None:
+    dead = written_plainly(manager)
+    manager.drop_table("t")
+    manager.create_table("u", ["f"])
+    vacuum_through(
+        manager,
+        put(manager, b"r", b"1", table="u").commit_timestamp,
+        outcomes_retain_ms=OUTCOMES_RETAIN_MS_DEFAULT,
+    )
+    manager.create_table("t", ["f", "g"])
+    fail_over(forgetful)
+    with pytest.raises(TableFenced):
+        dead.commit()
+    assert get(forgetful.manager(), b"r") is None
+
+
 def test_marks_do_not_pile_up(manager: TransactionManager) -> None:
     for _ in range(3):
         vacuum_through(manager, put(manager, b"r", b"1").commit_timestamp)
@@ -297,6 +315,34 @@ def test_a_table_that_cannot_be_read_keeps_the_commit_table(
     assert report.tables["u"].rows == 1
     assert rows(manager, COMMITS, [b"c"]) == recorded
     assert len(versions(manager)) == 3
+
+
+def test_records_of_bulk_writes_that_cannot_be_dropped_keep_the_commit_table(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads them later still finds out whether they committed."""
+    *_, last = write_three_times(manager)
+    recorded = rows(manager, COMMITS, [b"c"])
+
+    def refuse(*arguments: object) -> None:
+        raise StoreUnavailable("the manifest cannot be read")
+
+    monkeypatch.setattr("client.vacuum.run.forget_bulk_writes", refuse)
+    assert list(vacuum_through(manager, last).problems) == ["manifest"]
+    assert rows(manager, COMMITS, [b"c"]) == recorded
+
+
+def test_how_far_records_go_is_on_record_before_the_first_goes(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten = list[int]()
+    monkeypatch.setattr(
+        "client.vacuum.run.drop_commit_rows",
+        lambda *arguments: forgotten.append(manager.commit_table.forgotten_below()),
+    )
+    *_, last = write_three_times(manager)
+    vacuum_through(manager, last)
+    assert forgotten[-1] > last
 
 
 def test_a_table_that_is_dropped_meanwhile_is_no_problem(manager: TransactionManager) -> None:
@@ -327,6 +373,25 @@ def test_records_of_bulk_writes_go_when_they_committed_and_a_claim_stays_of_thos
     vacuum_through(manager, dead.start_timestamp)
     assert rows(manager, MANIFEST, [b"m"]) == [dead.start_timestamp.to_bytes(8) + b"\0"]
     assert get(manager, b"r") == b"late"
+
+
+def test_a_dry_run_ends_no_transaction(manager: TransactionManager) -> None:
+    dead = manager.transaction()
+    manager.open_job(dead.handle())
+    report = vacuum_through(manager, dead.start_timestamp, dry_run=True)
+    assert report.manifest_records_dropped == 1
+    assert manager.outcome(dead.start_timestamp) == Undecided()
+    assert not manager.manifest.is_end_claimed(dead.start_timestamp)
+
+
+def test_what_a_forgotten_transaction_wrote_late_goes_with_the_next_vacuum(manager: TransactionManager) -> None:
+    dead = manager.transaction()
+    vacuum_through(manager, dead.start_timestamp)
+    manager.store.put("t", [RowPut(b"late", {A: b"1"})], dead.start_timestamp)
+    manager.manifest.open(dead.start_timestamp, "late")
+    report = vacuum_through(manager, dead.start_timestamp)
+    assert (report.problems, report.manifest_records_dropped) == ({}, 1)
+    assert rows(manager, "t", [b"f"]) == []
 
 
 def test_the_command(manager: TransactionManager, forgetful: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
