@@ -437,6 +437,13 @@ TRANSACTION_RULES = [
         _BULK + "test_a_commit_that_could_not_begin_may_be_tried_again",
     ),
     Mutation(
+        "a commit that could not read what others wrote cannot be tried again",
+        "client/transaction.py",
+        "        jobs = self._jobs()\n        self._standing.status = TransactionStatus.UNKNOWN\n",
+        "        self._standing.status = TransactionStatus.UNKNOWN\n        jobs = self._jobs()\n",
+        _BULK + "test_a_commit_that_could_not_begin_may_be_tried_again",
+    ),
+    Mutation(
         "a block whose commit could not begin stays open",
         "client/transaction.py",
         "        except StoreError:  # nobody is left who could call it again\n"

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from tests.mutations.mutation import Mutation
 
+_WROTE_LATE = (
+    "unit/client/test_vacuum.py::"
+    "test_what_a_forgotten_transaction_wrote_late_is_seen_by_nobody_and_goes_with_the_next_vacuum"
+)
+
 VACUUM_RULES = [
     Mutation(
         "a vacuum holds as many large rows as small ones",
@@ -154,14 +159,14 @@ VACUUM_RULES = [
         "client/vacuum/sweep.py",
         "        if writer >= self._commit_table.forgotten_below():",
         "        if True:",
-        "unit/client/test_vacuum.py::test_what_a_forgotten_transaction_wrote_late_goes_with_the_next_vacuum",
+        _WROTE_LATE,
     ),
     Mutation(
         "a vacuum has a forgotten bulk write aborted, which is refused, and drops no records any more",
         "client/vacuum/finished.py",
         "start_timestamp >= manager.commit_table.forgotten_below():",
         "start_timestamp > 0:",
-        "unit/client/test_vacuum.py::test_what_a_forgotten_transaction_wrote_late_goes_with_the_next_vacuum",
+        _WROTE_LATE,
     ),
     Mutation(
         "a vacuum drops the fences of tables that it did not mark",
@@ -194,5 +199,12 @@ VACUUM_RULES = [
         "        if not report.dry_run:\n"
         "            manager.commit_table.forget_below(compose(limits.first_block_kept))\n",
         "unit/client/test_vacuum.py::test_how_far_records_go_is_on_record_before_the_first_goes",
+    ),
+    Mutation(
+        "what a forgotten transaction wrote late keeps its row from being read",
+        "client/reading.py",
+        "if writer < mark and writer not in vacuumed]",
+        "if writer < mark]",
+        _WROTE_LATE,
     ),
 ]

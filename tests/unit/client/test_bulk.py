@@ -302,11 +302,12 @@ def test_a_task_that_comes_after_its_bulk_write_has_ended_writes_nothing_over_a_
     assert manager.snapshot().get("t", b"b") == {A: b"2"}
 
 
+@pytest.mark.parametrize(("table", "question"), [("commit_table", "outcome"), ("manifest", "jobs")])
 def test_a_commit_that_could_not_begin_may_be_tried_again(
-    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch, table: str, question: str
 ) -> None:
     transaction = written_in_bulk(manager)
-    monkeypatch.setattr(manager.commit_table, "outcome", _unavailable)
+    monkeypatch.setattr(getattr(manager, table), question, _unavailable)
     with pytest.raises(StoreUnavailable):
         transaction.commit()
     assert transaction.status is TransactionStatus.ACTIVE

@@ -384,11 +384,14 @@ def test_a_dry_run_ends_no_transaction(manager: TransactionManager) -> None:
     assert not manager.manifest.is_end_claimed(dead.start_timestamp)
 
 
-def test_what_a_forgotten_transaction_wrote_late_goes_with_the_next_vacuum(manager: TransactionManager) -> None:
+def test_what_a_forgotten_transaction_wrote_late_is_seen_by_nobody_and_goes_with_the_next_vacuum(
+    manager: TransactionManager, forgetful: Installation
+) -> None:
     dead = manager.transaction()
     vacuum_through(manager, dead.start_timestamp)
     manager.store.put("t", [RowPut(b"late", {A: b"1"})], dead.start_timestamp)
     manager.manifest.open(dead.start_timestamp, "late")
+    assert get(forgetful.manager(), b"late") is None
     report = vacuum_through(manager, dead.start_timestamp)
     assert (report.problems, report.manifest_records_dropped) == ({}, 1)
     assert rows(manager, "t", [b"f"]) == []
