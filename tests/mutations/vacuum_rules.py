@@ -9,6 +9,11 @@ _WROTE_LATE = (
     "test_what_a_forgotten_transaction_wrote_late_is_seen_by_nobody_and_goes_with_the_next_vacuum"
 )
 
+_COMMIT_ROWS = (
+    "unit/client_vacuum/test_vacuum_sweep.py::"
+    "test_commit_rows_go_up_to_the_first_that_is_kept_and_what_a_later_epoch_recorded_stays"
+)
+
 VACUUM_RULES = [
     Mutation(
         "a vacuum holds as many large rows as small ones",
@@ -206,5 +211,19 @@ VACUUM_RULES = [
         "if writer < mark and writer not in vacuumed]",
         "if writer < mark]",
         _WROTE_LATE,
+    ),
+    Mutation(
+        "a vacuum drops what an oracle of a later epoch recorded",
+        "client/vacuum/finished.py",
+        "store.delete(table, batch, epoch)",
+        "store.delete(table, batch, 2**62)",
+        _COMMIT_ROWS,
+    ),
+    Mutation(
+        "a vacuum drops one row of the commit table too many",
+        "client/vacuum/finished.py",
+        "prefix + _BLOCK.pack(first_block_kept))",
+        "prefix + _BLOCK.pack(first_block_kept + 1))",
+        _COMMIT_ROWS,
     ),
 ]
