@@ -48,7 +48,7 @@ from client.shadow_pass import write_bulk_shadows
 from client.tickets import Begun, Decision, ReplyLost
 from client.visibility import NOT_COMMITTED
 from client.write_buffer import WriteBuffer
-from commit_table import CommitTable, Committed
+from commit_table import CommitTable, Committed, Forgotten
 from store import CellStore, StoreError, TableMissing
 from wire import Reason
 
@@ -263,9 +263,11 @@ def _settled(
         return services.revalidator.settle(handle, deadline)
     except TransactionAborted:
         raise
-    except (PythiaError, StoreError) as error:
+    except (PythiaError, StoreError, Forgotten) as error:
         if uncertain:
             raise OutcomeUnknown(handle.start_timestamp, deadline.waited_ms) from error
+        if isinstance(error, Forgotten):
+            raise TransactionExpired(handle.start_timestamp, NOT_HEARD_OF) from error
         raise
 
 

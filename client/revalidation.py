@@ -29,7 +29,7 @@ from client.reading import SnapshotReader
 from client.resolver import OutcomeCache, Resolver
 from client.tickets import Begun
 from client.visibility import NOT_COMMITTED, View
-from commit_table import Aborted, CommitTable, Committed
+from commit_table import Aborted, CommitTable, Committed, Forgotten
 from store import CellStore
 
 BATCH_ROWS = 500
@@ -58,15 +58,19 @@ class Revalidator:
         looked for: at the epoch of that the transaction is fenced, so that whatever was lost did not commit it.
 
         Steps 1 and 2. Raises ``TransactionAborted`` (somebody aborted it); every other error leaves it open whether it
-        committed: ``NoPrimary``, ``InvalidRequest`` (the oracle's client is closed, or full), ``StoreUnavailable``.
+        committed: ``Forgotten`` (a vacuum has dropped what was on record), ``NoPrimary``, ``InvalidRequest`` (the
+        oracle's client is closed, or full), ``StoreUnavailable``.
         """
         begun = self._oracle.begin(deadline)
         with deadline.paused():
             outcome = self._commit_table.resolve(handle.start_timestamp, begun.epoch)
+            below = self._commit_table.forgotten_below()  # not before: it may be dropped between the two looks
         if isinstance(outcome, Committed):
             return outcome
         if isinstance(outcome, Aborted):
             raise TransactionAborted(handle.start_timestamp, ABORTED_BY_ANOTHER)
+        if handle.start_timestamp < below:
+            raise Forgotten(handle.start_timestamp, below)
         return begun
 
     def look_for_conflicts(

@@ -327,6 +327,20 @@ CLIENT_RULES = [
         "unit/client/test_catalog.py::test_what_is_remembered_ages_while_the_machine_sleeps",
     ),
     Mutation(
+        "what is remembered of a table is as old as the answer, not as the question",
+        "client/catalog.py",
+        "_Remembered(entry, shown_from, read_seconds)",
+        "_Remembered(entry, shown_from, monotonic_ms() / 1000)",
+        "unit/client/test_catalog.py::test_what_is_remembered_is_as_old_as_the_question",
+    ),
+    Mutation(
+        "a table that is made anew gets another conflict level than others remember",
+        "client/catalog.py",
+        "        if self._agreed_level(table, entry.conflict_level) != entry.conflict_level:",
+        "        if False:",
+        "unit/client/test_transactions.py",
+    ),
+    Mutation(
         "a table that was dropped and made anew is remembered for good",
         "client/catalog.py",
         "if known is not None and monotonic_ms() / 1000 < known.read_seconds + ENTRY_AGE_SECONDS_MAX:",

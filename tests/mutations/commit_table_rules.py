@@ -75,4 +75,23 @@ COMMIT_TABLE_RULES = [
         "self.resolve(start_timestamp, start_timestamp + 1)",
         "contract/test_commit_table.py::test_an_abort_is_for_good",
     ),
+    Mutation(
+        "of many transactions none is fenced",
+        "commit_table/table.py",
+        "start: self.resolve(start, fence) if record.needs_fence(fence) else record.outcome()",
+        "start: record.outcome()",
+        "unit/commit_table/test_races.py::test_many_are_fenced_as_one_is",
+    ),
+    Mutation(
+        "an abort looks how far records were dropped before it looks for one, which is dropped in between",
+        "commit_table/table.py",
+        "        outcome = self.outcome(start_timestamp)\n"
+        "        if isinstance(outcome, Undecided):\n"
+        "            below = self.forgotten_below()  #",
+        "        below = self.forgotten_below()\n"
+        "        outcome = self.outcome(start_timestamp)\n"
+        "        if isinstance(outcome, Undecided):\n"
+        "            #",
+        "unit/commit_table/test_races.py::test_a_commit_that_is_forgotten_while_somebody_aborts_it_is_not_fenced",
+    ),
 ]

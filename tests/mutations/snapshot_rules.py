@@ -116,4 +116,11 @@ SNAPSHOT_RULES = [
         "            return SnapshotHandle(moment, self._past.settled(moment).epoch, self.settings)\n",
         _BY_THEMSELVES + "test_with_every_oracle_and_zookeeper_down_it_is_read_listed_and_dropped",
     ),
+    Mutation(
+        "a named snapshot does not know in which epoch it was found settled",
+        "client/manager.py",
+        "self._named.create(name, handle.timestamp, handle.epoch)",
+        "self._named.create(name, handle.timestamp, 1)",
+        _BY_THEMSELVES + "test_what_a_named_snapshot_did_not_show_never_comes_to_be",
+    ),
 ]

@@ -410,6 +410,13 @@ TRANSACTION_RULES = [
         _BULK + "test_a_task_that_recorded_its_rows_too_late_writes_none",
     ),
     Mutation(
+        "a task looks whether its transaction has ended before it looks for a claim, which may go in between",
+        "client/bulk.py",
+        "    is_claimed = manifest.is_end_claimed(start_timestamp)\n    require_open(commit_table, start_timestamp)\n",
+        "    require_open(commit_table, start_timestamp)\n    is_claimed = manifest.is_end_claimed(start_timestamp)\n",
+        _BULK + "test_a_task_that_looks_for_a_claim_as_its_commit_ends_writes_nothing",
+    ),
+    Mutation(
         "a job begins while its transaction commits",
         "client/manager.py",
         "        require_not_ending(self.commit_table, self.manifest, handle.start_timestamp)\n        return job\n",
@@ -445,6 +452,13 @@ TRANSACTION_RULES = [
         _BULK + "test_a_commit_that_could_not_begin_may_be_tried_again",
     ),
     Mutation(
+        "a commit that could not read what others wrote cannot be tried again",
+        "client/transaction.py",
+        "        jobs = self._jobs()\n        self._standing.status = TransactionStatus.UNKNOWN\n",
+        "        self._standing.status = TransactionStatus.UNKNOWN\n        jobs = self._jobs()\n",
+        _BULK + "test_a_commit_that_could_not_begin_may_be_tried_again",
+    ),
+    Mutation(
         "a block whose commit could not begin stays open",
         "client/transaction.py",
         "        except StoreError:  # nobody is left who could call it again\n"
@@ -470,8 +484,8 @@ TRANSACTION_RULES = [
     Mutation(
         "an error before a lost answer is known of says that nothing committed",
         "client/commit.py",
-        "    except (PythiaError, StoreError) as error:\n        if uncertain:\n",
-        "    except (NoPrimary, StoreError) as error:\n        if uncertain:\n",
+        "    except (PythiaError, StoreError, Forgotten) as error:\n        if uncertain:\n",
+        "    except (NoPrimary, StoreError, Forgotten) as error:\n        if uncertain:\n",
         "unit/client/test_failover.py::test_a_commit_whose_answer_was_lost_is_not_told_as_aborted_before_that_is_known",
     ),
     Mutation(

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from tests.mutations.mutation import Mutation
 
+_WROTE_LATE = (
+    "unit/client/test_vacuum.py::"
+    "test_what_a_forgotten_transaction_wrote_late_is_seen_by_nobody_and_goes_with_the_next_vacuum"
+)
+
+_COMMIT_ROWS = (
+    "unit/client_vacuum/test_vacuum_sweep.py::"
+    "test_commit_rows_go_up_to_the_first_that_is_kept_and_what_a_later_epoch_recorded_stays"
+)
+
 VACUUM_RULES = [
     Mutation(
         "a vacuum holds as many large rows as small ones",
@@ -125,5 +135,95 @@ VACUUM_RULES = [
         "        if isinstance(found, Forgotten):",
         "        if False:",
         "unit/client/test_vacuum.py::test_who_is_forgotten_is_aborted_by_nobody",
+    ),
+    Mutation(
+        "a commit that slept until its bulk writes were forgotten lands without them",
+        "client/revalidation.py",
+        "        if handle.start_timestamp < below:",
+        "        if False:",
+        "unit/client/test_vacuum.py::"
+        "test_who_claimed_its_end_and_was_forgotten_does_not_commit_without_its_bulk_writes",
+    ),
+    Mutation(
+        "a commit that may have been, and was forgotten, is told and marked as aborted",
+        "client/commit.py",
+        "        if uncertain:\n",
+        "        if uncertain and not isinstance(error, Forgotten):\n",
+        "unit/client/test_vacuum.py::"
+        "test_a_commit_whose_answer_was_lost_and_whose_record_was_dropped_is_told_as_unknown_and_stays",
+    ),
+    Mutation(
+        "a dry run of a vacuum aborts transactions",
+        "client/vacuum/finished.py",
+        "    if not isinstance(outcome, Committed) and has_written and not dry_run:",
+        "    if not isinstance(outcome, Committed) and has_written:",
+        "unit/client/test_vacuum.py::test_a_dry_run_ends_no_transaction",
+    ),
+    Mutation(
+        "a vacuum has a forgotten transaction aborted, which is refused, and leaves its cells for ever",
+        "client/vacuum/sweep.py",
+        "        if writer >= self._commit_table.forgotten_below():",
+        "        if True:",
+        _WROTE_LATE,
+    ),
+    Mutation(
+        "a vacuum has a forgotten bulk write aborted, which is refused, and drops no records any more",
+        "client/vacuum/finished.py",
+        "start_timestamp >= manager.commit_table.forgotten_below():",
+        "start_timestamp > 0:",
+        _WROTE_LATE,
+    ),
+    Mutation(
+        "a vacuum drops the fences of tables that it did not mark",
+        "client/vacuum/run.py",
+        "lambda row, value: row in marked, progress)",
+        "lambda row, value: True, progress)",
+        "unit/client/test_vacuum.py::test_the_fences_of_a_table_that_was_dropped_stay_since_no_mark_stands_for_them",
+    ),
+    Mutation(
+        "a vacuum's mark stands against writers who lived when it was set",
+        "client/vacuum/run.py",
+        "encode_shadow(horizon)}",
+        "encode_shadow(unique)}",
+        "unit/client/test_failover.py::test_a_vacuum_s_mark_stands_against_nobody_who_lived",
+    ),
+    Mutation(
+        "a vacuum drops commit-table rows although bulk writes are on record yet",
+        "client/vacuum/run.py",
+        '        report.problems["manifest"] = str(error)\n        return\n',
+        '        report.problems["manifest"] = str(error)\n',
+        "unit/client/test_vacuum.py::test_records_of_bulk_writes_that_cannot_be_dropped_keep_the_commit_table",
+    ),
+    Mutation(
+        "a vacuum says how far records are dropped once they are",
+        "client/vacuum/run.py",
+        "            manager.commit_table.forget_below(compose(limits.first_block_kept))\n"
+        "        drop_commit_rows(manager.store, table_name(root), report, limits.first_block_kept, epoch)\n",
+        "            pass\n"
+        "        drop_commit_rows(manager.store, table_name(root), report, limits.first_block_kept, epoch)\n"
+        "        if not report.dry_run:\n"
+        "            manager.commit_table.forget_below(compose(limits.first_block_kept))\n",
+        "unit/client/test_vacuum.py::test_how_far_records_go_is_on_record_before_the_first_goes",
+    ),
+    Mutation(
+        "what a forgotten transaction wrote late keeps its row from being read",
+        "client/reading.py",
+        "if writer < mark and writer not in vacuumed]",
+        "if writer < mark]",
+        _WROTE_LATE,
+    ),
+    Mutation(
+        "a vacuum drops what an oracle of a later epoch recorded",
+        "client/vacuum/finished.py",
+        "store.delete(table, batch, epoch)",
+        "store.delete(table, batch, 2**62)",
+        _COMMIT_ROWS,
+    ),
+    Mutation(
+        "a vacuum drops one row of the commit table too many",
+        "client/vacuum/finished.py",
+        "prefix + _BLOCK.pack(first_block_kept))",
+        "prefix + _BLOCK.pack(first_block_kept + 1))",
+        _COMMIT_ROWS,
     ),
 ]

@@ -214,6 +214,29 @@ def test_a_task_that_recorded_its_rows_too_late_writes_none(
     assert rows_seen(manager) == [b"r"]
 
 
+def test_a_task_that_looks_for_a_claim_as_its_commit_ends_writes_nothing(
+    installation: Installation, manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The claim goes with the record; what tells of the commit then is the commit table."""
+    straggling = installation.manager()
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    job = manager.open_job(handle)
+    write(manager, handle, job, b"r")
+    manager.seal_job(handle, job, [(0, 0)])
+    look = straggling.manifest.is_end_claimed
+
+    def commit_first(start_timestamp: int) -> bool:
+        transaction.commit()
+        return look(start_timestamp)
+
+    monkeypatch.setattr(straggling.manifest, "is_end_claimed", commit_first)
+    late = straggling.attempt_writer(handle, "t", job, partition=0, attempt=1)
+    with pytest.raises(InvalidRequest, match="has committed"):
+        late.write(CellColumns.of_puts([RowPut(b"r", {A: b"late"})]))
+    assert manager.snapshot().get("t", b"r") == {A: b"1"}
+
+
 def test_no_job_is_begun_while_the_transaction_commits(installation: Installation) -> None:
     other = installation.manager()
 
@@ -279,11 +302,12 @@ def test_a_task_that_comes_after_its_bulk_write_has_ended_writes_nothing_over_a_
     assert manager.snapshot().get("t", b"b") == {A: b"2"}
 
 
+@pytest.mark.parametrize(("table", "question"), [("commit_table", "outcome"), ("manifest", "jobs")])
 def test_a_commit_that_could_not_begin_may_be_tried_again(
-    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch, table: str, question: str
 ) -> None:
     transaction = written_in_bulk(manager)
-    monkeypatch.setattr(manager.commit_table, "outcome", _unavailable)
+    monkeypatch.setattr(getattr(manager, table), question, _unavailable)
     with pytest.raises(StoreUnavailable):
         transaction.commit()
     assert transaction.status is TransactionStatus.ACTIVE

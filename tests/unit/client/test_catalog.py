@@ -142,6 +142,26 @@ def test_an_entry_is_believed_for_a_while_only(store: FaultyCellStore, clock: Si
     assert here.entry("t") == wider
 
 
+def test_what_is_remembered_is_as_old_as_the_question(
+    store: FaultyCellStore, catalog: Catalog, clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not as the answer: its process may have been paused in between."""
+    catalog.create_table("t", ENTRY)
+    ask = store.get
+
+    def answer_late(table: str, row: bytes, columns: Sequence[bytes], *, before: int | None = None) -> Row:
+        found = ask(table, row, columns, before=before)
+        clock.now += ENTRY_AGE_SECONDS_MAX
+        return found
+
+    reader = Catalog(store, "/pythia")
+    with monkeypatch.context() as late:
+        late.setattr(store, "get", answer_late)
+        assert reader.shown_from("t").vacuumed_below == 0
+    catalog.mark_vacuumed("t", 7)
+    assert reader.shown_from("t").vacuumed_below == 7
+
+
 def test_what_is_remembered_ages_while_the_machine_sleeps(
     store: FaultyCellStore, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -322,6 +322,16 @@ def test_a_vacuum_that_sets_its_mark_while_conflicts_are_looked_for_is_one(
     assert get(manager, b"r") is None
 
 
+def test_a_vacuum_s_mark_stands_against_nobody_who_lived(installation: Installation) -> None:
+    """However late it was set: it is a fence at the horizon, below all who read then."""
+    manager = installation.manager()
+    transaction = open_with(manager, b"r", b"1")
+    _mark(manager, "t", transaction.snapshot_timestamp, manager.oracle.begin().first_start_timestamp)
+    fail_over(installation)
+    transaction.commit()
+    assert get(manager, b"r") == b"1"
+
+
 def test_who_commits_again_without_asking_is_sent_to_its_first_commit(installation: Installation) -> None:
     """Whoever uses the oracle without the library's transactions; its first commit lands after the failover."""
     manager = installation.manager()

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from client import InvalidRequest, NamedSnapshot, NoPrimary, TransactionManager
+from client.cells import encode_value
 from client.errors import PythiaError
 from client.primary import Settled
 from client.snapshot_commands import snapshot
@@ -21,7 +22,8 @@ from commit_table.timestamps import compose, wall_time_of
 from lease.errors import CoordinatorUnavailable
 from store import RowPut, StoreUnavailable
 from store.faults import Fault
-from tests.unit.client.conftest import SETTINGS, A, Installation
+from tests.recording import record
+from tests.unit.client.conftest import COMMITS, SETTINGS, A, Installation
 from tests.unit.client.transacting import fail_over, get, open_with, put
 
 TABLE = system_table(SETTINGS.root, "snapshots")
@@ -36,6 +38,22 @@ def stored(installation: Installation, name: str) -> bytes:
 
 def names(manager: TransactionManager) -> dict[str, bool]:
     return {named.name: named.is_finished for named in manager.snapshots()}
+
+
+@pytest.mark.parametrize("at", ["now", "then"])
+def test_what_a_named_snapshot_did_not_show_never_comes_to_be(
+    manager: TransactionManager, installation: Installation, at: str
+) -> None:
+    """A deposed oracle still writes; the name knows the epoch in which its moment was found settled."""
+    undecided = open_with(manager, b"r", b"late")
+    manager.store.put("t", [RowPut(b"r", {A: encode_value(b"late")})], undecided.start_timestamp)
+    decided = manager.oracle.begin().first_start_timestamp
+    moment = put(manager, b"s", b"1").commit_timestamp
+    fail_over(installation)
+    installation.manager().create_snapshot("kept", at=moment if at == "then" else None)
+    assert installation.manager().snapshot(at="kept").get("t", b"r") == {}
+    record(installation.store, COMMITS, {undecided.start_timestamp: decided}, undecided.epoch)
+    assert installation.manager().snapshot(at="kept").get("t", b"r") == {}
 
 
 def test_what_is_committed_by_now_gets_a_name(manager: TransactionManager, installation: Installation) -> None:

@@ -5,25 +5,39 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from client import Committed, InvalidRequest, PythiaError, Snapshot, TableFenced, Transaction, TransactionManager
+from client import (
+    Committed,
+    InvalidRequest,
+    OutcomeUnknown,
+    PythiaError,
+    Snapshot,
+    TableFenced,
+    Transaction,
+    TransactionAborted,
+    TransactionExpired,
+    TransactionManager,
+)
 from client.catalog import ENTRY_AGE_SECONDS_MAX
 from client.cells import decode_shadow
+from client.manifest import Job
+from client.tickets import Decision
 from client.vacuum import HorizonUnknown, TableReport, VacuumReport, run_vacuum
 from client.vacuum.command import vacuum
-from client.vacuum.run import Progress
+from client.vacuum.run import OUTCOMES_RETAIN_MS_DEFAULT, Progress
 from commit_table import Outcome, Undecided, system_table
 from commit_table.layout import OWN_ROW
 from commit_table.level_record import LevelOfData
 from commit_table.timestamps import milliseconds_of
 from lease import monotonic_ms
-from store import Cell, KeyRange, RowPut
+from store import Cell, KeyRange, RowPut, StoreUnavailable
 from store.faults import Fault
 from tests.small_limits import small_limits
-from tests.unit.client.conftest import COMMITS, SETTINGS, A, Installation, written_in_bulk
+from tests.unit.client.conftest import COMMITS, SETTINGS, A, Installation, written_in_bulk, written_plainly
 from tests.unit.client.transacting import fail_over, get, put
 
 LIFE_MS = 100
@@ -58,6 +72,7 @@ def vacuum_through(
     wait: Callable[[float], None] = at_once,
     *,
     dry_run: bool = False,
+    outcomes_retain_ms: int = 0,
     progress: Progress = lambda table, report: None,
 ) -> VacuumReport:
     """Vacuum, once the oracle says that nobody lives who reads or writes in the millisecond of a moment, or before it:
@@ -69,7 +84,14 @@ def vacuum_through(
         except HorizonUnknown:
             continue
         if milliseconds_of(counted.outcomes_horizon) > milliseconds_of(moment):
-            return run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, wait=wait, dry_run=dry_run, progress=progress)
+            return run_vacuum(
+                manager,
+                retain_ms=0,
+                outcomes_retain_ms=outcomes_retain_ms,
+                dry_run=dry_run,
+                progress=progress,
+                wait=wait,
+            )
 
 
 def rows(manager: TransactionManager, table: str, families: list[bytes]) -> list[bytes]:
@@ -169,10 +191,61 @@ def test_one_that_was_given_up_never_commits_although_a_failover_would_let_it_li
     manager: TransactionManager, forgetful: Installation, write: Callable[[TransactionManager], Transaction]
 ) -> None:
     dead = write(manager)
+    vacuum_through(manager, dead.start_timestamp, outcomes_retain_ms=OUTCOMES_RETAIN_MS_DEFAULT)
+    fail_over(forgetful)
+    with pytest.raises(TransactionAborted, match=r"fenced|rolled it back"):
+        dead.commit()
+    assert get(forgetful.manager(), b"r") is None
+
+
+def test_one_that_was_given_up_and_forgotten_is_told_that_it_expired_where_it_never_asked_before(
+    manager: TransactionManager, forgetful: Installation
+) -> None:
+    dead = written_plainly(manager)
     vacuum_through(manager, dead.start_timestamp)
     fail_over(forgetful)
-    with pytest.raises((TableFenced, InvalidRequest), match=r"fenced|being ended"):
+    with pytest.raises(TransactionExpired):
         dead.commit()
+    assert get(forgetful.manager(), b"r") is None
+
+
+def test_a_commit_whose_answer_was_lost_and_whose_record_was_dropped_is_told_as_unknown_and_stays(
+    manager: TransactionManager, forgetful: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process slept for longer than outcomes are retained."""
+    asleep, ask, asked = written_plainly(manager), manager.oracle.commit, list[Decision]()
+
+    def lose_the_first_answer(*arguments: Any, **named: Any) -> Decision:
+        asked.append(ask(*arguments, **named))
+        if len(asked) > 1:
+            return asked[-1]
+        vacuum_through(forgetful.manager(), asleep.start_timestamp)
+        fail_over(forgetful)
+        return ask(*arguments, **named)._replace(after_loss=True)
+
+    monkeypatch.setattr(manager.oracle, "commit", lose_the_first_answer)
+    with pytest.raises(OutcomeUnknown):
+        asleep.commit()
+    assert asked[0].commit_timestamp > 0
+    with pytest.raises(InvalidRequest, match="if it committed its cells are visible"):
+        asleep.rollback()
+    assert get(forgetful.manager(), b"r") == b"late"
+
+
+def test_who_claimed_its_end_and_was_forgotten_does_not_commit_without_its_bulk_writes(
+    manager: TransactionManager, forgetful: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process slept between the claim and the look at what was written, which a vacuum has dropped since."""
+    asleep, read = written_in_bulk(manager), manager.manifest.jobs
+
+    def sleep_first(start_timestamp: int) -> dict[str, Job]:
+        vacuum_through(forgetful.manager(), start_timestamp)
+        fail_over(forgetful)
+        return read(start_timestamp)
+
+    monkeypatch.setattr(manager.manifest, "jobs", sleep_first)
+    with pytest.raises(OutcomeUnknown):
+        asleep.commit()
     assert get(forgetful.manager(), b"r") is None
 
 
@@ -205,6 +278,24 @@ def test_a_fence_goes_only_under_the_mark_that_stands_for_it(manager: Transactio
         late.commit()
 
 
+def test_the_fences_of_a_table_that_was_dropped_stay_since_no_mark_stands_for_them(
+    manager: TransactionManager, forgetful: Installation
+) -> None:
+    dead = written_plainly(manager)
+    manager.drop_table("t")
+    manager.create_table("u", ["f"])
+    vacuum_through(
+        manager,
+        put(manager, b"r", b"1", table="u").commit_timestamp,
+        outcomes_retain_ms=OUTCOMES_RETAIN_MS_DEFAULT,
+    )
+    manager.create_table("t", ["f", "g"])
+    fail_over(forgetful)
+    with pytest.raises(TableFenced):
+        dead.commit()
+    assert get(forgetful.manager(), b"r") is None
+
+
 def test_marks_do_not_pile_up(manager: TransactionManager) -> None:
     for _ in range(3):
         vacuum_through(manager, put(manager, b"r", b"1").commit_timestamp)
@@ -224,6 +315,34 @@ def test_a_table_that_cannot_be_read_keeps_the_commit_table(
     assert report.tables["u"].rows == 1
     assert rows(manager, COMMITS, [b"c"]) == recorded
     assert len(versions(manager)) == 3
+
+
+def test_records_of_bulk_writes_that_cannot_be_dropped_keep_the_commit_table(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads them later still finds out whether they committed."""
+    *_, last = write_three_times(manager)
+    recorded = rows(manager, COMMITS, [b"c"])
+
+    def refuse(*arguments: object) -> None:
+        raise StoreUnavailable("the manifest cannot be read")
+
+    monkeypatch.setattr("client.vacuum.run.forget_bulk_writes", refuse)
+    assert list(vacuum_through(manager, last).problems) == ["manifest"]
+    assert rows(manager, COMMITS, [b"c"]) == recorded
+
+
+def test_how_far_records_go_is_on_record_before_the_first_goes(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten = list[int]()
+    monkeypatch.setattr(
+        "client.vacuum.run.drop_commit_rows",
+        lambda *arguments: forgotten.append(manager.commit_table.forgotten_below()),
+    )
+    *_, last = write_three_times(manager)
+    vacuum_through(manager, last)
+    assert forgotten[-1] > last
 
 
 def test_a_table_that_is_dropped_meanwhile_is_no_problem(manager: TransactionManager) -> None:
@@ -254,6 +373,28 @@ def test_records_of_bulk_writes_go_when_they_committed_and_a_claim_stays_of_thos
     vacuum_through(manager, dead.start_timestamp)
     assert rows(manager, MANIFEST, [b"m"]) == [dead.start_timestamp.to_bytes(8) + b"\0"]
     assert get(manager, b"r") == b"late"
+
+
+def test_a_dry_run_ends_no_transaction(manager: TransactionManager) -> None:
+    dead = manager.transaction()
+    manager.open_job(dead.handle())
+    report = vacuum_through(manager, dead.start_timestamp, dry_run=True)
+    assert report.manifest_records_dropped == 1
+    assert manager.outcome(dead.start_timestamp) == Undecided()
+    assert not manager.manifest.is_end_claimed(dead.start_timestamp)
+
+
+def test_what_a_forgotten_transaction_wrote_late_is_seen_by_nobody_and_goes_with_the_next_vacuum(
+    manager: TransactionManager, forgetful: Installation
+) -> None:
+    dead = manager.transaction()
+    vacuum_through(manager, dead.start_timestamp)
+    manager.store.put("t", [RowPut(b"late", {A: b"1"})], dead.start_timestamp)
+    manager.manifest.open(dead.start_timestamp, "late")
+    assert get(forgetful.manager(), b"late") is None
+    report = vacuum_through(manager, dead.start_timestamp)
+    assert (report.problems, report.manifest_records_dropped) == ({}, 1)
+    assert rows(manager, "t", [b"f"]) == []
 
 
 def test_the_command(manager: TransactionManager, forgetful: Installation, monkeypatch: pytest.MonkeyPatch) -> None:

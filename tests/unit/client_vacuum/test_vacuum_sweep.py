@@ -25,7 +25,7 @@ from client.vacuum.plan import horizons
 from client.vacuum.report import TableReport, VacuumReport
 from client.vacuum.sweep import Sweep
 from client.visibility import NOT_COMMITTED, View
-from commit_table import Aborted, CommitTable, Committed
+from commit_table import Aborted, CommitTable, Committed, Undecided
 from commit_table.timestamps import compose
 from store import Cell, Family, KeyRange, RowPut
 from tests.recording import record
@@ -313,6 +313,20 @@ def test_a_vacuum_between_any_two_calls_of_a_reader_by_pages(writers: list[Write
     world.store.at, world.store.then = world.store.calls + call, vacuum
     assert world.read_below_mark(snapshot, lambda: mark) == expected(old, snapshot)
     live_on(world, writers, horizon)
+
+
+def test_commit_rows_go_up_to_the_first_that_is_kept_and_what_a_later_epoch_recorded_stays() -> None:
+    """There may be one since the vacuum's horizon was known, and it may have had an old transaction commit."""
+    world = World()
+    dropped, kept, recorded_later = compose(5), compose(6), compose(4)
+    record(world.store, COMMITS, {dropped: dropped + 1, kept: kept + 1}, OLD_EPOCH)
+    record(world.store, COMMITS, {recorded_later: EPOCH + 1}, EPOCH)
+    drop_commit_rows(world.store, COMMITS, VacuumReport(False, 0, 0), 6, OLD_EPOCH)
+    assert world.commits.outcomes([dropped, kept, recorded_later]) == {
+        dropped: Undecided(),
+        kept: Committed(kept + 1),
+        recorded_later: Committed(EPOCH + 1),
+    }
 
 
 def test_a_vacuum_takes_few_large_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commit_table import FENCE_AT_INFINITY, Aborted, CommitTable, Committed, Outcome, Undecided
+from commit_table.layout import row_key
 from store import CompareAndSet, Rejected, StoreUnavailable
 from store.faults import Fault, FaultyCellStore
 from tests.recording import record
@@ -58,6 +59,30 @@ def test_a_void_commit_does_not_stop_a_larger_fence(store: Interrupted, table: C
     record(store, TABLE, {START: OLD_COMMIT}, OLD)
     store.between = lambda: record(store, TABLE, {START: NEW_COMMIT}, NEW)
     assert table.resolve(START, NEW + 500) == Committed(NEW_COMMIT)
+
+
+def test_many_are_fenced_as_one_is(store: Interrupted, table: CommitTable) -> None:
+    record(store, TABLE, {START + 1: OLD_COMMIT}, OLD)
+    found = table.resolve_all([START, START + 1], NEW)
+    assert found == {START: Undecided(), START + 1: Committed(OLD_COMMIT)}
+    record(store, TABLE, {START: OLD_COMMIT + 1}, OLD)
+    assert table.outcome(START) == Undecided()
+
+
+def test_a_commit_that_is_forgotten_while_somebody_aborts_it_is_not_fenced(
+    store: Interrupted, table: CommitTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(store, TABLE, {START: OLD_COMMIT}, OLD)
+    look = table.forgotten_below
+
+    def forget_afterwards() -> int:
+        below = look()
+        table.forget_below(START + 1)
+        store.delete(TABLE, [row_key(START)], OLD)
+        return below
+
+    monkeypatch.setattr(table, "forgotten_below", forget_afterwards)
+    assert table.abort(START) == Committed(OLD_COMMIT)
 
 
 @pytest.mark.parametrize("fault", list(Fault))
