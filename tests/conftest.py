@@ -56,13 +56,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Note on each integration test which real services its fixtures bring in, and what runs in one process.
 
     With several processes (``make test`` has two) all tests that use the same services run in one of them, so that
-    these are brought up once; the tests of one file stay together, too.
+    these are brought up once; the tests of one file stay together, too. A file that takes minutes goes to whichever
+    process comes to it: each has its services up by then, and they end at about the same time.
     """
     for item in items:
         fixtures, together = getattr(item, "fixturenames", ()), str(item.path)
         if item.get_closest_marker("integration"):
-            together = WITH_SPARK if "spark" in fixtures or item.get_closest_marker("with_spark") else WITHOUT_SPARK
-            item.user_properties.append(("real services", together))
+            used = WITH_SPARK if "spark" in fixtures or item.get_closest_marker("with_spark") else WITHOUT_SPARK
+            item.user_properties.append(("real services", used))
+            together = together if item.get_closest_marker("takes_minutes") else used
         elif "browser" in fixtures:
             together = WITHOUT_SPARK  # as the other tests with a browser, which one process may have to install
         item.add_marker(pytest.mark.xdist_group(OWN_CONTAINERS if "compose_file" in fixtures else together))

@@ -23,7 +23,7 @@ from benchmarks.compiled_code import PROJECT, Code
 from tests.conftest import Services
 from tests.integration.conftest import COMPILING_SECONDS_MAX
 
-pytestmark = pytest.mark.timeout(COMPILING_SECONDS_MAX)
+pytestmark = [pytest.mark.takes_minutes, pytest.mark.timeout(COMPILING_SECONDS_MAX)]
 
 RUN_SECONDS_MAX = 900
 MODULES = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["pythia"]["compiled"]
