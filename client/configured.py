@@ -5,20 +5,27 @@ Apart from `client.settings`, since it needs a library that Spark tasks do not: 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 
+from access.credentials import TOKEN_VARIABLE
 from client.errors import InvalidSettings
 from client.settings import CLIENT, ClientSettings
 from configuration.checking import in_force
+from configuration.misspelt import misspelt
 from configuration.rooms import known_tables
 from configuration.sources import FILE_VARIABLE, of_environment, of_file
+from lease.credentials import CREDENTIALS_VARIABLE
+
+_log = logging.getLogger(__name__)
 
 
 def load_settings(file: str | None = None, environment: Mapping[str, str] = os.environ) -> ClientSettings:
     """The table ``[client]`` of a TOML file, over which the environment has precedence.
 
     ``file``: if not given, the one that ``PYTHIA_CONFIG`` names, if any. Raises ``InvalidSettings`` with every mistake.
+    A variable that is nearly one of a setting is logged as a warning.
     """
     file = file or environment.get(FILE_VARIABLE) or None
     said, mistakes = ([], []) if file is None else of_file(file, [CLIENT], known_tables())
@@ -27,4 +34,6 @@ def load_settings(file: str | None = None, environment: Mapping[str, str] = os.e
     mistakes = [*mistakes, *wrong, *contradicting]
     if mistakes:
         raise InvalidSettings("; ".join(str(mistake) for mistake in mistakes))
+    for sentence in misspelt(environment, (TOKEN_VARIABLE, CREDENTIALS_VARIABLE)):
+        _log.warning("%s", sentence)
     return ClientSettings(**{name: each.value for name, each in found.items()})

@@ -20,11 +20,14 @@ import click
 import uvloop
 
 from access import Credentials
+from access.credentials import TOKEN_VARIABLE
 from access.exposure import is_loopback
 from configuration.connection_flags import root_flag, zookeeper_flag
+from configuration.misspelt import misspelt
 from configuration.options import file_flag, flags
 from fleet import CannotHandOver, Seen, hand_over, look
 from lease import LeaseError
+from lease.credentials import CREDENTIALS_VARIABLE
 from lease.zookeeper import ZooKeeperCoordinator
 from logs.lines import Standing, configure_logs
 from store.hbase import HBaseCellStore, PoolSettings
@@ -49,6 +52,7 @@ from wire import StatusReply
 
 log = logging.getLogger(__name__)
 
+_REST_LIMITS_VARIABLE = "PYTHIA_REST_LIMITS"
 _STORE_UNAVAILABLE_AFTER_MS = 1_000
 _STORE_REQUEST_TIMEOUT_MS = 3_000
 """The store gives up soon: who repeats a write here has to look at the lease between two tries."""
@@ -79,7 +83,7 @@ def _limits_help() -> str:
 @file_flag
 @flags(ORACLE)
 @click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", help=_limits_help())
-@click.option("--rest-limit", "rest_limits", multiple=True, metavar="NAME=VALUE", envvar="PYTHIA_REST_LIMITS",
+@click.option("--rest-limit", "rest_limits", multiple=True, metavar="NAME=VALUE", envvar=_REST_LIMITS_VARIABLE,
               show_envvar=True, help="A limit of REST to change (docs/rest.md).")  # fmt: skip
 def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...], **given: str | bool | None) -> None:
     """Run one oracle process: a standby, which becomes primary when there is none.
@@ -94,6 +98,8 @@ def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...
         settings, standing = chosen.settings(), Standing()
         configure_logs(chosen.options.log_level, chosen.options.log_format, standing)
         log.info("settings: %s", chosen.changed)
+        for sentence in misspelt(os.environ, (TOKEN_VARIABLE, CREDENTIALS_VARIABLE, _REST_LIMITS_VARIABLE)):
+            log.warning("%s", sentence)
         raise_descriptor_limit(settings.limits.connections_max)
         rest = None
         if chosen.options.rest_listen:
