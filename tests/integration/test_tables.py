@@ -18,7 +18,7 @@ import pytest
 
 from client import ClientSettings, TransactionManager
 from client.spark import row_key, table_mapping
-from store import KeyRange
+from store import Family, KeyRange, RowPut
 from tests.imports import ROOT
 
 pytestmark = pytest.mark.integration
@@ -172,6 +172,29 @@ def test_an_import_in_one_transaction_that_is_killed_lands_nothing(
     file.write_text("k,v\n1,a\n")
     assert command.done("import", name, file)["rows"] == 1
     assert [values for _, values in manager.snapshot().scan(name)] == [{b"f:v": b"a"}]
+
+
+def test_a_plain_table_is_copied_also_by_a_command_that_was_killed(
+    command: Command, manager: TransactionManager, name: str
+) -> None:
+    plain = f"{name}_plain"
+    content = {b"%06d" % number: {b"d:a": b"\xc1%d" % number, b"e:": b""} for number in range(ROWS)}
+    manager.store.create_table(plain, [Family("d", versions_max=1), Family("e", versions_max=3)])
+    for value in (dict.fromkeys((b"d:a", b"e:"), b"older"), None):
+        puts = [RowPut(row, value or values) for row, values in content.items()]
+        manager.store.put(plain, puts, 1_700_000_000_000 + (value is None))
+    copying = ["copy", plain, name, "--rows-per-transaction", ROWS_EACH]
+    process = command.start(*copying)
+    with process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == f"{ROWS_EACH} rows have landed\n"
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    landed = len(list(manager.snapshot().scan(name)))
+    assert ROWS_EACH <= landed < ROWS
+    assert command.done(*copying)["rows"] == ROWS - landed
+    assert dict(manager.snapshot().scan(name)) == content
+    assert "is one of Pythia's" in command.refused("copy", name, plain)
 
 
 def test_what_is_wrong_is_said_and_lands_nothing(
