@@ -40,7 +40,7 @@ from tso.endings import Ending
 from tso.history_command import as_objects, history, last_tenures, print_tenures
 from tso.levels import LevelAgreement
 from tso.metrics_command import metrics
-from tso.options import LIMITS, ORACLE, ServeOptions, choose, default_name, limits_of
+from tso.options import LIMITS, ORACLE, REST_LIMITS_VARIABLE, ServeOptions, choose, default_name, limits_of
 from tso.printing import print_table
 from tso.process import OracleProcess, run_with_signals
 from tso.protect_command import protect_command
@@ -52,7 +52,6 @@ from wire import StatusReply
 
 log = logging.getLogger(__name__)
 
-_REST_LIMITS_VARIABLE = "PYTHIA_REST_LIMITS"
 _STORE_UNAVAILABLE_AFTER_MS = 1_000
 _STORE_REQUEST_TIMEOUT_MS = 3_000
 """The store gives up soon: who repeats a write here has to look at the lease between two tries."""
@@ -83,7 +82,7 @@ def _limits_help() -> str:
 @file_flag
 @flags(ORACLE)
 @click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", help=_limits_help())
-@click.option("--rest-limit", "rest_limits", multiple=True, metavar="NAME=VALUE", envvar=_REST_LIMITS_VARIABLE,
+@click.option("--rest-limit", "rest_limits", multiple=True, metavar="NAME=VALUE", envvar=REST_LIMITS_VARIABLE,
               show_envvar=True, help="A limit of REST to change (docs/rest.md).")  # fmt: skip
 def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...], **given: str | bool | None) -> None:
     """Run one oracle process: a standby, which becomes primary when there is none.
@@ -98,7 +97,7 @@ def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...
         settings, standing = chosen.settings(), Standing()
         configure_logs(chosen.options.log_level, chosen.options.log_format, standing)
         log.info("settings: %s", chosen.changed)
-        for sentence in misspelt(os.environ, (TOKEN_VARIABLE, CREDENTIALS_VARIABLE, _REST_LIMITS_VARIABLE)):
+        for sentence in misspelt(os.environ, (TOKEN_VARIABLE, CREDENTIALS_VARIABLE, REST_LIMITS_VARIABLE)):
             log.warning("%s", sentence)
         raise_descriptor_limit(settings.limits.connections_max)
         rest = None

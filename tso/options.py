@@ -33,7 +33,8 @@ from tso.settings import (
 )
 
 _LIMIT_FLAG = "--limit"
-_REST_LIMITS = "the flag --rest-limit (or the variable PYTHIA_REST_LIMITS)"
+REST_LIMITS_VARIABLE = "PYTHIA_REST_LIMITS"
+_REST_LIMITS = f"the flag --rest-limit (or the variable {REST_LIMITS_VARIABLE})"
 
 
 @dataclass(frozen=True, slots=True)

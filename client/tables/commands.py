@@ -15,7 +15,7 @@ from rich.table import Table
 
 from client.catalog_entry import ConflictLevel
 from client.command_line import Place, connecting, explained, managed
-from client.errors import InvalidRequest, OutcomeUnknown, TransactionAborted
+from client.errors import InvalidRequest
 from client.moments import parse_moment
 from client.spark.codecs import RowEncoder
 from client.spark.mapping import TableMapping
@@ -36,6 +36,7 @@ from client.tables.options import (
     reading_files,
 )
 from client.tables.progress import shown
+from client.tables.reporting import print_landed, to_be_gone_on_with
 from client.tables.restore_command import restore_command
 from client.tables.splits import KeySample, boundaries, shell_commands
 from client.tables.steps import ROWS_PER_TRANSACTION_MAX
@@ -194,17 +195,9 @@ def import_(
     with managed(place) as manager, shown("written") as tell:
         mapping = table_mapping(manager, name)
         chosen = [data_file(file, file_format, delimiter, nulls) for file in files]
-        try:
+        with to_be_gone_on_with("import"):
             landed = land(manager, mapping, chosen, rows_per_transaction, tell, again=again)
-        except (TransactionAborted, OutcomeUnknown) as error:
-            raise click.ClickException(
-                f"{error}\nRun the same command again: it goes on where the import stopped, and lands nothing twice."
-            ) from error
-    if as_json:
-        click.echo(json.dumps({"table": name, **landed._asdict()}))
-    else:
-        before = f"; {landed.rows_before:,} had landed before" if landed.rows_before else ""
-        click.echo(f"{name}: {landed.rows:,} rows have landed in {landed.transactions:,} transactions{before}")
+    print_landed(name, landed, as_json)
 
 
 @table.command("export")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from client.catalog_entry import ConflictLevel
 from client.command_line import Place, connecting, managed
-from client.errors import OutcomeUnknown, TransactionAborted
 from client.tables.copying import copy
 from client.tables.options import json_option
 from client.tables.progress import shown
+from client.tables.reporting import print_landed, to_be_gone_on_with
 from client.tables.steps import ROWS_PER_TRANSACTION_MAX
 
 ROWS_PER_TRANSACTION = 100_000
@@ -42,15 +40,6 @@ def copy_command(
     NAME is made where it is missing, with the column families of PLAIN. Nothing may write PLAIN meanwhile. After a
     kill, or a failure of the services, run the same command again: it goes on after the last row that has landed.
     """
-    with managed(place) as manager, shown("written") as tell:
-        try:
-            landed = copy(manager, plain, name, rows_per_transaction, tell, conflict_level=level, again=again)
-        except (TransactionAborted, OutcomeUnknown) as error:
-            raise click.ClickException(
-                f"{error}\nRun the same command again: it goes on where the copy stopped, and lands nothing twice."
-            ) from error
-    if as_json:
-        click.echo(json.dumps({"copied": plain, "table": name, **landed._asdict()}))
-    else:
-        before = f"; {landed.rows_before:,} had landed before" if landed.rows_before else ""
-        click.echo(f"{name}: {landed.rows:,} rows have landed in {landed.transactions:,} transactions{before}")
+    with managed(place) as manager, shown("written") as tell, to_be_gone_on_with("copy"):
+        landed = copy(manager, plain, name, rows_per_transaction, tell, conflict_level=level, again=again)
+    print_landed(name, landed, as_json, copied=plain)

@@ -7,11 +7,10 @@ runs, and a count of its rows would then say nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
-from typing import Final
 
-from client.batching import BATCH_BYTES_MAX, ScannedRow, batches
+from client.batching import ScannedRow
 from client.bulk import AttemptWriter
 from client.catalog_entry import ConflictLevel
 from client.cells import encode_value, is_reserved
@@ -19,10 +18,8 @@ from client.errors import InvalidRequest
 from client.manager import TransactionManager
 from client.tables.record import ImportRecord, Progress
 from client.tables.steps import Landed, Steps, Tell
-from store import KeyRange, Row, RowPut, TableMissing
-from store.columns import in_pieces
-
-BATCH_ROWS_MAX: Final = 2_000
+from client.tables.writing import write_rows
+from store import KeyRange, Row, TableMissing
 
 
 def copy(
@@ -57,7 +54,7 @@ def copy(
 
 
 class _Step:
-    """The rows of one transaction; ``landed``: what has landed before it."""
+    """The rows of one transaction; ``landed``: how far the copy has come before it."""
 
     def __init__(self, source: str, rows: Iterator[tuple[bytes, Row]], landed: Progress, tell: Tell) -> None:
         self._source = source
@@ -67,13 +64,12 @@ class _Step:
 
     def write(self, writer: AttemptWriter) -> Progress:
         """See ``Steps.land``."""
-        progress = self._landed
-        for batch in batches(map(self._stored, self._rows), BATCH_ROWS_MAX, BATCH_BYTES_MAX):
-            for cells in in_pieces(RowPut(*row) for row in batch):
-                writer.write(cells)
-            progress = Progress(progress.rows + len(batch), batch[-1][0])
-            self._tell(progress.rows, False)
-        return progress
+        write_rows(writer, map(self._stored, self._rows), self._note)
+        return self._landed
+
+    def _note(self, batch: Sequence[ScannedRow]) -> None:
+        self._landed = Progress(self._landed.rows + len(batch), batch[-1][0])
+        self._tell(self._landed.rows, False)
 
     def _stored(self, found: tuple[bytes, Row]) -> ScannedRow:
         row, cells = found

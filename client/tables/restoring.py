@@ -13,20 +13,17 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any
 
-from client.batching import BATCH_BYTES_MAX, ScannedRow, batches
-from client.bulk import AttemptWriter
+from client.batching import ScannedRow
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, encode_value, row_marker_column
 from client.errors import InvalidRequest, PythiaError
 from client.manager import TransactionManager
 from client.settling import commit_or_settle
 from client.snapshot import Snapshot
+from client.tables.writing import BATCH_ROWS_MAX, write_rows
 from client.transaction import Transaction
-from store import RowPut, StoreError
-from store.columns import in_pieces
-
-BATCH_ROWS_MAX: Final = 2_000
+from store import StoreError
 
 Values = Mapping[bytes, bytes]
 Tell = Callable[[str, int], None]
@@ -77,7 +74,7 @@ def restore(
         job = manager.open_job(handle)
         for number, (table, done) in enumerate(restored.items()):
             writer = manager.attempt_writer(handle, table, job, partition=number, attempt=0)
-            _write(writer, _changes(manager, table, past, transaction, done, tell))
+            write_rows(writer, _changes(manager, table, past, transaction, done, tell))
             _require_rows(table, done, even_if_empty)
         manager.seal_job(handle, job, [(number, 0) for number in range(len(tables))])
     except BaseException:
@@ -133,9 +130,3 @@ def _side_by_side(
         else:
             yield then[0], then[1], now[1]
             then, now = next(past, None), next(present, None)
-
-
-def _write(writer: AttemptWriter, rows: Iterator[ScannedRow]) -> None:
-    for batch in batches(rows, BATCH_ROWS_MAX, BATCH_BYTES_MAX):
-        for cells in in_pieces(RowPut(*row) for row in batch):
-            writer.write(cells)

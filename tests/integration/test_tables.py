@@ -62,6 +62,14 @@ class Command:
         assert "Traceback" not in err
         return err
 
+    def killed_at_its_first_landing(self, *arguments: object) -> None:
+        process = self.start(*arguments)
+        with process:
+            assert process.stderr is not None
+            assert process.stderr.readline() == f"{ROWS_EACH} rows have landed\n"
+            process.kill()
+        assert process.returncode == -signal.SIGKILL
+
     def _end(self, *arguments: object) -> tuple[str, str, int]:
         process = self.start(*arguments)
         out, err = process.communicate(timeout=ENDS_SECONDS_MAX)
@@ -130,12 +138,7 @@ def test_an_import_that_is_killed_lands_whole_transactions_and_goes_on(
 ) -> None:
     command.done("create", name, "--like", parquet, "--row-key", "id")
     importing = ["import", name, parquet, "--rows-per-transaction", ROWS_EACH]
-    process = command.start(*importing)
-    with process:
-        assert process.stderr is not None
-        assert process.stderr.readline() == f"{ROWS_EACH} rows have landed\n"
-        process.kill()
-    assert process.returncode == -signal.SIGKILL
+    command.killed_at_its_first_landing(*importing)
     landed = len(list(manager.snapshot().scan(name)))
     assert landed % ROWS_EACH == 0
     assert ROWS_EACH <= landed < ROWS
@@ -184,12 +187,7 @@ def test_a_plain_table_is_copied_also_by_a_command_that_was_killed(
         puts = [RowPut(row, value or values) for row, values in content.items()]
         manager.store.put(plain, puts, 1_700_000_000_000 + (value is None))
     copying = ["copy", plain, name, "--rows-per-transaction", ROWS_EACH]
-    process = command.start(*copying)
-    with process:
-        assert process.stderr is not None
-        assert process.stderr.readline() == f"{ROWS_EACH} rows have landed\n"
-        process.kill()
-    assert process.returncode == -signal.SIGKILL
+    command.killed_at_its_first_landing(*copying)
     landed = len(list(manager.snapshot().scan(name)))
     assert ROWS_EACH <= landed < ROWS
     assert command.done(*copying)["rows"] == ROWS - landed

@@ -10,7 +10,7 @@ import pytest
 from client import Conflict, InvalidRequest, TransactionManager
 from client.bulk import AttemptWriter
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, encode_value, row_marker_column
-from client.tables import restoring
+from client.tables import restoring, writing
 from client.tables.restoring import Restored, restore
 from store import RowPut
 from store.columns import PLACES_MAX, CellColumns
@@ -72,14 +72,14 @@ def test_several_tables_go_back_at_one_moment_or_not_at_all(
         more.put("u", b"r", {A: b"lost"})
         more.put("t", b"more", {A: b"lost"})
     before = content(changed)
-    write = restoring._write
+    write = writing.write_rows
 
     def interfere(*arguments: Any) -> None:
         write(*arguments)
         with changed.transaction() as rival:
             rival.put("u", b"r", {A: b"rival"})
 
-    monkeypatch.setattr(restoring, "_write", interfere)
+    monkeypatch.setattr(restoring, "write_rows", interfere)
     with pytest.raises(Conflict):
         restore(changed, changed.snapshot("later"), ["t", "u"], nothing_told)
     assert content(changed) == before
@@ -138,7 +138,8 @@ def test_rows_of_nothing_but_nulls_come_back_and_go(manager: TransactionManager)
 
 
 def test_many_rows_go_back_in_pieces(manager: TransactionManager, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(restoring, "BATCH_ROWS_MAX", 3)
+    for module in (restoring, writing):
+        monkeypatch.setattr(module, "BATCH_ROWS_MAX", 3)
     with manager.transaction() as before:
         for number in range(10):
             before.put("t", b"%02d" % number, {A: b"1"})
@@ -160,7 +161,7 @@ def test_rows_with_columns_of_their_own_are_written_in_bounded_pieces() -> None:
         def write(self, cells: CellColumns) -> None:
             pieces.append(cells)
 
-    restoring._write(cast(AttemptWriter, FakeAttemptWriter()), iter(rows))
+    writing.write_rows(cast(AttemptWriter, FakeAttemptWriter()), iter(rows))
     assert [put for cells in pieces for put in cells.puts()] == [RowPut(*row) for row in rows]
     assert max(cells.value_lengths.size for cells in pieces) <= PLACES_MAX
     assert len(pieces) < 10

@@ -214,37 +214,32 @@ def test_tenures_that_end_by_themselves_are_followed_by_pauses_that_grow_and_are
     assert all(tenure.index("release") < tenure.index("pause") for tenure in tenures), "it pauses while it holds"
 
 
-@pytest.mark.parametrize("refusal", [CoordinatorRefused("no permission"), RecordInvalid("rubbish")])
-def test_a_coordinator_that_refuses_while_a_standby_warms_up_does_not_end_it(refusal: Exception) -> None:
+def story_of_warming_up(*failures: Exception) -> list[str]:
+    """What a standby does that fails to warm up so often, and is then told to stop."""
     story: list[str] = []
-    refusals = [refusal]
+    remaining = list(failures)
 
     def warm_up() -> None:
         story.append("warm up")
-        if refusals:
-            raise refusals.pop()
+        if remaining:
+            raise remaining.pop()
 
     candidate = FakeCandidate(story)
     keeper = RoleKeeper(candidate, SETTINGS, FakeFront(story), warm_up=warm_up, find_primary=lambda: None)
     candidate.when_done = keeper.stop
     keeper.run()
+    return story
+
+
+@pytest.mark.parametrize("refusal", [CoordinatorRefused("no permission"), RecordInvalid("rubbish")])
+def test_a_coordinator_that_refuses_while_a_standby_warms_up_does_not_end_it(refusal: Exception) -> None:
+    story = story_of_warming_up(refusal)
     assert story.count("warm up") == 2
     assert story.index("wait 250") < len(story) - 1 - story[::-1].index("warm up")
 
 
 def test_a_standby_that_waits_for_the_store_joins_anew_whenever_its_session_has_ended() -> None:
-    story: list[str] = []
-    failures: list[Exception] = [StoreUnavailable("the gateway is gone")] * 2
-
-    def warm_up() -> None:
-        story.append("warm up")
-        if failures:
-            raise failures.pop()
-
-    candidate = FakeCandidate(story)
-    keeper = RoleKeeper(candidate, SETTINGS, FakeFront(story), warm_up=warm_up, find_primary=lambda: None)
-    candidate.when_done = keeper.stop
-    keeper.run()
+    story = story_of_warming_up(*[StoreUnavailable("the gateway is gone")] * 2)
     tries = "|".join(story).split("warm up")[1:]
     assert ["join standby" in each for each in tries] == [True, True, False]
 
