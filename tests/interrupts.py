@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import sys
 from collections.abc import Callable
@@ -19,7 +20,8 @@ def interrupted_at(moment: int, act: Callable[[], object]) -> bool:
     """Do it, and raise at the ``moment``-th time that a handler could run; whether it came to that.
 
     Handlers run where a function of Python's begins, and where one of C has returned to it. (In loops, too. Not where a
-    generator goes on with an error.)
+    generator goes on with an error.) The collector of garbage rests meanwhile: what is raised in what it calls is
+    swallowed, and its moments are not those of what is done.
     """
     seen = 0
 
@@ -32,6 +34,8 @@ def interrupted_at(moment: int, act: Callable[[], object]) -> bool:
             if seen == moment:
                 raise Interrupt
 
+    collects = gc.isenabled()
+    gc.disable()
     sys.setprofile(look)
     try:
         act()
@@ -39,4 +43,6 @@ def interrupted_at(moment: int, act: Callable[[], object]) -> bool:
         return True
     finally:
         sys.setprofile(None)
+        if collects:
+            gc.enable()
     return False
