@@ -18,6 +18,7 @@ _LARGEST: Mapping[str, int] = {
     "body_bytes_max": 2**28,
     "bodies_bytes_max": 2**34,
     "requests_max": 10_000,
+    "requests_per_token_max": 10_000,
     "threads_max": 256,
     "deadline_ms": 600_000,
     "transactions_max": 1_000_000,
@@ -58,6 +59,8 @@ class RestLimits:
     """Bodies held over all requests."""
     requests_max: int = 256
     """Requests being worked on at once; more are told `overloaded`."""
+    requests_per_token_max: int = 192
+    """Those of one token, from their heads on; fewer, where its `requests_in_flight_max` says so."""
     threads_max: int = 16
     """Threads that read and write tables; as many connections to the gateway."""
     deadline_ms: int = 10_000

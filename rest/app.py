@@ -83,7 +83,7 @@ def admitted(
     admission = Admission(app, limits)
     if callers is None:
         return ForeignPages(admission, own_names)
-    return ForeignPages(callers.before(admission, limits.retry_after_ms), None)
+    return ForeignPages(callers.before(admission, limits), None)
 
 
 async def _expire_for_ever(services: Services) -> None:

@@ -19,6 +19,7 @@ from fastapi.security import HTTPBearer
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from access import AccessRole, Gate, Refusal, Refused, Token, TokensFile, require
+from configuration.rest_limits import RestLimits
 from rest.answering import problem_response
 from rest.owners import CALLER
 from rest.problems import Problem
@@ -34,11 +35,11 @@ _SCHEME = HTTPBearer(auto_error=False, bearerFormat="opaque", description="A tok
 class Identification:
     """ASGI middleware before all others. Belongs to one event loop."""
 
-    def __init__(self, app: ASGIApp, gate: Gate, refresh: Callable[[float], object], retry_after_ms: int) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate, refresh: Callable[[float], object], limits: RestLimits) -> None:
         self._app = app
         self._gate = gate
         self._refresh = refresh
-        self._retry_after_ms = retry_after_ms
+        self._limits = limits
         self._under_way: Counter[str] = Counter()
         self._waiting = 0
 
@@ -64,12 +65,13 @@ class Identification:
         if isinstance(caller, Refused):
             await self._app(scope, receive, send)
             return
-        if self._under_way[caller.name] >= caller.requests_in_flight_max:
+        under_way, limits = self._under_way[caller.name], self._limits
+        if under_way >= min(caller.requests_in_flight_max, limits.requests_per_token_max):
+            name = "requests_in_flight_max" if under_way >= caller.requests_in_flight_max else "requests_per_token_max"
             problem = Problem(
                 "too-many-requests",
-                f"the token {caller.name} has {caller.requests_in_flight_max} requests under way "
-                "(requests_in_flight_max)",
-                retry_after_ms=self._retry_after_ms,
+                f"the token {caller.name} has {under_way} requests under way ({name})",
+                retry_after_ms=limits.retry_after_ms,
                 headers={"Connection": "close"},
             )
             await problem_response(problem)(scope, receive, send)
@@ -129,9 +131,9 @@ class Callers:
         self._gate = Gate(lambda: tokens.current)
         self.require: Require = by_token
 
-    def before(self, app: ASGIApp, retry_after_ms: int) -> ASGIApp:
+    def before(self, app: ASGIApp, limits: RestLimits) -> ASGIApp:
         """The application behind this."""
-        return Identification(app, self._gate, self._refresh, retry_after_ms)
+        return Identification(app, self._gate, self._refresh, limits)
 
 
 def problem_of_refusal(refused: Refused) -> Problem:

@@ -112,7 +112,7 @@ class Gateway:
     async def in_thread(self, call: Callable[[], Result]) -> Result:
         """What blocks, in a thread; errors of the library, and that no thread came free, come as ``Problem``."""
         try:
-            return await self._calls.run(call)
+            return await self._run(call)
         except (PythiaError, StoreError) as error:
             raise problem_of(error, self._limits.retry_after_ms) from error
 
@@ -224,6 +224,10 @@ class Gateway:
         """Begin nothing more; what runs in threads is waited for."""
         await self._calls.close()
 
+    async def _run(self, call: Callable[[], Result]) -> Result:
+        """In a thread; those of one token wait for one behind each other."""
+        return await self._calls.run(call, party=CALLER.get())
+
     def _require_room(self, size: int) -> None:
         """Raise ``Problem`` where so many bytes more would be too many. From any thread."""
         if self._bytes + size > self._limits.transactions_bytes_max:
@@ -303,11 +307,11 @@ class Gateway:
         start_timestamp = held.transaction.start_timestamp
         try:
             if held.settling:
-                outcome = await self._calls.run(held.transaction.rollback)
+                outcome = await self._run(held.transaction.rollback)
                 if not isinstance(outcome, Committed):
                     return Ended("aborted", problem=_settled_as_aborted(start_timestamp))
                 return Ended("committed", outcome.commit_timestamp)
-            return Ended("committed", (await self._calls.run(held.transaction.commit)).commit_timestamp)
+            return Ended("committed", (await self._run(held.transaction.commit)).commit_timestamp)
         except OutcomeUnknown as error:
             held.settling = True
             raise problem_of(error, self._limits.retry_after_ms) from error
@@ -320,7 +324,7 @@ class Gateway:
     async def _settle_lost(self, start_timestamp: int) -> int:
         """A commit of what nobody holds here: it has committed, or now it never will."""
         try:
-            outcome = await self._calls.run(lambda: self._manager.abort(start_timestamp))
+            outcome = await self._run(lambda: self._manager.abort(start_timestamp))
         except InvalidRequest as error:
             raise Problem("transaction-unknown", str(error)) from error
         except (PythiaError, StoreError) as error:

@@ -14,13 +14,13 @@ import concurrent.futures
 import contextvars
 import logging
 import threading
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import Final, TypeVar
 
+from client.asyncio_front.fair_line import FairLine
 from client.errors import InvalidRequest, NoThreadFree
 
 _log = logging.getLogger(__name__)
@@ -47,14 +47,15 @@ class BlockingCalls:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=_THREAD_NAME)
         self._cleaner = ThreadPoolExecutor(1, thread_name_prefix=f"{_THREAD_NAME}-cleaner")
         """Never shut: a scan may be left after all else was closed. Its thread ends with this object."""
-        self._free = threads
-        self._in_line: deque[asyncio.Future[None]] = deque()
+        self._line: FairLine[asyncio.Future[None]] = FairLine(threads)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pending = 0
         self._closed = False
 
-    async def run(self, call: Callable[[], Result], turn: asyncio.Lock | None = None) -> Result:
+    async def run(self, call: Callable[[], Result], turn: asyncio.Lock | None = None, party: str = "") -> Result:
         """What ``call`` returns, or raises. Those of one ``turn`` are made one after the other, in their order.
+
+        Of those who wait for a thread the next is one of the ``party`` that has the fewest (see ``FairLine``).
 
         Cancelled before the call has begun, it is never made; later, the cancellation goes on when the call has ended.
         Raises ``NoThreadFree`` where no thread came free in time and ``InvalidRequest`` where too many wait, where
@@ -63,7 +64,7 @@ class BlockingCalls:
         self._require_usable()
         self._pending += 1
         try:
-            async with nullcontext() if turn is None else turn, self._place():
+            async with nullcontext() if turn is None else turn, self._place(party):
                 self._require_open()
                 return await _made(self._pool, call)
         finally:
@@ -111,33 +112,31 @@ class BlockingCalls:
             raise InvalidRequest("the manager is closed")
 
     @asynccontextmanager
-    async def _place(self) -> AsyncIterator[None]:
+    async def _place(self, party: str) -> AsyncIterator[None]:
         """One of the threads is free inside."""
-        await self._take_place()
+        await self._take_place(party)
         try:
             yield
         finally:
-            self._give_place()
+            self._give_place(party)
 
-    async def _take_place(self) -> None:
+    async def _take_place(self, party: str) -> None:
         """Not by ``asyncio.timeout``: before Python 3.11.4 who was cancelled once is told of that again by it."""
-        if self._free:
-            self._free -= 1
+        if self._line.take(party):
             return
         loop = asyncio.get_running_loop()
         waiter = loop.create_future()
-        self._in_line.append(waiter)
+        self._line.wait(party, waiter)
         timer = loop.call_later(self._wait_ms_max / 1000, self._wait_no_more, waiter)
         try:
             await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                self._give_place()  # it was given in the same moment
+                self._give_place(party)  # it was given in the same moment
             raise
         finally:
             timer.cancel()
-            while self._in_line and self._in_line[0].done():
-                self._in_line.popleft()
+            self._line.leave(party, waiter)
 
     def _wait_no_more(self, waiter: asyncio.Future[None]) -> None:
         if not waiter.done():
@@ -148,13 +147,14 @@ class BlockingCalls:
                 )
             )
 
-    def _give_place(self) -> None:
-        while self._in_line:
-            waiter = self._in_line.popleft()
+    def _give_place(self, party: str) -> None:
+        following = self._line.give_back(party)
+        while following is not None:
+            party, waiter = following
             if not waiter.done():
                 waiter.set_result(None)
                 return
-        self._free += 1
+            following = self._line.give_back(party)  # he waits no more, and has not come to leave the line yet
 
 
 async def _made(pool: ThreadPoolExecutor, call: Callable[[], Result]) -> Result:

@@ -55,7 +55,7 @@ ASYNCIO_RULES = [
     Mutation(
         "a place that was given as its call was cancelled is lost",
         _BLOCKING_CALLS,
-        "                self._give_place()  # it was given in the same moment",
+        "                self._give_place(party)  # it was given in the same moment",
         "                pass",
         _CALLS + "test_who_gives_a_place_up_leaves_it_to_the_next",
     ),
@@ -121,5 +121,19 @@ ASYNCIO_RULES = [
         "            calls.clean_up(rows.close)",
         "            rows.close()",
         _TRANSACTIONS + "test_a_scan_of_several_pieces_and_one_that_is_left",
+    ),
+    Mutation(
+        "whoever asks for much has every thread that comes free",
+        "client/asyncio_front/fair_line.py",
+        "return known.held, known.last",
+        "return 0, 0",
+        "unit/client/test_fair_line.py",
+    ),
+    Mutation(
+        "a thread that comes free goes to somebody who waits no more",
+        _BLOCKING_CALLS,
+        "            if not waiter.done():\n                waiter.set_result(None)\n                return",
+        "            if not waiter.done():\n                waiter.set_result(None)\n            return",
+        _CALLS + "test_a_thread_that_comes_free_as_who_waited_for_it_is_cancelled_goes_to_the_next",
     ),
 ]

@@ -163,4 +163,18 @@ REST_RULES = [
         "self._shelves.values()",
         "unit/rest/test_rest_idempotency.py",
     ),
+    Mutation(
+        "all callers of REST are one party where they wait for a thread",
+        "rest/gateway.py",
+        "self._calls.run(call, party=CALLER.get())",
+        "self._calls.run(call)",
+        "unit/rest/test_rest_expiry.py::test_who_asks_for_much_does_not_keep_others_from_a_thread",
+    ),
+    Mutation(
+        "one token has all the requests that REST works on",
+        "rest/callers.py",
+        "min(caller.requests_in_flight_max, limits.requests_per_token_max)",
+        "caller.requests_in_flight_max",
+        "unit/rest/test_rest_tokens.py::test_requests_of_a_token_at_once_are_bounded",
+    ),
 ]

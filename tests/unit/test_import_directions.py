@@ -75,6 +75,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "visibility",
         "write_buffer",
     ],
+    "client/asyncio_front": ["fair_line"],
     "client/spark": [
         "byte_columns",
         "codecs",

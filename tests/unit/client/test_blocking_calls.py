@@ -83,6 +83,33 @@ def test_the_event_loop_goes_on_while_calls_block() -> None:
     on_a_loop(test)
 
 
+def test_the_next_thread_goes_to_the_party_that_has_the_fewest() -> None:
+    async def test(calls: BlockingCalls) -> None:
+        order: list[str] = []
+        gate, first = await begun(calls)
+        asked = [
+            asyncio.create_task(calls.run(partial(order.append, party), party=party)) for party in ("", "", "other")
+        ]
+        await asyncio.sleep(0)
+        gate.goes_on.set()
+        await asyncio.gather(first, *asked)
+        assert order == ["other", "", ""]
+
+    on_a_loop(test, threads=1)
+
+
+def test_a_thread_that_comes_free_as_who_waited_for_it_is_cancelled_goes_to_the_next() -> None:
+    async def test(calls: BlockingCalls) -> None:
+        async with calls._place(""):
+            cancelled, following = (asyncio.create_task(calls.run(lambda: "done")) for _ in range(2))
+            await asyncio.sleep(0)
+            cancelled.cancel()
+        assert await following == "done"
+        assert cancelled.cancelled()
+
+    on_a_loop(test, threads=1)
+
+
 def test_what_a_call_raises_is_raised() -> None:
     async def test(calls: BlockingCalls) -> None:
         with pytest.raises(ZeroDivisionError):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from client import Aborted, Committed, NoPrimary, TransactionManager
 from configuration.rest_limits import RestLimits
 from rest.gateway import SETTLED_AT_ONCE_MAX, Gateway
+from rest.owners import CALLER
 from tests.unit.rest.conftest import WAIT_S
 
 IDLE_MS = 1_000
@@ -51,10 +54,10 @@ class Begun:
 class House:
     """A gateway whose clock is the test's."""
 
-    def __init__(self) -> None:
+    def __init__(self, deadline_ms: int = DEADLINE_MS) -> None:
         self.transactions = Transactions()
         self.now_s = 0.0
-        limits = RestLimits(transaction_idle_ms_max=IDLE_MS, threads_max=THREADS, deadline_ms=DEADLINE_MS)
+        limits = RestLimits(transaction_idle_ms_max=IDLE_MS, threads_max=THREADS, deadline_ms=deadline_ms)
         manager = cast(TransactionManager, self.transactions)
         self.gateway = Gateway(manager, limits, now_s=lambda: self.now_s)
 
@@ -115,6 +118,34 @@ def test_what_is_due_while_no_thread_is_free_stays_due() -> None:
         await house.gateway.expire()
         assert house.transactions.ended == begun
         assert house.gateway.transactions == 0
+        await house.gateway.close()
+
+    asyncio.run(scenario())
+
+
+def test_who_asks_for_much_does_not_keep_others_from_a_thread() -> None:
+    async def scenario() -> None:
+        house = House(deadline_ms=int(1_000 * WAIT_S))
+        begun, may_end, order = threading.Semaphore(0), threading.Semaphore(0), list[str]()
+
+        def slowly() -> None:
+            begun.release()
+            assert may_end.acquire(timeout=WAIT_S)
+
+        def ask(caller: str, call: Callable[[], None]) -> asyncio.Task[None]:
+            CALLER.set(caller)
+            return asyncio.create_task(house.gateway.in_thread(call))
+
+        slow = [ask("much", slowly) for _ in range(THREADS)]
+        for _ in slow:
+            assert await asyncio.to_thread(begun.acquire, timeout=WAIT_S)
+        quick = [ask(caller, partial(order.append, caller)) for caller in ("much", "much", "little")]
+        await asyncio.sleep(0)
+        may_end.release()
+        await asyncio.gather(*quick)
+        assert order == ["little", "much", "much"]
+        may_end.release(THREADS)
+        await asyncio.gather(*slow)
         await house.gateway.close()
 
     asyncio.run(scenario())

@@ -21,6 +21,7 @@ from client import AccessDenied
 from configuration.rest_limits import RestLimits
 from rest.app import create_app
 from rest.callers import Callers, by_token
+from rest.owners import CALLER
 from rest.problems import problem_of
 from rest.roles import ROLES
 from tests.certificates import Authority
@@ -55,7 +56,7 @@ def of(keyring: Keyring, name: str) -> dict[str, str]:
 
 def test_no_route_is_had_without_its_role_and_each_is_with_it(keyring: Keyring) -> None:
     """By the application alone: nothing behind it is reached, so that what passes ends in a fault."""
-    door = Callers(str(keyring.path)).before(APP, 100)
+    door = Callers(str(keyring.path)).before(APP, RestLimits())
     assert {name for name, *_ in OPERATIONS} == set(ROLES)
 
     async def ask_all() -> None:
@@ -176,34 +177,49 @@ def test_what_one_token_holds_is_bounded_and_leaves_room_for_others(rest: Runnin
     assert rest.client.post("/v1/transactions", headers=mine).status_code == 201
 
 
-def test_requests_of_a_token_at_once_are_bounded(keyring: Keyring) -> None:
-    few = keyring.add("few", AccessRole.TRANSACT, more="requests_in_flight_max = 1\n")
-    entered, release, codes = asyncio.Event(), asyncio.Event(), list[int]()
+@pytest.mark.parametrize(
+    ("own", "of_rest", "named"), [(1, 9, "requests_in_flight_max"), (9, 1, "requests_per_token_max")]
+)
+def test_requests_of_a_token_at_once_are_bounded(keyring: Keyring, own: int, of_rest: int, named: str) -> None:
+    few = keyring.add("few", AccessRole.TRANSACT, more=f"requests_in_flight_max = {own}\n")
+    release, let_in, refusals = asyncio.Event(), list[str](), list[bytes]()
 
     async def slow(scope: Scope, receive: Receive, send: Send) -> None:
-        entered.set()
+        let_in.append(CALLER.get())
         await release.wait()
 
     async def sent(message: Message) -> None:
-        if "status" in message:
-            codes.append(message["status"])
+        assert message.get("status", 429) == 429
+        refusals.append(message.get("body", b""))
+
+    async def receive() -> Message:
+        return {}
+
+    async def until(those: list[str]) -> None:
+        while let_in != those:
+            await asyncio.sleep(0)
 
     async def main() -> None:
-        door = Callers(str(keyring.path)).before(slow, 100)
-        headers = [(b"authorization", b"Bearer " + few.encode())]
-        scope = {"type": "http", "method": "GET", "path": "/", "headers": headers}
+        door = Callers(str(keyring.path)).before(slow, RestLimits(requests_per_token_max=of_rest))
 
-        async def receive() -> Message:
-            return {}
+        def ask(secret: str) -> asyncio.Future[None]:
+            headers = [(b"authorization", b"Bearer " + secret.encode())]
+            scope = {"type": "http", "method": "GET", "path": "/", "headers": headers}
+            return asyncio.ensure_future(door(scope, receive, sent))
 
-        first = asyncio.ensure_future(door(dict(scope), receive, sent))
-        await entered.wait()
-        await door(dict(scope), receive, sent)
-        assert codes == [429]
-        release.set()
-        await first
-        await door(dict(scope), receive, sent)
-        assert codes == [429]
+        async with asyncio.timeout(WAIT_S):
+            asked = ask(few)
+            await until(["few"])
+            await ask(few)
+            assert named.encode() in b"".join(refusals)
+            others = ask(keyring.secrets["other"])
+            await until(["few", "other"])
+            release.set()
+            await asyncio.gather(asked, others)
+            refusals.clear()
+            await ask(few)
+        assert let_in == ["few", "other", "few"]
+        assert not refusals
 
     asyncio.run(main())
 
