@@ -45,8 +45,8 @@ BEGIN_FRAMES_MAX: Final = 2
 COMMIT_FRAMES_MAX: Final = 4
 """Commit requests under way at once."""
 FRAME_TRANSACTIONS_MAX: Final = 256
-"""Transactions of different callers in one frame. Half as many halve the wait of a begin among a thousand tasks, and cost
-a tenth of the rate: a frame costs both sides as much, whatever is in it."""
+"""Transactions of different callers in one frame. Half as many would halve the wait of a begin among a thousand tasks,
+and cost a tenth of the rate: a frame costs both sides as much, whatever is in it."""
 FRAME_CALLERS_MIN: Final = 16
 """Callers who share a frame as long as there are no more of them: a frame costs as much as so many callers."""
 SEEN_KEPT: Final = 0.99

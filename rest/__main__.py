@@ -1,7 +1,8 @@
 """`python -m rest`: the process that `pythia tso serve --rest-listen` starts beside its oracle.
 
 It ends with its parent, however that ends: its standard input is a pipe of which the parent holds the other end, and
-the kernel closes that even after SIGKILL.
+the kernel closes that even after SIGKILL. To each byte that comes there it says on its standard output how many
+transactions it holds.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import click
 import uvicorn
 import uvloop
+from fastapi import FastAPI
 
 from access import BadTokens
 from access.server_files import ServerFiles
@@ -34,7 +37,7 @@ from rest.app import create_app
 from rest.callers import Callers
 from rest.roles import open_to_all
 from rest.server import GRACE_SECONDS_MAX, make_server, serve
-from rest.services import Installation
+from rest.services import Installation, Services
 from rest.whereabouts import AlwaysHere, LeaseWatch, Whereabouts
 from store.hbase import HBaseCellStore, PoolSettings
 
@@ -106,7 +109,7 @@ def main(
     app = create_app(lambda: connect(settings, oracle, scheme), chosen, require=require)
     with contextlib.closing(socket.socket(fileno=listening_socket)) as listening:
         server = make_server(app, chosen, log_level=log_level, callers=callers, tls=tls, own_names=names)
-        threading.Thread(target=_end_with_parent, args=(server,), daemon=True).start()
+        threading.Thread(target=_obey_parent, args=(server, partial(_held, app)), daemon=True).start()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve(server, listening))
 
@@ -131,10 +134,17 @@ def connect(settings: ClientSettings, oracle: str, scheme: str) -> Installation:
     return Installation(settings, store, found, whereabouts, oracle, close, scheme, coordinator)
 
 
-def _end_with_parent(server: uvicorn.Server) -> None:
-    """Wait for the end of standard input; then end in order, or, where that takes too long, at once."""
+def _held(app: FastAPI) -> int:
+    """Transactions, of callers, that are open here or about to be."""
+    services: Services | None = getattr(app.state, "services", None)  # until it has started it has none
+    return 0 if services is None else services.gateway.unfinished
+
+
+def _obey_parent(server: uvicorn.Server, held: Callable[[], int]) -> None:
+    """Say what is held until standard input ends; then end in order, or, where that takes too long, at once."""
     while os.read(sys.stdin.fileno(), 1):
-        pass
+        with contextlib.suppress(OSError):  # the parent has gone: standard input ends, too
+            os.write(sys.stdout.fileno(), b"%d\n" % held())
     _log.info("the oracle beside has ended")
     server.should_exit = True
     threading.Event().wait(2 * GRACE_SECONDS_MAX)

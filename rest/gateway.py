@@ -94,6 +94,11 @@ class Gateway:
         return len(self._held)
 
     @property
+    def unfinished(self) -> int:
+        """Open now, or about to be. From any thread."""
+        return len(self._held) + self._beginning
+
+    @property
     def written_bytes(self) -> int:
         """Held for all of them."""
         return self._bytes
@@ -118,7 +123,7 @@ class Gateway:
 
     async def begin(self, *, read_only: bool) -> Held:
         """Open a transaction. Raises ``Problem``."""
-        if len(self._held) + self._beginning >= self._limits.transactions_max:
+        if self.unfinished >= self._limits.transactions_max:
             raise Problem(
                 "too-many-transactions",
                 f"{self._limits.transactions_max} transactions are open (transactions_max)",

@@ -162,10 +162,9 @@ async def _serve(
     standing: Standing,
     rest: RestProcess | None,
 ) -> int:
-    beside = None if rest is None else rest.run
     putter = GatewayPutter(settings.thrift, pool)
     try:
-        process = OracleProcess(settings, coordinator, store, putter, announce=_say, standing=standing, beside=beside)
+        process = OracleProcess(settings, coordinator, store, putter, announce=_say, standing=standing, beside=rest)
         return await run_with_signals(process)
     finally:
         await putter.close()

@@ -77,8 +77,9 @@ def drain(
     reply = _ask(one, limit_ms, tell, credentials)
     if reply.under_way:
         raise StillUnderWay(
-            f"{one.member.holder} serves on: {reply.under_way} transactions were still under way after {limit_ms} ms. "
-            f"Look at HBase (pythia tso metrics: pythia_commit_persist_seconds), or give a longer --timeout-ms"
+            f"{one.member.holder} serves on: {reply.under_way} transactions were still under way after {limit_ms} ms, "
+            f"commits (look at HBase, pythia tso metrics: pythia_commit_persist_seconds) or what REST beside it holds "
+            f"for callers (its log says which). Give a longer --timeout-ms, or ask again"
         )
     tell(f"{one.member.holder}: nothing is under way, it ends")
     _wait(lambda: not any(_is_same(member, one.member) for member in members(coordinator, root)), one, "end")

@@ -11,9 +11,9 @@ import concurrent.futures
 import logging
 import signal
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from access.tls import ServerTls
 from commit_table import CommitTable, system_table, table_name
@@ -52,9 +52,21 @@ from wire import BadRequest, DrainReply, HandoverReply, NotPrimary
 
 log = logging.getLogger(__name__)
 
+HELD_LOOK_INTERVAL_SECONDS: Final = 0.2
+
 Returned = TypeVar("Returned")
 FindPrimary = Callable[[], LeaseRecord | None]
-Beside = Callable[[str], Coroutine[Any, Any, None]]
+
+
+class Beside(Protocol):
+    """What runs as long as the process serves, such as REST."""
+
+    async def run(self, oracle: str) -> None:
+        """Until it is cancelled; ``oracle``: the address that clients are told."""
+
+    async def transactions_held(self) -> int:
+        """How many callers' transactions would end with it."""
+        ...
 
 
 class OracleProcess:
@@ -62,8 +74,7 @@ class OracleProcess:
 
     ``coordinator``: where the lease is kept; ``None``: this oracle is alone, and its epoch is kept in the store.
     ``putter``: the way of commits into that same store.
-    ``announce`` gets a line at each change of role, ``standing`` the role itself, for the log. ``beside`` runs as long
-    as the process serves, and is cancelled then; it is given the address that clients are told.
+    ``announce`` gets a line at each change of role, ``standing`` the role itself, for the log.
     """
 
     def __init__(
@@ -119,7 +130,7 @@ class OracleProcess:
         thread = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="lease")
         roles = asyncio.get_running_loop().run_in_executor(thread, keeper.run)
         stop = asyncio.create_task(self._stop.wait())
-        beside = None if self._beside is None else asyncio.create_task(self._beside(settings.advertise or address))
+        beside = None if self._beside is None else asyncio.create_task(self._beside.run(settings.advertise or address))
         either: list[asyncio.Future[Any]] = [roles, stop]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if self.server.pipeline is not None:
@@ -177,7 +188,11 @@ class OracleProcess:
         self._draining = asyncio.create_task(self._drain(keeper, connection, request_id, limit_ms))
 
     async def _drain(self, keeper: RoleKeeper, connection: Connection, request_id: int, limit_ms: int) -> None:
-        """As `_hand_over`, and end after it; but where something is still under way in the end, go on serving."""
+        """As `_hand_over`, and end after it; but where something is still under way in the end, go on serving.
+
+        What is held beside is waited for after the hand-over: those transactions live through it, and no other begins.
+        """
+        ends_s = monotonic_ms() / 1000 + limit_ms / 1000
         pipeline = self.server.pipeline
         epoch = 0
         if pipeline is not None:
@@ -190,9 +205,26 @@ class OracleProcess:
                 return
             epoch = pipeline.oracle.epoch
             await self._release(keeper, epoch)
+        held = await self._held_beside(ends_s)
+        if held:
+            log.warning("not drained: REST beside still holds %d transactions after %d ms", held, limit_ms)
+            connection.send(DrainReply(epoch, held), request_id)
+            return
         log.info("drained: this process ends")
         connection.send(DrainReply(epoch), request_id)
         self.stop()
+
+    async def _held_beside(self, ends_s: float) -> int:
+        """Transactions that are still held beside this process at ``ends_s``; waits until there is none."""
+        told = False
+        while self._beside is not None and (held := await self._beside.transactions_held()):
+            if monotonic_ms() / 1000 >= ends_s:
+                return held
+            if not told:
+                log.info("being drained: waits for %d transactions that REST beside holds", held)
+            told = True
+            await asyncio.sleep(HELD_LOOK_INTERVAL_SECONDS)
+        return 0
 
     async def _release(self, keeper: RoleKeeper, epoch: int) -> None:
         """Give the lease of ``epoch`` back; done when this returns."""

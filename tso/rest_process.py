@@ -3,7 +3,7 @@
 The invariant: the listening socket is this process's, so that its address is known before there is a child, and stays
 while one child follows another; where none will follow it is closed, so that nobody waits there for an answer. No child
 outlives this process, since each ends when the pipe to its standard input does (which the kernel closes even after
-SIGKILL).
+SIGKILL). By that pipe it is asked, too, how many transactions it holds: a byte, and a line on its standard output.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ STEADY_MS_MIN = 60_000
 """A child that ran for so long is started again at once, and not after the last wait doubled."""
 END_MS_MAX = 8_000
 """How long a child may take to end in order; then it is killed."""
+ANSWER_MS_MAX = 1_000
+"""How long a child may take to say what it holds."""
+HOLDS_HOW_MANY = b"?"
 CANNOT_WORK_CODE = 2
 """With which a child ends that another one would only follow."""
 NOT_STARTED_CODE = -1
@@ -36,6 +39,7 @@ class RestProcess:
         self._listening = listening
         self._options = list(options)
         self._command = list(command) or [sys.executable, "-m", "rest"]
+        self._child: asyncio.subprocess.Process | None = None
 
     async def run(self, oracle: str) -> None:
         """Until it is cancelled or cannot work; ``oracle``: the address of the oracle beside which it runs."""
@@ -60,18 +64,34 @@ class RestProcess:
             await asyncio.sleep(wait_ms / 1000)
             wait_ms = min(2 * wait_ms, BACK_OFF_MS_MAX)
 
+    async def transactions_held(self) -> int:
+        """How many callers' transactions the child holds open; 0 where there is none, or it does not say."""
+        child = self._child
+        if child is None or child.stdin is None or child.stdout is None:
+            return 0
+        try:
+            child.stdin.write(HOLDS_HOW_MANY)
+            async with asyncio.timeout(ANSWER_MS_MAX / 1000):
+                return int(await child.stdout.readline())
+        except (OSError, ValueError) as error:  # a timeout is an OSError
+            log.warning("the REST process %d does not say what it holds: %r", child.pid, error)
+            return 0
+
     async def _run_once(self, oracle: str) -> int:
         descriptor = self._listening.fileno()
         child = await asyncio.create_subprocess_exec(
             *self._command,
             *("--listening-socket", str(descriptor), "--oracle", oracle, *self._options),
             stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
             pass_fds=[descriptor],
         )
         log.info("REST is process %d", child.pid)
+        self._child = child
         try:
             return await child.wait()
         finally:
+            self._child = None
             await _end(child)
 
 

@@ -54,7 +54,8 @@ class DrainRequest(Message):
 @dataclass(frozen=True, slots=True, eq=False)
 class DrainReply(Message):
     """With nothing ``under_way`` the process ends now, and ``epoch`` is the one that it served in (0: it was standby).
-    Otherwise the time was up, and it goes on serving. Layout: epoch i64, under way u32.
+    Otherwise the time was up, and it goes on serving: so many transactions waited for an answer, or were held by REST
+    beside it. Layout: epoch i64, under way u32.
     """
 
     KIND = Kind.DRAIN_REPLY

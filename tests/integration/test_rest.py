@@ -91,6 +91,37 @@ def until_status(client: httpx.Client, method: str, path: str, status: int) -> h
     raise AssertionError(f"{method} {path}: {answer.status_code} {answer.text}, not {status}")
 
 
+def drain_a(settings: ClientSettings, *options: str) -> subprocess.CompletedProcess[str]:
+    where = ["--zookeeper", settings.zookeeper, "--root", settings.root]
+    command = [sys.executable, "-m", "tso", "drain", "a", *where, *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S)
+
+
+def test_a_drain_waits_for_what_rest_holds(
+    installation: tuple[OracleWithRest, OracleWithRest, ClientSettings],
+) -> None:
+    primary, standby, settings = installation
+    table = f"rest_{uuid.uuid4().hex[:8]}"
+    with TransactionManager.connect(settings) as manager:
+        manager.create_table(table, ["d"])
+        until_status(primary.client, "GET", "/v1/health/ready", 200)
+        id = primary.client.post("/v1/transactions").json()["id"]
+        row = f"/v1/transactions/{id}/tables/{table}/rows/alice"
+        assert primary.client.put(row, json={"values": {"d:balance": "70"}}).status_code == 200
+        while "is ready to take over" in (drained := drain_a(settings, "--timeout-ms", "1000")).stderr:
+            threading.Event().wait(0.1)
+        assert drained.returncode == 1
+        assert "a serves on: 1 transactions were still under way after 1000 ms" in drained.stderr
+        until_status(standby.client, "GET", "/v1/health/ready", 200)
+        assert primary.client.post("/v1/transactions").status_code == 421
+        assert primary.client.post(f"/v1/transactions/{id}/commit").status_code == 200
+        drained = drain_a(settings)
+        assert drained.returncode == 0, drained.stderr
+        assert primary.process.wait(WAIT_S) == 0
+        assert manager.snapshot().get(table, b"alice") == {b"d:balance": b"70"}
+        manager.drop_table(table)
+
+
 def test_a_commit_is_answered_alike_by_the_next_primary_after_the_first_was_killed(
     installation: tuple[OracleWithRest, OracleWithRest, ClientSettings],
 ) -> None:

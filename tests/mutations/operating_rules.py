@@ -263,4 +263,11 @@ OPERATING_RULES = [
         "except ZeroDivisionError as error:",
         "unit/test_kernels.py::test_where_nothing_can_be_kept_each_process_compiles_for_itself",
     ),
+    Mutation(
+        "a process that is drained ends with what REST beside it holds",
+        "tso/process.py",
+        "        held = await self._held_beside(ends_s)\n",
+        "        held = 0\n",
+        _DRAINING + "::test_a_process_whose_rest_still_holds_something_does_not_end",
+    ),
 ]

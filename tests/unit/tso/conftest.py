@@ -26,7 +26,7 @@ from tso.deciding import Numbers
 from tso.metering import Metering
 from tso.oracle import Moment
 from tso.pipeline import Pipeline
-from tso.process import OracleProcess
+from tso.process import Beside, OracleProcess
 from tso.settings import ServeSettings
 from wire import (
     BeginReply,
@@ -299,6 +299,7 @@ class House:
         advertise: str | None = None,
         tokens_file: str = "",
         tls: ServerFiles | None = None,
+        beside: Beside | None = None,
         **limits: Any,
     ) -> OracleProcess:
         """Start a process; it is listening when this returns, and standby or primary."""
@@ -316,7 +317,9 @@ class House:
         coordinator = self.coordinators[name] = MemoryCoordinator(self.tree)
         lines = self.lines[name] = []
         putter = BlockingPutter(self.store)
-        process = self.processes[name] = OracleProcess(settings, coordinator, self.store, putter, announce=lines.append)
+        process = self.processes[name] = OracleProcess(
+            settings, coordinator, self.store, putter, announce=lines.append, beside=beside
+        )
         self.running[name] = asyncio.create_task(process.run())
         await Rig.until(lambda: bool(lines))
         return process

@@ -126,6 +126,63 @@ def test_a_process_with_work_under_way_does_not_end_and_serves_on(run_house: Run
     run_house(scenario)
 
 
+class HeldBeside:
+    """REST, as far as a drain sees it."""
+
+    def __init__(self, held: int) -> None:
+        self.held = held
+        self.asked = 0
+        self.ended = False
+
+    async def run(self, oracle: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended = True
+
+    async def transactions_held(self) -> int:
+        self.asked += 1
+        return self.held
+
+
+def test_what_rest_holds_is_waited_for_after_the_hand_over(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        rest = HeldBeside(2)
+        process = await house.start_primary("a", beside=rest)
+        await house.start("b")
+        operator = await house.call("a")
+        epoch = (await begin(operator)).epoch
+        operator.send(DrainRequest(60_000))
+        assert await house.until_primary("b") > epoch
+        await house.until(lambda: rest.asked > 1)
+        assert process.server.pipeline is None
+        assert not rest.ended
+        rest.held = 0
+        answer = await operator.receive()
+        assert answer is not None
+        assert answer[1] == DrainReply(epoch)
+        assert await house.running["a"] == 0
+        assert rest.ended
+
+    run_house(scenario)
+
+
+def test_a_process_whose_rest_still_holds_something_does_not_end(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        rest = HeldBeside(2)
+        await house.start_primary("a")
+        await house.start("b", beside=rest)
+        operator = await house.call("b")
+        for _ in range(2):
+            assert await operator.ask(DrainRequest(1)) == DrainReply(0, 2)
+        assert not house.running["b"].done()
+        rest.held = 0
+        assert await operator.ask(DrainRequest(1)) == DrainReply(0)
+        assert await house.running["b"] == 0
+
+    run_house(scenario)
+
+
 @pytest.mark.parametrize("first", [DrainRequest(20_000), HandoverRequest()], ids=["drain", "hand-over"])
 @pytest.mark.parametrize("second", [DrainRequest(20_000), HandoverRequest()], ids=["drain", "hand-over"])
 def test_of_two_who_ask_in_one_turn_the_second_is_told_so(

@@ -30,8 +30,10 @@ with open(sys.argv[1], "a") as log:
 code = int(open(sys.argv[1] + ".code").read() or 0)
 if code:
     sys.exit(code)
-sys.stdin.read()
+while sys.stdin.read(1):
+    print(os.getpid(), flush=True)
 """
+"""It ends with its standard input, and holds as many transactions as it has a number."""
 
 
 @pytest.fixture
@@ -136,6 +138,25 @@ asyncio.run(rest.run("oracle:1"))
 """
 
 
+def test_it_is_asked_what_it_holds(started: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(rest: RestProcess) -> None:
+        assert await rest.transactions_held() == 0
+        running = asyncio.create_task(rest.run("oracle:1"))
+        ((process_id, *_),) = await until_started(started, 1)
+        for _ in range(2):
+            assert await rest.transactions_held() == int(process_id)
+        os.kill(int(process_id), signal.SIGSTOP)
+        monkeypatch.setattr(rest_process, "ANSWER_MS_MAX", 10)
+        assert await rest.transactions_held() == 0
+        os.kill(int(process_id), signal.SIGKILL)
+        running.cancel()
+        await asyncio.wait([running])
+        assert await rest.transactions_held() == 0
+
+    with supervisor(started) as rest:
+        asyncio.run(scenario(rest))
+
+
 def test_it_ends_with_a_parent_that_is_killed(started: Path) -> None:
     async def scenario(parent: subprocess.Popen[bytes]) -> None:
         ((process_id, *_),) = await until_started(started, 1)
@@ -154,11 +175,17 @@ def test_the_real_one_serves_on_what_it_is_given_and_ends_with_its_standard_inpu
         options = ["--oracle", "127.0.0.1:1", "--thrift", "127.0.0.1:1", "--root", "/pythia"]
         command = [sys.executable, "-m", "rest", "--listening-socket", str(descriptor), *options]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        with subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[descriptor], env=environment) as child:
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[descriptor], env=environment
+        ) as child:
             url = f"http://{address_of(listening)}"
             assert httpx.get(f"{url}/v1/health/live", timeout=WAIT_S, trust_env=False).status_code == 200
             assert httpx.get(f"{url}/v1/status", timeout=WAIT_S, trust_env=False).json()["role"] == "silent"
             assert child.stdin is not None
+            assert child.stdout is not None
+            child.stdin.write(rest_process.HOLDS_HOW_MANY)
+            child.stdin.flush()
+            assert child.stdout.readline() == b"0\n"
             child.stdin.close()
             assert child.wait(WAIT_S) == 0
 
