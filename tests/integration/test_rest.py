@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import re
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
@@ -69,7 +70,7 @@ class OracleWithRest:
 
 @pytest.fixture
 def installation(services: Services) -> Iterator[tuple[OracleWithRest, OracleWithRest, ClientSettings]]:
-    """A primary, a standby, and a table ``accounts``, all of their own."""
+    """A primary and a standby of their own."""
     root = f"/pythia-rest-{uuid.uuid4().hex[:8]}"
     primary = OracleWithRest("a", root, services)
     standby = None
@@ -91,6 +92,24 @@ def until_status(client: httpx.Client, method: str, path: str, status: int) -> h
     raise AssertionError(f"{method} {path}: {answer.status_code} {answer.text}, not {status}")
 
 
+@contextlib.contextmanager
+def begun(primary: OracleWithRest, settings: ClientSettings) -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """A transaction that REST beside the primary holds, and that wrote 70 to a table; and how to read what is there."""
+    table = f"rest_{uuid.uuid4().hex[:8]}"
+    with TransactionManager.connect(settings) as manager:
+        manager.create_table(table, ["d"])
+        until_status(primary.client, "GET", "/v1/health/ready", 200)
+        id = primary.client.post("/v1/transactions").json()["id"]
+        write(primary, id, table, "70")
+        yield id, table, lambda: manager.snapshot().get(table, b"alice")
+        manager.drop_table(table)
+
+
+def write(oracle: OracleWithRest, id: str, table: str, balance: str) -> None:
+    row = f"/v1/transactions/{id}/tables/{table}/rows/alice"
+    assert oracle.client.put(row, json={"values": {"d:balance": balance}}).status_code == 200
+
+
 def drain_a(settings: ClientSettings, *options: str) -> subprocess.CompletedProcess[str]:
     where = ["--zookeeper", settings.zookeeper, "--root", settings.root]
     command = [sys.executable, "-m", "tso", "drain", "a", *where, *options]
@@ -101,15 +120,11 @@ def test_a_drain_waits_for_what_rest_holds(
     installation: tuple[OracleWithRest, OracleWithRest, ClientSettings],
 ) -> None:
     primary, standby, settings = installation
-    table = f"rest_{uuid.uuid4().hex[:8]}"
-    with TransactionManager.connect(settings) as manager:
-        manager.create_table(table, ["d"])
-        until_status(primary.client, "GET", "/v1/health/ready", 200)
-        id = primary.client.post("/v1/transactions").json()["id"]
-        row = f"/v1/transactions/{id}/tables/{table}/rows/alice"
-        assert primary.client.put(row, json={"values": {"d:balance": "70"}}).status_code == 200
-        while "is ready to take over" in (drained := drain_a(settings, "--timeout-ms", "1000")).stderr:
-            threading.Event().wait(0.1)
+    with begun(primary, settings) as (id, _, read):
+        for _ in range(int(WAIT_S)):
+            drained = drain_a(settings, "--timeout-ms", "1000")
+            if "no standby is ready to take over" not in drained.stderr:
+                break
         assert drained.returncode == 1
         assert "a serves on: 1 transactions were still under way after 1000 ms" in drained.stderr
         until_status(standby.client, "GET", "/v1/health/ready", 200)
@@ -118,26 +133,19 @@ def test_a_drain_waits_for_what_rest_holds(
         drained = drain_a(settings)
         assert drained.returncode == 0, drained.stderr
         assert primary.process.wait(WAIT_S) == 0
-        assert manager.snapshot().get(table, b"alice") == {b"d:balance": b"70"}
-        manager.drop_table(table)
+        assert read() == {b"d:balance": b"70"}
 
 
 def test_a_commit_is_answered_alike_by_the_next_primary_after_the_first_was_killed(
     installation: tuple[OracleWithRest, OracleWithRest, ClientSettings],
 ) -> None:
     primary, standby, settings = installation
-    table = f"rest_{uuid.uuid4().hex[:8]}"
-    with TransactionManager.connect(settings) as manager:
-        manager.create_table(table, ["d"])
-        until_status(primary.client, "GET", "/v1/health/ready", 200)
-        refusal = until_status(standby.client, "POST", "/v1/transactions", 421).json()
-        assert refusal["primary"] == str(primary.client.base_url).rstrip("/")
-        id = primary.client.post("/v1/transactions").json()["id"]
-        row = f"/v1/transactions/{id}/tables/{table}/rows/alice"
-        assert primary.client.put(row, json={"values": {"d:balance": "70"}}).status_code == 200
+    refusal = until_status(standby.client, "POST", "/v1/transactions", 421).json()
+    assert refusal["primary"] == str(primary.client.base_url).rstrip("/")
+    with begun(primary, settings) as (id, table, read):
         committed = primary.client.post(f"/v1/transactions/{id}/commit").json()
         lost = primary.client.post("/v1/transactions").json()["id"]
-        primary.client.put(row.replace(id, lost), json={"values": {"d:balance": "0"}})
+        write(primary, lost, table, "0")
         primary.process.send_signal(signal.SIGKILL)
         primary.process.wait(WAIT_S)
         until_refused(primary.client)
@@ -145,8 +153,7 @@ def test_a_commit_is_answered_alike_by_the_next_primary_after_the_first_was_kill
         assert standby.client.post(f"/v1/transactions/{id}/commit").json() == committed
         answer = standby.client.post(f"/v1/transactions/{lost}/commit")
         assert (answer.status_code, answer.json()["code"]) == (410, "transaction-lost")
-        assert manager.snapshot().get(table, b"alice") == {b"d:balance": b"70"}
-        manager.drop_table(table)
+        assert read() == {b"d:balance": b"70"}
 
 
 def until_refused(client: httpx.Client) -> None:
