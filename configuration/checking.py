@@ -19,6 +19,8 @@ from pydantic_core import ErrorDetails
 from configuration.setting import Section, Setting
 
 _INT_MAX = 2**63 - 1
+DEFAULT_ORIGIN = "default"
+"""Where a value came from that nobody gave."""
 
 
 class Said(NamedTuple):
@@ -64,7 +66,7 @@ def in_force(section: Section, said: Iterable[Said], *, complete: bool) -> tuple
 
     ``complete``: nothing will be added, so what is missing is a mistake.
     """
-    found = {setting.name: InForce(setting.default, "default") for setting in section.settings}
+    found = {setting.name: InForce(setting.default, DEFAULT_ORIGIN) for setting in section.settings}
     mistakes: list[Mistake] = []
     faulty: set[str] = set()
     for source in said:
@@ -77,7 +79,7 @@ def in_force(section: Section, said: Iterable[Said], *, complete: bool) -> tuple
         mistakes += [
             Mistake("", f"{setting.name} is missing: {_how_to_give(section, setting)}")
             for setting in section.settings
-            if setting.required and found[setting.name].origin == "default" and setting.name not in faulty
+            if setting.required and found[setting.name].origin == DEFAULT_ORIGIN and setting.name not in faulty
         ]
     mistakes += _contradictions(section, found, faulty, complete)
     return found, mistakes
@@ -174,7 +176,7 @@ def _contradictions(
 ) -> Iterator[Mistake]:
     """Only those that can be told for certain: not of faulty values, and of defaults alone only where all is known."""
     for names, reason in section.contradictions({name: each.value for name, each in found.items()}):
-        given = any(found[name].origin != "default" for name in names)
+        given = any(found[name].origin != DEFAULT_ORIGIN for name in names)
         if not faulty.intersection(names) and (complete or given):
             origins = sorted({found[name].origin for name in names} - {"default"})
             yield Mistake(" and ".join(origins), reason)

@@ -2,126 +2,261 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from configuration.setting import Contradiction, Section, first_problem, setting, settings_of
 
 
 class InvalidLimit(ValueError):
     """A limit that cannot work; the text says which, and what to do."""
 
 
-_LARGEST: Mapping[str, int] = {
-    "connections_max": 100_000,
-    "header_ms_max": 600_000,
-    "unread_ms_max": 600_000,
-    "body_ms_max": 600_000,
-    "body_bytes_max": 2**28,
-    "bodies_bytes_max": 2**34,
-    "requests_max": 10_000,
-    "requests_per_token_max": 10_000,
-    "threads_max": 256,
-    "deadline_ms": 600_000,
-    "transactions_max": 1_000_000,
-    "transactions_per_token_max": 1_000_000,
-    "transaction_bytes_max": 2**32,
-    "transactions_bytes_max": 2**36,
-    "transaction_idle_ms_max": 86_400_000,
-    "transaction_age_ms_max": 604_800_000,
-    "savepoints_max": 1_000,
-    "ended_max": 10_000_000,
-    "rows_per_page_max": 100_000,
-    "page_bytes_max": 2**28,
-    "writes_per_request_max": 1_000_000,
-    "cells_per_commit_max": 10_000_000,
-    "transactions_per_request_max": 10_000,
-    "idempotency_keys_max": 10_000_000,
-    "idempotency_bytes_max": 2**34,
-    "retry_after_ms": 60_000,
-}
-"""Beyond these a limit would bound nothing."""
+_MEMORY = "more would not fit this process's memory"
+_THREADS = "each is a thread, and a connection to the gateway"
+_WAIT = "whoever waits for that has long given up"
+_HELD = "what is held for so long is forgotten by its caller"
 
 
 @dataclass(frozen=True, slots=True)
 class RestLimits:
     """Raises ``InvalidLimit``."""
 
-    connections_max: int = 1_000
-    """Connections at once. One more closes the one whose client has owed a whole request for longest."""
-    header_ms_max: int = 10_000
-    """How long a client may take over the head of a request, the first of a connection included."""
-    unread_ms_max: int = 30_000
-    """How long a client may leave so much of its answers unread that nothing more can be sent."""
-    body_ms_max: int = 20_000
-    """How long a client may take over the body of a request."""
-    body_bytes_max: int = 2**20
-    """The body of one request."""
-    bodies_bytes_max: int = 128 * 2**20
-    """Bodies held over all requests."""
-    requests_max: int = 256
-    """Requests being worked on at once; more are told `overloaded`."""
-    requests_per_token_max: int = 192
-    """Those of one token, from their heads on; fewer, where its `requests_in_flight_max` says so."""
-    threads_max: int = 16
-    """Threads that read and write tables; as many connections to the gateway."""
-    deadline_ms: int = 10_000
-    """How long a request may wait for an oracle, failovers included; before that as long for a thread, then it is told
-    `overloaded`."""
-    transactions_max: int = 1_000
-    """Transactions held open here."""
-    transactions_per_token_max: int = 500
-    """Those of one token."""
-    transaction_bytes_max: int = 16 * 2**20
-    """What one of them may have written."""
-    transactions_bytes_max: int = 256 * 2**20
-    """What all of them may have written; once it is passed, nothing more is."""
-    transaction_idle_ms_max: int = 60_000
-    """How long one is kept that nobody uses; then it is rolled back."""
-    transaction_age_ms_max: int = 3_600_000
-    """How long one is kept at all."""
-    savepoints_max: int = 100
-    """Savepoints open in one transaction."""
-    ended_max: int = 100_000
-    """Ended transactions remembered, so that a repeated commit gets the same answer, about 500 bytes each."""
-    rows_per_page_max: int = 1_000
-    """Rows in one answer to a scan."""
-    page_bytes_max: int = 4 * 2**20
-    """Keys and values after which a page ends, though it has fewer rows; a single row may be larger."""
-    writes_per_request_max: int = 10_000
-    """Puts and deletes in one request."""
-    cells_per_commit_max: int = 50_000
-    """Cells or ids in a commit's write set."""
-    transactions_per_request_max: int = 1_000
-    """Transactions that one request may begin, commit, abort, ask about or keep alive."""
-    idempotency_keys_max: int = 10_000
-    """Answers remembered for repeated `Idempotency-Key`s; the oldest go first."""
-    idempotency_bytes_max: int = 64 * 2**20
-    """What these answers and their keys may take."""
-    retry_after_ms: int = 100
-    """What an `overloaded` answer asks a client to wait."""
+    connections_max: int = setting(
+        1_000,
+        "connections",
+        "Connections at once. One more closes the one whose client has owed a whole request for longest.",
+        least=1,
+        most=100_000,
+        because="each needs a file descriptor and memory",
+    )
+    header_ms_max: int = setting(
+        10_000,
+        "ms",
+        "How long a client may take over the head of a request, the first of a connection included.",
+        least=1,
+        most=600_000,
+        because=_WAIT,
+    )
+    unread_ms_max: int = setting(
+        30_000,
+        "ms",
+        "How long a client may leave so much of its answers unread that nothing more can be sent.",
+        least=1,
+        most=600_000,
+        because=_WAIT,
+    )
+    body_ms_max: int = setting(
+        20_000,
+        "ms",
+        "How long a client may take over the body of a request.",
+        least=1,
+        most=600_000,
+        because=_WAIT,
+    )
+    body_bytes_max: int = setting(
+        2**20,
+        "bytes",
+        "The body of one request.",
+        least=1,
+        most=2**28,
+        because=_MEMORY,
+    )
+    bodies_bytes_max: int = setting(
+        128 * 2**20,
+        "bytes",
+        "Bodies held over all requests.",
+        least=1,
+        most=2**34,
+        because=_MEMORY,
+    )
+    requests_max: int = setting(
+        256,
+        "requests",
+        "Requests being worked on at once; more are told `overloaded`.",
+        least=1,
+        most=10_000,
+        because=_MEMORY,
+    )
+    requests_per_token_max: int = setting(
+        192,
+        "requests",
+        "Those of one token, from their heads on; fewer, where its `requests_in_flight_max` says so.",
+        least=1,
+        most=10_000,
+        because=_MEMORY,
+    )
+    threads_max: int = setting(
+        16,
+        "threads",
+        "Threads that read and write tables; as many connections to the gateway.",
+        least=1,
+        most=256,
+        because=_THREADS,
+    )
+    deadline_ms: int = setting(
+        10_000,
+        "ms",
+        "How long a request may wait for an oracle, failovers included; before that as long for a thread, then it is "
+        "told `overloaded`.",
+        least=1,
+        most=600_000,
+        because=_WAIT,
+    )
+    transactions_max: int = setting(
+        1_000,
+        "transactions",
+        "Transactions held open here.",
+        least=1,
+        most=1_000_000,
+        because=_MEMORY,
+    )
+    transactions_per_token_max: int = setting(
+        500,
+        "transactions",
+        "Those of one token.",
+        least=1,
+        most=1_000_000,
+        because=_MEMORY,
+    )
+    transaction_bytes_max: int = setting(
+        16 * 2**20,
+        "bytes",
+        "What one of them may have written.",
+        least=1,
+        most=2**32,
+        because=_MEMORY,
+    )
+    transactions_bytes_max: int = setting(
+        256 * 2**20,
+        "bytes",
+        "What all of them may have written; once it is passed, nothing more is.",
+        least=1,
+        most=2**36,
+        because=_MEMORY,
+    )
+    transaction_idle_ms_max: int = setting(
+        60_000,
+        "ms",
+        "How long one is kept that nobody uses; then it is rolled back.",
+        least=1,
+        most=86_400_000,
+        because=_HELD,
+    )
+    transaction_age_ms_max: int = setting(
+        3_600_000,
+        "ms",
+        "How long one is kept at all.",
+        least=1,
+        most=604_800_000,
+        because=_HELD,
+    )
+    savepoints_max: int = setting(
+        100,
+        "savepoints",
+        "Savepoints open in one transaction.",
+        least=1,
+        most=1_000,
+        because=_MEMORY,
+    )
+    ended_max: int = setting(
+        100_000,
+        "transactions",
+        "Ended transactions remembered, so that a repeated commit gets the same answer, about 500 bytes each.",
+        least=1,
+        most=10_000_000,
+        because=_MEMORY,
+    )
+    rows_per_page_max: int = setting(
+        1_000,
+        "rows",
+        "Rows in one answer to a scan.",
+        least=1,
+        most=100_000,
+        because=_MEMORY,
+    )
+    page_bytes_max: int = setting(
+        4 * 2**20,
+        "bytes",
+        "Keys and values after which a page ends, though it has fewer rows; a single row may be larger.",
+        least=1,
+        most=2**28,
+        because=_MEMORY,
+    )
+    writes_per_request_max: int = setting(
+        10_000,
+        "writes",
+        "Puts and deletes in one request.",
+        least=1,
+        most=1_000_000,
+        because=_MEMORY,
+    )
+    cells_per_commit_max: int = setting(
+        50_000,
+        "cells",
+        "Cells or ids in a commit's write set.",
+        least=1,
+        most=10_000_000,
+        because=_MEMORY,
+    )
+    transactions_per_request_max: int = setting(
+        1_000,
+        "transactions",
+        "Transactions that one request may begin, commit, abort, ask about or keep alive.",
+        least=1,
+        most=10_000,
+        because=_MEMORY,
+    )
+    idempotency_keys_max: int = setting(
+        10_000,
+        "keys",
+        "Answers remembered for repeated `Idempotency-Key`s; the oldest go first.",
+        least=1,
+        most=10_000_000,
+        because=_MEMORY,
+    )
+    idempotency_bytes_max: int = setting(
+        64 * 2**20,
+        "bytes",
+        "What these answers and their keys may take.",
+        least=1,
+        most=2**34,
+        because=_MEMORY,
+    )
+    retry_after_ms: int = setting(
+        100,
+        "ms",
+        "What an `overloaded` answer asks a client to wait.",
+        least=1,
+        most=60_000,
+        because="a client that waits for longer misses it when it is free again",
+    )
 
     def __post_init__(self) -> None:
-        for limit in fields(self):
-            value = getattr(self, limit.name)
-            if not 0 < value <= _LARGEST[limit.name]:
-                raise InvalidLimit(f"{limit.name} must lie in 1…{_LARGEST[limit.name]}, not {value}")
-        if self.transaction_bytes_max > self.transactions_bytes_max:
-            raise InvalidLimit(
-                "transaction_bytes_max is more than transactions_bytes_max: lower the one, or raise the other"
-            )
-        if self.body_bytes_max > self.bodies_bytes_max:
-            raise InvalidLimit("body_bytes_max is more than bodies_bytes_max: such a request could never be taken")
+        problem = first_problem(REST_LIMITS, asdict(self))
+        if problem is not None:
+            raise InvalidLimit(problem)
 
-    @classmethod
-    def parse(cls, texts: Iterable[str]) -> RestLimits:
-        """The defaults, changed by texts such as ``transactions_max=50``. Raises ``InvalidLimit``."""
-        names = {limit.name for limit in fields(cls)}
-        chosen: dict[str, int] = {}
-        for text in texts:
-            name, _, value = (part.strip() for part in text.partition("="))
-            if name not in names:
-                raise InvalidLimit(f"there is no limit {name!r}; there are: {', '.join(sorted(names))}")
-            try:
-                chosen[name] = int(value)
-            except ValueError:
-                raise InvalidLimit(f"limit {name} needs a whole number, not {value!r}: write {name}=…") from None
-        return cls(**chosen)
+
+def _contradictions(limits: Mapping[str, Any]) -> Iterator[Contradiction]:
+    if limits["transaction_bytes_max"] > limits["transactions_bytes_max"]:
+        yield Contradiction(
+            ("transaction_bytes_max", "transactions_bytes_max"),
+            "transaction_bytes_max is more than transactions_bytes_max: lower the one, or raise the other",
+        )
+    if limits["body_bytes_max"] > limits["bodies_bytes_max"]:
+        yield Contradiction(
+            ("body_bytes_max", "bodies_bytes_max"),
+            "body_bytes_max is more than bodies_bytes_max: such a request could never be taken",
+        )
+
+
+REST_LIMITS = Section(
+    "oracle.rest_limits",
+    "What the REST process beside an oracle takes on: `--rest-limit NAME=VALUE`, as often as needed, or "
+    "`PYTHIA_REST_LIMITS` with `NAME=VALUE …`.",
+    settings_of(RestLimits),
+    _contradictions,
+    many_environment="PYTHIA_REST_LIMITS",
+)

@@ -103,6 +103,17 @@ def settings_of(declared: type, environment: str = "") -> tuple[Setting, ...]:
     )
 
 
+def first_problem(section: Section, values: Mapping[str, Any]) -> str | None:
+    """What is wrong with values for all settings of a section, all of which are numbers; ``None``: nothing."""
+    for each in section.settings:
+        value = values[each.name]
+        if not (value > 0 or value == each.least):
+            return f"{each.name} must be {'0 or ' * (each.least == 0)}larger than 0, not {value}"
+        if each.most is not None and not value <= each.most:
+            return f"{each.name} must be {each.most} at most, not {value}: {each.because}"
+    return next((reason for _, reason in section.contradictions(values)), None)
+
+
 def _named(name: str, declared: Mapping[str, Any], environment: str) -> dict[str, Any]:
     return {"environment": f"{environment}{name.upper()}" if environment else "", **declared}
 

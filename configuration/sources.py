@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from configuration.checking import Mistake, Said
+from configuration.checking import Mistake, Said, Wrong, in_force
 from configuration.setting import Section
 
 FILE_VARIABLE = "PYTHIA_CONFIG"
@@ -61,6 +61,18 @@ def of_flags(section: Section, flags: Mapping[str, Any]) -> list[Said]:
 def of_pairs(section: Section, flag: str, pairs: Sequence[str]) -> tuple[list[Said], list[Mistake]]:
     """What a flag says that is given several times, each time as ``name=value``."""
     return _of_pairs(section, pairs, f"the flag {flag}")
+
+
+def values_of_pairs(
+    section: Section, flag: str, pairs: Sequence[str], environment: Mapping[str, str]
+) -> dict[str, Any]:
+    """What is in force of a section that only the environment, and then such a flag, speak of. Raises ``Wrong``."""
+    said, mistakes = of_environment(environment, (section,))
+    from_pairs, wrong = of_pairs(section, flag, pairs)
+    found, contradicting = in_force(section, [*said, *from_pairs], complete=True)
+    if mistakes or wrong or contradicting:
+        raise Wrong([*mistakes, *wrong, *contradicting])
+    return {name: each.value for name, each in found.items()}
 
 
 def _of_pairs(section: Section, pairs: Sequence[str], origin: str) -> tuple[list[Said], list[Mistake]]:

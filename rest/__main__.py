@@ -29,7 +29,9 @@ from access.tls import BadTls, ServerTls
 from client import ClientSettings, InvalidRequest
 from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from commit_table import system_table
-from configuration.rest_limits import InvalidLimit, RestLimits
+from configuration.checking import Wrong
+from configuration.rest_limits import REST_LIMITS, RestLimits
+from configuration.sources import values_of_pairs
 from lease.solo import SoloRegistry
 from lease.zookeeper import ZooKeeperCoordinator
 from logs.lines import FORMATS, LEVELS, Standing, configure_logs
@@ -83,7 +85,7 @@ def main(
     """Serve REST until standard input ends."""
     configure_logs(log_level, log_format, Standing("rest"))
     try:
-        chosen = RestLimits.parse(limits)
+        chosen = RestLimits(**values_of_pairs(REST_LIMITS, "--limit", limits, {}))
         settings = ClientSettings(
             zookeeper=zookeeper,
             thrift=thrift,
@@ -100,7 +102,7 @@ def main(
         callers = Callers(tokens_file) if tokens_file else None
         files = ServerFiles(tls_certificate_file, tls_key_file, tls_client_authority_file)
         tls = ServerTls(files, time.monotonic()) if tls_certificate_file else None
-    except (InvalidLimit, InvalidRequest, BadTokens, BadTls, OSError) as error:
+    except (Wrong, InvalidRequest, BadTokens, BadTls, OSError) as error:
         _log.error("%s", error)
         raise SystemExit(CANNOT_WORK_CODE) from error
     scheme = "http" if tls is None else "https"

@@ -22,9 +22,11 @@ import uvloop
 from access import Credentials
 from access.credentials import TOKEN_VARIABLE
 from access.exposure import is_loopback
+from configuration import Section
 from configuration.connection_flags import root_flag, zookeeper_flag
 from configuration.misspelt import misspelt
 from configuration.options import file_flag, flags
+from configuration.rest_limits import REST_LIMITS
 from fleet import CannotHandOver, Seen, hand_over, look
 from lease import LeaseError
 from lease.credentials import CREDENTIALS_VARIABLE
@@ -40,12 +42,12 @@ from tso.endings import Ending
 from tso.history_command import as_objects, history, last_tenures, print_tenures
 from tso.levels import LevelAgreement
 from tso.metrics_command import metrics
-from tso.options import LIMITS, ORACLE, REST_LIMITS_VARIABLE, ServeOptions, choose, default_name, limits_of
+from tso.options import ORACLE, ServeOptions, choose, default_name, limits_of
 from tso.printing import print_table
 from tso.process import OracleProcess, run_with_signals
 from tso.protect_command import protect_command
 from tso.rest_process import RestProcess, address_of, listen
-from tso.settings import InvalidSettings, ServeSettings, names_of, parse_listen
+from tso.settings import LIMITS, InvalidSettings, ServeSettings, names_of, parse_listen
 from tso.volatile import volatile_process
 from tso.zookeeper_session import writing_session
 from wire import StatusReply
@@ -70,20 +72,19 @@ tso.add_command(drain_command)
 tso.add_command(protect_command)
 
 
-def _limits_help() -> str:
-    shown = ", ".join(f"{limit.name}={limit.default}" for limit in LIMITS.settings)
+def _limits_help(section: Section) -> str:
+    shown = ", ".join(f"{limit.name}={limit.default}" for limit in section.settings)
     return (
-        "A limit to change, may be given several times  [environment: PYTHIA_LIMITS]. Limits and defaults (units in "
-        f"the names): {shown}"
+        f"A limit to change, may be given several times  [environment: {section.many_environment}]. Limits and "
+        f"defaults (units in the names): {shown}"
     )
 
 
 @tso.command()
 @file_flag
 @flags(ORACLE)
-@click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", help=_limits_help())
-@click.option("--rest-limit", "rest_limits", multiple=True, metavar="NAME=VALUE", envvar=REST_LIMITS_VARIABLE,
-              show_envvar=True, help="A limit of REST to change (docs/rest.md).")  # fmt: skip
+@click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", help=_limits_help(LIMITS))
+@click.option("--rest-limit", "rest_limits", multiple=True, metavar="NAME=VALUE", help=_limits_help(REST_LIMITS))
 def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...], **given: str | bool | None) -> None:
     """Run one oracle process: a standby, which becomes primary when there is none.
 
@@ -97,14 +98,14 @@ def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...
         settings, standing = chosen.settings(), Standing()
         configure_logs(chosen.options.log_level, chosen.options.log_format, standing)
         log.info("settings: %s", chosen.changed)
-        for sentence in misspelt(os.environ, (TOKEN_VARIABLE, CREDENTIALS_VARIABLE, REST_LIMITS_VARIABLE)):
+        for sentence in misspelt(os.environ, (TOKEN_VARIABLE, CREDENTIALS_VARIABLE)):
             log.warning("%s", sentence)
         raise_descriptor_limit(settings.limits.connections_max)
         rest = None
         if chosen.options.rest_listen:
             listening = listen(*parse_listen(chosen.options.rest_listen))
             settings = replace(settings, rest_advertise=settings.rest_advertise or address_of(listening))
-            rest = _rest(listening, settings, chosen.options, rest_limits)
+            rest = _rest(listening, settings, chosen.options, chosen.rest_limits)
             _say(f"REST on {address_of(listening)}")
         pool = PoolSettings(
             # of look-ups, of commits that are read back, and one for all else: none waits for another's connection
@@ -127,7 +128,7 @@ def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...
 @click.option(
     "--listen", default="127.0.0.1:5480", metavar="HOST:PORT", help="Where on this machine to listen; port 0: any."
 )
-@click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", help=_limits_help())
+@click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", help=_limits_help(LIMITS))
 def volatile(listen: str, limits: tuple[str, ...]) -> None:
     """Run an oracle that needs no service and keeps nothing: to try it out, and to measure it.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,20 +12,20 @@ from typing import Any, NamedTuple
 from access.exposure import exposures, incomplete
 from access.server_files import ServerFiles
 from configuration import Contradiction, Section, setting, settings_of
-from configuration.checking import InForce, Mistake, Wrong, in_force
+from configuration.checking import DEFAULT_ORIGIN, InForce, Mistake, Wrong, in_force
 from configuration.defaults import DEFAULT_ROOT
-from configuration.rest_limits import InvalidLimit, RestLimits
+from configuration.rest_limits import REST_LIMITS
 from configuration.rooms import known_tables
-from configuration.sources import of_environment, of_file, of_flags, of_pairs
+from configuration.sources import of_environment, of_file, of_flags, of_pairs, values_of_pairs
 from lease import InvalidLeaseSettings, LeaseSettings, ZnodePaths
 from lease.records import LEASE_MS_MAX, LEASE_MS_MIN, check_addresses, check_name
 from lease.rules import RENEWALS_PER_LEASE_MAX
 from logs.lines import FORMATS, LEVELS
 from store.hbase.addresses import parse_addresses
 from tso.settings import (
+    LIMITS,
     Limits,
     ServeSettings,
-    contradictions_of_limits,
     lease_settings,
     listens_everywhere,
     names_of,
@@ -33,8 +33,7 @@ from tso.settings import (
 )
 
 _LIMIT_FLAG = "--limit"
-REST_LIMITS_VARIABLE = "PYTHIA_REST_LIMITS"
-_REST_LIMITS = f"the flag --rest-limit (or the variable {REST_LIMITS_VARIABLE})"
+_REST_LIMIT_FLAG = "--rest-limit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,15 +224,7 @@ def _contradictions(options: Mapping[str, Any]) -> Iterator[Contradiction]:
 
 
 ORACLE = Section("oracle", "One oracle process: `pythia tso serve`.", settings_of(ServeOptions), _contradictions)
-LIMITS = Section(
-    "oracle.limits",
-    f"What one oracle process takes on: `{_LIMIT_FLAG} NAME=VALUE`, as often as needed, or `PYTHIA_LIMITS` with "
-    "`NAME=VALUE …`.",
-    settings_of(Limits),
-    contradictions_of_limits,
-    many_environment="PYTHIA_LIMITS",
-)
-SECTIONS = (ORACLE, LIMITS)
+SECTIONS = (ORACLE, LIMITS, REST_LIMITS)
 
 
 class Chosen(NamedTuple):
@@ -241,6 +232,8 @@ class Chosen(NamedTuple):
 
     options: ServeOptions
     limits: Limits
+    rest_limits: tuple[str, ...]
+    """Those of the REST process that are not at their defaults, as ``NAME=VALUE``."""
     changed: str
     """What is not at its default, and why, in one line."""
 
@@ -275,39 +268,37 @@ def choose(
 ) -> Chosen:
     """Of a file, the environment and the flags, each before the one in front of it. Raises ``Wrong``, of all mistakes.
 
-    ``limits``, ``rest_limits``: as ``NAME=VALUE``; the latter are for REST's process, and only checked here.
+    ``limits``, ``rest_limits``: as ``NAME=VALUE``.
     """
     said, mistakes = ([], []) if file is None else of_file(file, SECTIONS, known_tables())
     from_environment, wrong = of_environment(environment, SECTIONS)
     from_limits, wrong_limits = of_pairs(LIMITS, _LIMIT_FLAG, limits)
-    said = [*said, *from_environment, *of_flags(ORACLE, flags), *from_limits]
+    from_rest_limits, wrong_rest_limits = of_pairs(REST_LIMITS, _REST_LIMIT_FLAG, rest_limits)
+    said = [*said, *from_environment, *of_flags(ORACLE, flags), *from_limits, *from_rest_limits]
     oracle, wrong_options = in_force(ORACLE, said, complete=True)
     bounds, contradicting = in_force(LIMITS, said, complete=True)
-    wrong_rest = _mistakes_of_rest(rest_limits, oracle["rest_listen"].value)
-    mistakes = [*mistakes, *wrong, *wrong_limits, *wrong_options, *contradicting, *wrong_rest]
+    of_rest, contradicting_rest = in_force(REST_LIMITS, said, complete=True)
+    mistakes = [
+        *(*mistakes, *wrong, *wrong_limits, *wrong_rest_limits, *wrong_options, *contradicting, *contradicting_rest),
+        *_limits_of_no_rest(of_rest, oracle["rest_listen"].value),
+    ]
     if mistakes:
         raise Wrong(mistakes)
-    return Chosen(ServeOptions(**_values(oracle)), Limits(**_values(bounds)), _changed(oracle, bounds))
+    chosen_for_rest = tuple(f"{name}={each.value}" for name, each in of_rest.items() if each.origin != DEFAULT_ORIGIN)
+    changed = _changed(((ORACLE, oracle), (LIMITS, bounds), (REST_LIMITS, of_rest)))
+    return Chosen(ServeOptions(**_values(oracle)), Limits(**_values(bounds)), chosen_for_rest, changed)
 
 
 def limits_of(environment: Mapping[str, str], texts: Sequence[str]) -> Limits:
     """The defaults, changed by the environment, then by texts such as ``connections_max=50``. Raises ``Wrong``."""
-    said, mistakes = of_environment(environment, (LIMITS,))
-    from_texts, wrong = of_pairs(LIMITS, _LIMIT_FLAG, texts)
-    found, contradicting = in_force(LIMITS, [*said, *from_texts], complete=True)
-    if mistakes or wrong or contradicting:
-        raise Wrong([*mistakes, *wrong, *contradicting])
-    return Limits(**_values(found))
+    return Limits(**values_of_pairs(LIMITS, _LIMIT_FLAG, texts, environment))
 
 
-def _mistakes_of_rest(limits: Sequence[str], rest_listen: str) -> Iterator[Mistake]:
-    """What REST's process would refuse, told while nothing listens yet."""
-    if limits and not rest_listen:
-        yield Mistake(_REST_LIMITS, "a limit of REST, but no REST: give --rest-listen, too")
-    try:
-        RestLimits.parse(limits)
-    except InvalidLimit as error:
-        yield Mistake(_REST_LIMITS, str(error))
+def _limits_of_no_rest(found: Mapping[str, InForce], rest_listen: str) -> Iterator[Mistake]:
+    """What nobody would read: whoever said it expects REST."""
+    for name, each in found.items():
+        if each.origin != DEFAULT_ORIGIN and not rest_listen:
+            yield Mistake(each.origin, f"{name} is a limit of REST, but there is no REST: give --rest-listen, too")
 
 
 def default_name() -> str:
@@ -320,11 +311,11 @@ def _values(found: Mapping[str, InForce]) -> dict[str, Any]:
     return {name: each.value for name, each in found.items()}
 
 
-def _changed(oracle: Mapping[str, InForce], limits: Mapping[str, InForce]) -> str:
+def _changed(sections: Iterable[tuple[Section, Mapping[str, InForce]]]) -> str:
     shown = [
         f"{each.name}={each.shown(found[each.name].value)} ({found[each.name].origin})"
-        for section, found in ((ORACLE, oracle), (LIMITS, limits))
+        for section, found in sections
         for each in section.settings
-        if found[each.name].origin != "default"
+        if found[each.name].origin != DEFAULT_ORIGIN
     ]
     return ", ".join(shown) or "all at their defaults"

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from access.server_files import ServerFiles
 from commit_table.timestamps import TIMESTAMPS_PER_MILLISECOND
-from configuration import Contradiction, setting, settings_of
+from configuration import Contradiction, Section, setting, settings_of
 from configuration.defaults import DEFAULT_ROOT
+from configuration.setting import first_problem
 from lease import InvalidLeaseSettings, LeaseSettings, ZnodePaths
 from lease.records import check_addresses, check_name
 from wire import FRAME_BYTES_MAX, HEADER_BYTES
@@ -287,14 +288,9 @@ class Limits:
     )
 
     def __post_init__(self) -> None:
-        for each in settings_of(type(self)):
-            value = getattr(self, each.name)
-            if not (value > 0 or value == each.least):
-                raise InvalidSettings(f"{each.name} must be {'0 or ' * (each.least == 0)}larger than 0, not {value}")
-            if each.most is not None and not value <= each.most:
-                raise InvalidSettings(f"{each.name} must be {each.most} at most, not {value}: {each.because}")
-        for _, reason in contradictions_of_limits({each.name: getattr(self, each.name) for each in fields(self)}):
-            raise InvalidSettings(reason)
+        problem = first_problem(LIMITS, asdict(self))
+        if problem is not None:
+            raise InvalidSettings(problem)
 
     @property
     def commit_cells_max(self) -> int:
@@ -302,8 +298,7 @@ class Limits:
         return int(self.conflict_map_entries_max * self.commit_share_max)
 
 
-def contradictions_of_limits(limits: Mapping[str, Any]) -> Iterator[Contradiction]:
-    """Limits that do not go together, of values for all of them."""
+def _contradictions(limits: Mapping[str, Any]) -> Iterator[Contradiction]:
     for names, holds, reason in _RULES:
         if not holds(*(limits[name] for name in names)):
             yield Contradiction(names, reason)
@@ -336,6 +331,16 @@ _RULES: tuple[tuple[tuple[str, ...], Callable[..., bool], str], ...] = (
         lambda frame, receive: HEADER_BYTES < frame <= receive,
         f"frame_bytes_max must be over {HEADER_BYTES} (the header) and not over receive_bytes_max",
     ),
+)
+
+
+LIMITS = Section(
+    "oracle.limits",
+    "What one oracle process takes on: `--limit NAME=VALUE`, as often as needed, or `PYTHIA_LIMITS` with "
+    "`NAME=VALUE …`.",
+    settings_of(Limits),
+    _contradictions,
+    many_environment="PYTHIA_LIMITS",
 )
 
 

@@ -11,8 +11,8 @@ OBSERVING_RULES = [
     Mutation(
         "the environment goes before flags",
         "tso/options.py",
-        "*from_environment, *of_flags(ORACLE, flags), *from_limits]",
-        "*of_flags(ORACLE, flags), *from_limits, *from_environment]",
+        "*from_environment, *of_flags(ORACLE, flags), *from_limits, *from_rest_limits]",
+        "*of_flags(ORACLE, flags), *from_limits, *from_rest_limits, *from_environment]",
         "unit/configuration/test_configuration_commands.py::"
         "test_serve_takes_a_file_the_environment_and_flags_in_that_order",
     ),

@@ -18,13 +18,14 @@ from client.errors import InvalidRequest
 from client.settings import SECTIONS as CLIENT_SECTIONS
 from client.settings import ClientSettings
 from configuration import commands, rooms
+from configuration.rest_limits import REST_LIMITS, RestLimits
 from configuration.rooms import all_sections, known_tables
 from configuration.showing import reference
 from tso import options
 from tso.commands import tso
-from tso.options import LIMITS, ORACLE, ServeOptions, choose
+from tso.options import ORACLE, ServeOptions, choose
 from tso.options import SECTIONS as ORACLE_SECTIONS
-from tso.settings import Limits
+from tso.settings import LIMITS, Limits
 
 ROOT = Path(__file__).parents[3]
 SECTIONS = sorted((*CLIENT_SECTIONS, *ORACLE_SECTIONS), key=lambda section: section.name)
@@ -67,7 +68,8 @@ def test_every_setting_has_a_unit_or_choices_a_text_and_limits() -> None:
 
 
 def test_every_field_of_a_settings_class_is_declared() -> None:
-    for declared, section in ((Limits, LIMITS), (ServeOptions, ORACLE), (ClientSettings, CLIENT_SECTIONS[0])):
+    of_oracles = ((Limits, LIMITS), (RestLimits, REST_LIMITS), (ServeOptions, ORACLE))
+    for declared, section in (*of_oracles, (ClientSettings, CLIENT_SECTIONS[0])):
         assert [field.name for field in dataclasses.fields(declared)] == [each.name for each in section.settings]
 
 
@@ -80,7 +82,7 @@ def test_the_help_of_serve_names_every_setting_its_variable_and_its_default() ->
     for setting in ORACLE.settings:
         assert setting.environment in output
         assert setting.text in output
-    for limit in LIMITS.settings:
+    for limit in (*LIMITS.settings, *REST_LIMITS.settings):
         assert f"{limit.name}={limit.default}" in output
 
 
@@ -145,6 +147,19 @@ def test_serve_takes_a_file_the_environment_and_flags_in_that_order(tmp_path: Pa
     assert "advertise" not in chosen.changed
 
 
+def test_limits_of_rest_come_from_the_same_places(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        '[oracle]\nalone = true\nthrift = "t:1"\nrest_listen = "127.0.0.1:0"\n'
+        "[oracle.rest_limits]\nthreads_max = 2\nrequests_max = 3\nsavepoints_max = 4\n",
+    )
+    environment = {"PYTHIA_REST_LIMITS": "requests_max=5 savepoints_max=6"}
+    chosen = choose(file, environment, {}, [], ["savepoints_max=7"])
+    assert chosen.rest_limits == ("requests_max=5", "threads_max=2", "savepoints_max=7")
+    assert "requests_max=5 (the variable PYTHIA_REST_LIMITS)" in chosen.changed
+    assert "savepoints_max=7 (the flag --rest-limit)" in chosen.changed
+
+
 def test_a_client_is_set_by_the_same_file(tmp_path: Path) -> None:
     file = written(
         tmp_path, '[oracle]\nlease_ms = 5\n[client]\nzookeeper = "z:1"\nthrift = "t:1"\ndeadline_ms = 9000\n'
@@ -164,5 +179,5 @@ def test_the_sections_are_found_by_entry_points_and_an_extra_that_is_missing_tak
         EntryPoint("other", "no_such_package:SECTIONS", rooms.GROUP),
     ]
     monkeypatch.setattr(rooms, "entry_points", lambda group: entries)
-    assert all_sections() == [ORACLE, LIMITS]
+    assert all_sections() == [ORACLE, LIMITS, REST_LIMITS]
     assert known_tables() == ["oracle", "other"]

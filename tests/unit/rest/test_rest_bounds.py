@@ -202,14 +202,15 @@ def test_who_finds_all_threads_busy_for_too_long_is_told_so_and_nothing_was_done
     assert rest.client.post(f"/v1/transactions/{other}/commit").status_code == 200
 
 
-def test_limits_that_cannot_work_are_refused_with_what_to_do() -> None:
-    assert RestLimits.parse(["transactions_max = 7"]).transactions_max == 7
-    for text, reason in [
-        ("transactions=7", "there is no limit 'transactions'"),
-        ("transactions_max=x", "needs a whole number"),
-        ("transactions_max=0", "must lie in"),
-        ("body_bytes_max=200000000", "more than bodies_bytes_max"),
-        ("transactions_bytes_max=10", "more than transactions_bytes_max"),
-    ]:
-        with pytest.raises(InvalidLimit, match=reason):
-            RestLimits.parse([text])
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        ({"transactions_max": 0}, "larger than 0, not 0"),
+        ({"threads_max": 1_000}, "256 at most"),
+        ({"body_bytes_max": 200_000_000}, "more than bodies_bytes_max"),
+        ({"transactions_bytes_max": 10}, "more than transactions_bytes_max"),
+    ],
+)
+def test_limits_that_cannot_work_are_refused_with_what_to_do(limits: dict[str, int], reason: str) -> None:
+    with pytest.raises(InvalidLimit, match=reason):
+        RestLimits(**limits)

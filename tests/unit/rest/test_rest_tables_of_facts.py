@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, get_args
@@ -37,11 +36,6 @@ def test_every_code_is_used() -> None:
     source = "".join(path.read_text() for path in (ROOT / "rest").glob("*.py"))
     for code in KINDS:
         assert source.count(f'"{code}"') >= 2, f"{code} is in the table, and nothing answers with it"
-
-
-def test_the_documented_limits_are_those_there_are() -> None:
-    documented = [tuple(row[:2]) for row in rows_under("Limits")]
-    assert documented == [(limit.name, f"{limit.default:,}") for limit in dataclasses.fields(RestLimits)]
 
 
 def operations() -> dict[str, dict[str, Any]]:

@@ -116,7 +116,7 @@ def test_a_time_that_is_none_is_told(time: str) -> None:
         (("--limit", "speed=9"), "there is no limit"),
         (("--listen", "0.0.0.0:1"), "advertise"),
         (("--zookeeper", "z"), "[oracle] zookeeper: addresses are"),
-        (("--rest-limit", "connections_max=5"), "--rest-limit (or the variable PYTHIA_REST_LIMITS): a limit of REST"),
+        (("--rest-limit", "connections_max=5"), "the flag --rest-limit: connections_max is a limit of REST"),
     ],
 )
 def test_wrong_options_of_serve_are_told_in_one_line(option: tuple[str, str], reason: str) -> None:
@@ -130,7 +130,7 @@ def test_a_wrong_limit_of_rest_is_told_before_anything_listens() -> None:
     serve = ["serve", "--alone", "--thrift", "t:1", "--rest-listen", "127.0.0.1:0"]
     result = CliRunner().invoke(commands.tso, [*serve, "--rest-limit", "foo=1"])
     assert result.exit_code == 1
-    assert "--rest-limit (or the variable PYTHIA_REST_LIMITS): there is no limit 'foo'" in result.output
+    assert "the flag --rest-limit, [oracle.rest_limits] foo: there is no limit 'foo'" in result.output
     assert "REST on" not in result.output
 
 
@@ -161,7 +161,9 @@ def test_what_a_locale_has_no_letter_for_is_shown_all_the_same() -> None:
     assert b"HOST:PORT[,\\u2026]" in shown.stdout
 
 
-def test_rest_logs_in_the_form_and_at_the_level_of_its_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rest_has_the_limits_and_the_logs_of_its_oracle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     given: list[str] = []
     sockets: list[socket.socket] = []
 
@@ -176,10 +178,11 @@ def test_rest_logs_in_the_form_and_at_the_level_of_its_oracle(monkeypatch: pytes
     monkeypatch.setattr(commands, "HBaseCellStore", not_there)
     monkeypatch.setattr(commands, "configure_logs", lambda *_: None)
     serve = ["serve", "--alone", "--thrift", "t:1", "--rest-listen", "127.0.0.1:0"]
-    result = CliRunner().invoke(commands.tso, [*serve, "--log-format", "json", "--log-level", "debug"])
+    environment = {"PYTHIA_REST_LIMITS": "threads_max=3"}
+    result = CliRunner().invoke(commands.tso, [*serve, "--log-format", "json", "--log-level", "debug"], env=environment)
     sockets.pop().close()
     assert "HBase is not there" in result.output
-    assert given[-4:] == ["--log-level", "debug", "--log-format", "json"]
+    assert given[-6:] == ["--log-level", "debug", "--log-format", "json", "--limit", "threads_max=3"]
 
 
 def test_a_volatile_oracle_has_the_limits_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,4 +202,4 @@ def test_the_real_one_says_in_the_log_which_limit_cannot_work() -> None:
     assert done.returncode == rest_process.CANNOT_WORK_CODE
     (line,) = map(json.loads, done.stderr.splitlines())
     assert (line["level"], line["role"], line["logger"]) == ("error", "rest", "__main__")
-    assert "transactions_max must lie in" in line["message"]
+    assert "transactions_max needs a whole number from 1 to" in line["message"]

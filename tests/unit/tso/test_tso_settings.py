@@ -6,8 +6,8 @@ import pytest
 
 from configuration import Setting
 from configuration.checking import Wrong
-from tso.options import LIMITS, limits_of
-from tso.settings import InvalidSettings, Limits, ServeSettings, lease_settings, parse_listen
+from tso.options import limits_of
+from tso.settings import LIMITS, InvalidSettings, Limits, ServeSettings, lease_settings, parse_listen
 
 
 @pytest.mark.parametrize(
