@@ -42,7 +42,7 @@ def add_to(path: str, lines: str) -> Tokens:
     ``OSError``.
     """
     target = Path(os.path.realpath(path))
-    before = target.read_text(encoding="utf-8") if target.exists() else ""
+    before = target.read_text(encoding="utf-8-sig") if target.exists() else ""
     text = f"{before.rstrip()}\n\n{lines}" if before.strip() else lines
     tokens = parse(text)
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")  # mode 600 from the start

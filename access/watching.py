@@ -59,7 +59,7 @@ def read_tokens(path: str) -> Tokens:
     if len(raw) > FILE_BYTES_MAX:
         raise BadTokens([f"it is larger than {FILE_BYTES_MAX} bytes: that is no file of tokens"])
     try:
-        return parse(raw.decode())
+        return parse(raw.decode("utf-8-sig"))  # editors on Windows begin it with a mark
     except UnicodeDecodeError as error:
         raise BadTokens([f"it is not UTF-8: {error.reason} at byte {error.start}"]) from error
 

@@ -19,13 +19,14 @@ def of_file(path: str, sections: Sequence[Section], others: Iterable[str]) -> tu
     """What a file says about each section, and what in it nobody reads. ``others``: tables of other programs."""
     origin = f"the file {path}"
     try:
-        raw = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            raw = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
         return [], [Mistake(origin, f"cannot be read: {error.strerror or error}")]
     if len(raw) > FILE_BYTES_MAX:
         return [], [Mistake(origin, f"is larger than {FILE_BYTES_MAX} bytes: that is no configuration")]
     try:
-        parsed = tomllib.loads(raw.decode())
+        parsed = tomllib.loads(raw.decode("utf-8-sig"))  # editors on Windows begin it with a mark
     except (ValueError, RecursionError) as error:
         return [], [Mistake(origin, f"is not TOML: {error}")]
     mine = {section.name.partition(".")[0] for section in sections}

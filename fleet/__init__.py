@@ -22,6 +22,7 @@ from fleet.oracles import (
     addresses,
     hand_over,
     look,
+    nobody_serves,
     observe,
 )
 from fleet.told import Observed, Report, Seen, primary_of
@@ -45,6 +46,7 @@ __all__ = [
     "ask_to_hand_over",
     "hand_over",
     "look",
+    "nobody_serves",
     "observe",
     "primary_of",
 ]

@@ -50,7 +50,7 @@ class NoAnswer(Exception):
 
 
 class NotLetIn(NoAnswer):
-    """There is a process, and it does not let us in, or not do that."""
+    """There is a process, and it does not let us in, or not do that; or what we have to show of us cannot be used."""
 
 
 class _Refused(Exception):
@@ -133,24 +133,22 @@ def _ask_all(address: str, requests: Sequence[Message], timeout_ms: float, crede
             return _receive(connection, len(requests), deadline_s)
     except ssl.SSLError as error:
         raise NotLetIn(f"{address}: {what_failed(error)}") from error
-    except (OSError, ProtocolError, BadCredentials, ValueError) as error:  # such as an address that is none
-        raise NoAnswer(f"{address}: {error}") from error
-    except _Refused as error:
+    except (_Refused, BadCredentials) as error:
         raise NotLetIn(f"{address}: {error}") from error
+    except (OSError, ProtocolError, ValueError) as error:  # such as an address that is none
+        raise NoAnswer(f"{address}: {error}") from error
 
 
 def _say_hello(connection: socket.socket, greeting: Greeting, deadline_s: float) -> None:
-    """Raises ``ProtocolError`` where the oracle does not let us in."""
+    """Raises ``_Refused`` where the oracle does not let us in, ``ProtocolError`` for what is no oracle's answer."""
     connection.sendall(greeting.first)
     answer = None
     while answer is None:
         answer = greeting.received(_chunk(connection, deadline_s))
-    if isinstance(answer, NotAllowed):
-        raise _Refused(answer.text)
     if isinstance(answer, Overloaded):
-        raise ProtocolError("it has too many connections")
+        raise _Refused("it has too many connections")
     if not isinstance(answer, HelloReply):
-        raise ProtocolError(answer.text)
+        raise _Refused(answer.text)
 
 
 def _receive(connection: socket.socket, answers: int, deadline_s: float) -> list[Message]:

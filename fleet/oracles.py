@@ -76,7 +76,7 @@ def hand_over(
     primary = primary_of(seen)
     standbys = [one for one in seen if one.role == "standby"]
     if primary is None:
-        raise NobodyServes("no process is primary now: look at pythia tso status")
+        raise nobody_serves(seen, "look at pythia tso status")
     if primary.role == "draining":
         raise CannotHandOver(
             f"{primary.member.holder} finishes what is under way already, to hand over or to end: look at pythia tso "
@@ -104,11 +104,19 @@ def hand_over(
     )
 
 
+def nobody_serves(seen: Sequence[Seen], advice: str) -> CannotHandOver:
+    """The error where no primary was seen: there may be one that does not let us in, and that is another matter."""
+    closed = [one.problem for one in seen if one.is_closed]
+    if closed:
+        return CannotHandOver(f"no process that lets this program in is primary: {'; '.join(closed)}")
+    return NobodyServes(f"no process is primary now: {advice}")
+
+
 def _seen(member: Member, timeout_ms: float, credentials: Credentials) -> Seen:
     try:
         return Seen(member, ask_status(member.address, max(1.0, timeout_ms), credentials))
     except NoAnswer as error:
-        return Seen(member, None, str(error))
+        return Seen(member, None, str(error), isinstance(error, NotLetIn))
 
 
 def _observed(member: Member, timeout_ms: float, credentials: Credentials) -> Observed:

@@ -26,6 +26,8 @@ class Seen:
     member: Member
     status: StatusReply | None
     problem: str = ""
+    is_closed: bool = False
+    """Whether it does not let us in: nothing is known of it, and nothing need be wrong with it."""
 
     @property
     def role(self) -> str:

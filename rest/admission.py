@@ -7,6 +7,7 @@ nobody but himself, and what all of them hold is bounded.
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -14,6 +15,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from configuration.rest_limits import RestLimits
 from rest.answering import problem_response
 from rest.problems import Problem
+
+_SAID_ONCE: Final = (b"content-type", b"idempotency-key")
+"""Headers of which one would be picked, and the others overlooked."""
 
 
 class Admission:
@@ -34,6 +38,7 @@ class Admission:
         try:
             try:
                 _check_text(scope)
+                _check_head(scope)
                 await body.read(scope, receive)
                 self._take_place(scope)
             except Problem as problem:
@@ -43,7 +48,7 @@ class Admission:
             except _Gone:
                 return
             try:
-                await self._app(scope, body.replay(receive), send)
+                await self._app(_as_get(scope), body.replay(receive), send)
             finally:
                 self._requests -= 1
         finally:
@@ -130,3 +135,25 @@ def _check_text(scope: Scope) -> None:
         unquote_to_bytes(scope["query_string"]).decode()
     except UnicodeDecodeError:
         raise Problem("invalid-request", "the address is not UTF-8: give rows and columns as base64") from None
+
+
+def _check_head(scope: Scope) -> None:
+    """Raise ``Problem`` where the head says two things, or what would be overlooked.
+
+    The invariant: a server in front of this one and this one agree on where a request ends, or the connection ends: of
+    two lengths of a body each might believe another one, and take for a request what belongs to a body.
+    """
+    names = [name for name, _ in scope["headers"]]
+    if b"content-length" in names and b"transfer-encoding" in names:
+        raise Problem("invalid-request", "Content-Length and Transfer-Encoding say two things of one body: send one")
+    for name in _SAID_ONCE:
+        if names.count(name) > 1:
+            raise Problem("invalid-request", f"the header {name.decode().title()} comes more than once")
+    for name, value in scope["headers"]:
+        if name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
+            raise Problem("invalid-request", "bodies are taken as they are, not compressed: send no Content-Encoding")
+
+
+def _as_get(scope: Scope) -> Scope:
+    """What HEAD asks is what GET would be answered with; whoever sends the answer leaves its body out."""
+    return {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope

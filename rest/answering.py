@@ -87,7 +87,9 @@ def install_handlers(app: FastAPI, retry_after_ms: int) -> None:
     def of_http(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         code = _CODES.get(error.status_code, "invalid-request")
-        return problem_response(Problem(code, str(error.detail), headers=error.headers))
+        unread = error.__cause__  # what FastAPI met as it read a body
+        detail = str(error.detail) if unread is None else f"the body cannot be read as JSON: {unread}"
+        return problem_response(Problem(code, detail, headers=error.headers))
 
     def of_fault(request: Request, error: Exception) -> Response:
         _log.error("%s %s failed", request.method, request.url.path, exc_info=error)

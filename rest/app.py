@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from configuration.rest_limits import RestLimits
 from rest.admission import Admission
 from rest.answering import install_handlers
+from rest.bodies import RouteOfPlainObjects
 from rest.callers import Callers
 from rest.console_routes import add_console_routes
 from rest.oracle_routes import add_oracle_routes
@@ -64,7 +65,7 @@ def create_app(connect: Callable[[], Installation], limits: RestLimits, *, requi
         redoc_url=None,
         lifespan=lifespan,
     )
-    router = APIRouter()
+    router = APIRouter(route_class=RouteOfPlainObjects)
     routes = Routes(router, require)
     add_service_routes(routes)
     add_oracle_routes(routes)

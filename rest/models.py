@@ -33,6 +33,15 @@ def _in_64_bits(text: str) -> str:
 Timestamp = Annotated[
     str, Field(pattern=r"^[1-9][0-9]{0,18}$", max_length=19, examples=[_START]), AfterValidator(_in_range)
 ]
+Moment = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=_NAME_CHARACTERS_MAX,
+        description="A timestamp, a time with its zone such as `2013-07-04T12:00:00Z`, or the name of a snapshot.",
+        examples=[_SNAPSHOT],
+    ),
+]
 CellId = Annotated[str, Field(pattern=r"^[0-9]{1,20}$", max_length=20), AfterValidator(_in_64_bits)]
 TableName = Annotated[str, Field(min_length=1, max_length=_TABLE_CHARACTERS_MAX, examples=["accounts"])]
 SavepointName = Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request
@@ -57,29 +57,37 @@ class Routes:
         )
 
 
-def queries_of(app: FastAPI) -> dict[str, frozenset[str]]:
-    """Operation → the names of its query parameters, as its OpenAPI document has them."""
+def queries_of(app: FastAPI) -> dict[str, dict[str, bool]]:
+    """Operation → its query parameters, and whether each may come several times, as its OpenAPI document has them."""
     operations = (operation for methods in app.openapi()["paths"].values() for operation in methods.values())
     return {
-        operation["operationId"]: frozenset(
-            one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"
-        )
+        operation["operationId"]: {
+            one["name"]: _is_list(one["schema"]) for one in operation.get("parameters", ()) if one["in"] == "query"
+        }
         for operation in operations
     }
 
 
+def _is_list(schema: Mapping[str, Any]) -> bool:
+    return any(one.get("type") == "array" for one in schema.get("anyOf", [schema]))
+
+
 def _only_known(name: str) -> Callable[..., Any]:
-    """The dependency that refuses a query parameter that the operation does not have.
+    """The dependency that refuses a query parameter that the operation does not have, and a second one of a name.
 
     To overlook it would be to do something else than was asked for: with ``?columns=…`` in place of ``?column=…`` a
     whole row would be deleted.
     """
 
     async def check(request: Request) -> None:
-        known: frozenset[str] = request.app.state.queries[name]
-        unknown = sorted(request.query_params.keys() - known)
+        known: dict[str, bool] = request.app.state.queries[name]
+        unknown = sorted(request.query_params.keys() - known.keys())
         if unknown:
             takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
             raise Problem("invalid-request", f"there is no query parameter {', '.join(unknown)} here: {takes}")
+        given = [one for one, _ in request.query_params.multi_items()]
+        repeated = sorted(one for one, several in known.items() if not several and given.count(one) > 1)
+        if repeated:
+            raise Problem("invalid-request", f"the query parameter {', '.join(repeated)} comes more than once")
 
     return check

@@ -107,8 +107,8 @@ def add_table_routes(routes: Routes) -> None:
     routes.add("POST", f"{savepoints}/{{name}}/rollback", roll_back_to_savepoint, models.TransactionState, tags=tags)
     routes.add("DELETE", f"{savepoints}/{{name}}", release_savepoint, models.TransactionState, tags=tags)
     tags = ["snapshots"]
-    routes.add("GET", f"/v1/snapshots/{{timestamp}}{_ROWS}", scan_rows_at, models.Page, tags=tags)
-    routes.add("GET", f"/v1/snapshots/{{timestamp}}{_ROWS}/{{row:path}}", read_row_at, models.Row, tags=tags)
+    routes.add("GET", f"/v1/snapshots/{{moment}}{_ROWS}", scan_rows_at, models.Page, tags=tags)
+    routes.add("GET", f"/v1/snapshots/{{moment}}{_ROWS}/{{row:path}}", read_row_at, models.Row, tags=tags)
 
 
 async def begin_transaction(
@@ -240,7 +240,7 @@ async def release_savepoint(
 
 async def read_row_at(
     services: Anyone,
-    timestamp: models.Timestamp,
+    moment: models.Moment,
     table: models.TableName,
     row: str,
     column: Columns = None,
@@ -248,19 +248,15 @@ async def read_row_at(
 ) -> models.Row:
     """A row as of a past moment. Answered by every process, with no oracle alive."""
     key, columns = to_bytes(row, encoding), columns_of(column, encoding)
-    values = await services.gateway.in_thread(
-        lambda: services.manager.snapshot(at=int(timestamp)).get(table, key, columns)
-    )
+    values = await services.gateway.in_thread(lambda: services.manager.snapshot(at=moment).get(table, key, columns))
     return models.Row(row=row, values=to_texts(values, encoding))
 
 
-async def scan_rows_at(
-    services: Anyone, timestamp: models.Timestamp, table: models.TableName, chosen: Range
-) -> models.Page:
+async def scan_rows_at(services: Anyone, moment: models.Moment, table: models.TableName, chosen: Range) -> models.Page:
     """Rows as of a past moment, a page at a time. Answered by every process, with no oracle alive."""
 
     def read() -> tuple[list[RowValues], bool]:
-        return _reading(services.manager.snapshot(at=int(timestamp)), table, chosen, services.limits)()
+        return _reading(services.manager.snapshot(at=moment), table, chosen, services.limits)()
 
     return _page(*await services.gateway.in_thread(read), chosen.encoding)
 

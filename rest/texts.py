@@ -39,8 +39,11 @@ def to_text(data: bytes, encoding: Encoding) -> str:
 
 
 def to_values(values: dict[str, str], encoding: Encoding) -> dict[bytes, bytes]:
-    """Column → value, as bytes."""
-    return {to_bytes(column, encoding): to_bytes(value, encoding) for column, value in values.items()}
+    """Column → value, as bytes. Raises ``Problem``, also where two texts are one column: base64 has several of it."""
+    found = {to_bytes(column, encoding): to_bytes(value, encoding) for column, value in values.items()}
+    if len(found) < len(values):
+        raise Problem("invalid-request", "two of the columns are the same one: give each a single value")
+    return found
 
 
 def to_texts(values: dict[bytes, bytes], encoding: Encoding) -> dict[str, str]:

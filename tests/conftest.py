@@ -11,11 +11,18 @@ import hypothesis
 import pytest
 
 import devcluster
+from configuration.rooms import all_sections
+from configuration.sources import FILE_VARIABLE
 from drills.guard import Guard
 from tests.imports import ROOT
 from tests.kernel_caches import drop_stale_kernels
 
 drop_stale_kernels(ROOT)  # here: the conftests of the rooms load kernels
+
+os.environ.pop(FILE_VARIABLE, None)  # whoever set where oracles of his own are tests no other settings by it
+for _section in all_sections():
+    for _name in (_section.many_environment, *(_setting.environment for _setting in _section.settings)):
+        os.environ.pop(_name, None)
 
 hypothesis.settings.register_profile("shared machine", deadline=None)  # no test asserts a time
 hypothesis.settings.load_profile("shared machine")

@@ -22,8 +22,11 @@ def require_alone(store: CellStore, root: str) -> None:
         return
     try:
         alone = ask_status(record.address, _STATUS_TIMEOUT_MS_MAX).role is Role.STANDBY
-    except NotLetIn:  # whoever asks for a token is there
-        alone = False
+    except NotLetIn as error:  # whoever asks for a token is there; and whom we cannot even ask may be
+        raise NotAlone(
+            f"another oracle of {root} may serve at {record.address}, and does not tell: {error}. Show what it asks "
+            "for, or end it first"
+        ) from error
     except NoAnswer:
         alone = True
     if not alone:

@@ -296,4 +296,4 @@ def _print_states(seen: list[Seen]) -> None:
     print_table(_COLUMNS.values(), ([str(state.get(name, "")) for name in _COLUMNS] for state in states))
     for one in seen:
         if one.problem:
-            click.echo(f"error: {one.problem}; look at its log", err=True)
+            click.echo(f"error: {one.problem}{'' if one.is_closed else '; look at its log'}", err=True)

@@ -17,12 +17,14 @@ from fleet import (
     CannotHandOver,
     NoAnswer,
     NobodyServes,
+    NotLetIn,
     Observed,
     Report,
     Seen,
     ask_status,
     ask_to_drain,
     look,
+    nobody_serves,
     observe,
     primary_of,
 )
@@ -73,7 +75,7 @@ def drain(
         if one.role != "standby":
             standbys = [other.member for other in seen if other.role == "standby"]
             require_warmth(observe(standbys, timeout_ms=_STATUS_TIMEOUT_MS, credentials=credentials), one)
-    tell(f"{one.member.holder} at {one.member.address}, {one.role}: takes no new work")
+    tell(f"{one.member.holder} at {one.member.address}, {one.role}: is asked to take no new work")
     reply = _ask(one, limit_ms, tell, credentials)
     if reply.under_way:
         raise StillUnderWay(
@@ -92,7 +94,7 @@ def chosen(seen: list[Seen], address: str) -> Seen:
     if not address:
         primary = primary_of(seen)
         if primary is None:
-            raise NobodyServes("no process is primary now: name the one to drain, as pythia tso status shows it")
+            raise nobody_serves(seen, "name the one to drain, as pythia tso status shows it")
         return primary
     meant = [one for one in seen if address in (one.member.address, one.member.holder)]
     places = sorted({one.member.address for one in meant})
@@ -102,6 +104,8 @@ def chosen(seen: list[Seen], address: str) -> Seen:
         there = ", ".join(one.member.address for one in seen) or "none"
         raise CannotHandOver(f"no process here is at {address}; there are: {there}")
     found = meant[0]
+    if found.is_closed:
+        raise CannotHandOver(found.problem)
     if found.status is None:
         raise NobodyServes(
             f"{found.problem}: it cannot be asked to finish; end it with SIGTERM, or find out what it does"
@@ -154,6 +158,8 @@ def _ask(one: Seen, limit_ms: int, tell: Callable[[str], None], credentials: Cre
     watching.start()
     try:
         return ask_to_drain(one.member.address, limit_ms, credentials)
+    except NotLetIn as error:
+        raise CannotHandOver(str(error)) from error
     except NoAnswer as error:
         raise CannotHandOver(f"{error}; look at pythia tso status before asking again") from error
     finally:

@@ -34,10 +34,12 @@ class Ending(IntEnum):
 
 BY_ERROR: Mapping[str, Ending] = MappingProxyType(
     {
+        "client.errors.AccessDenied": Ending.REFUSED,
         "client.errors.InvalidSettings": Ending.WRONG_USE,
         "client.errors.NoPrimary": Ending.UNREACHABLE,
         "client.errors.OutcomeUnknown": Ending.UNKNOWN,
         "client.errors.PythiaError": Ending.REFUSED,
+        "client.errors.UpgradeNeeded": Ending.REFUSED,
         "client.tables.errors.UnreadableFile": Ending.WRONG_USE,
         "client.tickets.ReplyLost": Ending.UNKNOWN,
         "configuration.checking.Wrong": Ending.WRONG_USE,

@@ -84,7 +84,7 @@ class TlsDoor:
                 else:
                     accepted.close()
         except (ssl.SSLError, OSError) as error:  # a handshake that fails is the other side's affair
-            log.info("no TLS with a client: %s", error or "it took too long")
+            log.info("no TLS with a client: %s", str(error) or "it took too long")
         finally:
             if not handed_over:
                 accepted.close()

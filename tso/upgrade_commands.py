@@ -70,11 +70,12 @@ def finish_command(zookeeper: str, thrift: str, zookeeper_credentials_file: str,
     ):
         found = outlook(coordinator, store, root, spoken())
         if found.target > found.level and not found.obstacles and not yes:
-            click.confirm(
+            agreed = click.confirm(
                 f"The level of {root} goes from {found.level} to {found.target}, and never back: releases that do not "
-                f"work at level {found.target} cannot take part any more, also not as clients. Go on?",
-                abort=True,
+                f"work at level {found.target} cannot take part any more, also not as clients. Go on?"
             )
+            if not agreed:
+                raise click.ClickException(f"nothing was done: the level stays at {found.level}")
         level = finish(coordinator, store, root, spoken(), tell=click.echo)
     click.echo(f"level {level}")
 

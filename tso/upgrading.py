@@ -45,6 +45,11 @@ class Outlook:
         behind = self._below(self.target)
         if behind:
             return [f"level {self.target} is required, and not everybody works at it. Upgrade first: {behind}"]
+        if self.own.lowest > self.target:  # the members are at most as new: they were let in
+            return [
+                f"this program ({self.own}) is too new for level {self.target}: take a release that works at that "
+                "level and at a later one, once every process is of it"
+            ]
         if self.target > self.level:
             return []
         newest = max([self.own.highest, *(member.levels.highest for member in self.members)])
@@ -53,8 +58,8 @@ class Outlook:
         return [f"not everybody works at level {newest}. Upgrade first: {self._below(newest)}"]
 
     def _below(self, level: int) -> str:
-        behind = [f"{one.holder} ({one.levels})" for one in self.members if level not in one.levels]
-        return ", ".join(behind + [f"this program ({self.own})"] * (level not in self.own))
+        behind = [f"{one.holder} ({one.levels})" for one in self.members if one.levels.highest < level]
+        return ", ".join(behind + [f"this program ({self.own})"] * (self.own.highest < level))
 
     @property
     def is_unfinished(self) -> bool:

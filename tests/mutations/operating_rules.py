@@ -10,6 +10,20 @@ _RESTORING = "unit/client_tables/test_table_restoring.py"
 
 OPERATING_RULES = [
     Mutation(
+        "an oracle that does not tell who it is counts as gone, and a second one serves alone",
+        "tso/alone.py",
+        "    except NotLetIn as error:  #",
+        "    except NotImplementedError as error:  #",
+        "unit/tso/test_alone.py",
+    ),
+    Mutation(
+        "what this program has to show cannot be used, and that counts as nobody's answer",
+        "fleet/asking.py",
+        "    except (_Refused, BadCredentials) as error:\n",
+        "    except _Refused as error:\n",
+        "unit/tso/test_alone.py",
+    ),
+    Mutation(
         "a process that is drained ends with work under way",
         "tso/process.py",
         "            if not await pipeline.finish(limit_ms):",

@@ -10,6 +10,34 @@ _EXPIRY = "unit/rest/test_rest_expiry.py"
 
 REST_RULES = [
     Mutation(
+        "a body with two lengths is taken, and what follows it for a request",
+        "rest/admission.py",
+        'if b"content-length" in names and b"transfer-encoding" in names:',
+        "if False:",
+        f"{_BOUNDS}::test_after_a_request_of_two_lengths_nothing_more_is_taken_from_its_connection",
+    ),
+    Mutation(
+        "of two values for one column of a body one is lost",
+        "rest/bodies.py",
+        "    if len(found) < len(pairs):\n",
+        "    if False:\n",
+        f"{_TRANSACTIONS}::test_what_is_said_twice_is_refused_and_nothing_is_done",
+    ),
+    Mutation(
+        "of two spellings of one column in base64 one is lost",
+        "rest/texts.py",
+        "    if len(found) < len(values):\n",
+        "    if False:\n",
+        f"{_TRANSACTIONS}::test_what_is_said_twice_is_refused_and_nothing_is_done",
+    ),
+    Mutation(
+        "of two values for one parameter of an address one is overlooked",
+        "rest/routing.py",
+        "        if repeated:\n",
+        "        if False:\n",
+        f"{_TRANSACTIONS}::test_what_is_said_twice_is_refused_and_nothing_is_done",
+    ),
+    Mutation(
         "a parameter that an operation does not have is overlooked, and it does something else",
         "rest/routing.py",
         "        if unknown:\n",

@@ -113,6 +113,15 @@ def test_a_token_is_made_into_a_file_that_only_its_owner_reads(tmp_path: Path) -
     assert [each.name for each in tmp_path.iterdir()] == ["tokens.toml"], "something is left behind"
 
 
+def test_a_file_that_begins_with_a_mark_is_read_and_added_to(tmp_path: Path) -> None:
+    keyring = one_of_each(tmp_path)
+    names = set(read_tokens(str(keyring.path)).by_name)
+    keyring.path.write_bytes(b"\xef\xbb\xbf" + keyring.path.read_bytes().replace(b"\n", b"\r\n"))
+    assert set(read_tokens(str(keyring.path)).by_name) == names
+    assert run("create", "--name", "more", "--role", "read", "--add-to", str(keyring.path))[0] == 0
+    assert set(read_tokens(str(keyring.path)).by_name) == {*names, "more"}
+
+
 @pytest.mark.parametrize("name", ["a b", "x.y", "", "a" * 65])
 def test_a_name_that_cannot_be_is_refused_as_what_it_is(name: str) -> None:
     code, printed, told = run("create", "--name", name, "--role", "read")

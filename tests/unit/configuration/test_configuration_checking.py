@@ -126,6 +126,12 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
         assert (said, len(mistakes)) == ([], 1)
 
 
+def test_a_file_may_begin_with_a_mark_and_its_lines_end_as_on_windows(tmp_path: Path) -> None:
+    said, mistakes = read(tmp_path, "\ufeff[kettle.limits]\r\nwater_ml = 5\r\n")
+    assert mistakes == []
+    assert [each.values for each in said if each.values] == [{"water_ml": 5}]
+
+
 def test_pairs_say_what_is_wrong_with_them() -> None:
     said, mistakes = of_pairs(INNER, "--limit", ["water_ml=5", "cups", " share = 0.5 "])
     assert [str(mistake) for mistake in mistakes] == ["the flag --limit: cups needs a number: write cups=…"]

@@ -16,7 +16,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from client import InvalidRequest, NoPrimary, OutcomeUnknown
+from client import AccessDenied, InvalidRequest, NoPrimary, OutcomeUnknown, UpgradeNeeded
 from client.errors import InvalidSettings
 from fleet import CannotHandOver, NobodyServes
 from lease.errors import CoordinatorUnavailable
@@ -49,6 +49,8 @@ def raised(error: BaseException, cause: BaseException | None = None) -> BaseExce
 
 ENDINGS: list[tuple[BaseException, Ending]] = [
     (NoPrimary(1, "x"), Ending.UNREACHABLE),
+    (AccessDenied("x"), Ending.REFUSED),
+    (UpgradeNeeded("x"), Ending.REFUSED),
     (CoordinatorUnavailable("x"), Ending.UNREACHABLE),
     (StoreUnavailable("x"), Ending.UNREACHABLE),
     (NobodyServes("x"), Ending.UNREACHABLE),

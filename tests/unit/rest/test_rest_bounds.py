@@ -136,6 +136,16 @@ def test_a_large_body_is_refused_announced_or_not(serve_rest: Serve) -> None:
     assert refused(rest.client.post("/v1/oracle/begin", content=parts)) == (413, "body-too-large")
 
 
+def test_after_a_request_of_two_lengths_nothing_more_is_taken_from_its_connection(serve_rest: Serve) -> None:
+    another = b"POST /v1/oracle/begin HTTP/1.1\r\nHost: x\r\n\r\n"
+    lengths = b"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n" % (len(another) + 5)
+    with connection(serve_rest(), BEGIN + lengths + b"0\r\n\r\n" + another) as smuggling:
+        answer = received(smuggling)
+    assert answer.startswith(b"HTTP/1.1 422")
+    assert b"say two things of one body" in answer
+    assert answer.count(b"HTTP/1.1") == 1
+
+
 def test_bodies_are_bounded_together(serve_rest: Serve) -> None:
     rest = serve_rest(body_bytes_max=100, bodies_bytes_max=100)
     with connection(rest, BEGIN + b"Content-Length: 100\r\n\r\n" + b"x" * 90):

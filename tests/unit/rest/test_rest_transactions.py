@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import threading
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -96,6 +97,26 @@ def test_a_parameter_that_there_is_not_is_refused_and_nothing_is_done(served: Se
     assert read(served.client, id, "parameters") == {"d:a": "1", "d:b": "2"}
 
 
+def test_what_is_said_twice_is_refused_and_nothing_is_done(served: Served) -> None:
+    id = begin(served.client)
+    rows = f"/v1/transactions/{id}/tables/accounts/rows"
+    answer = served.client.get(f"{rows}?prefix=a&prefix=b")
+    assert refused(answer) == (422, "invalid-request")
+    assert "prefix comes more than once" in problem(answer)["detail"]
+    json = {"Content-Type": "application/json"}
+    answer = served.client.put(f"{rows}/twice", content=b'{"values": {"d:a": "1", "d:a": "2"}}', headers=json)
+    assert refused(answer) == (422, "invalid-request")
+    assert "'d:a' comes more than once" in problem(answer)["detail"]
+    spellings = {"values": {"ZDph": "MQ==", "ZDph====": "Mg=="}}
+    answer = served.client.put(f"{rows}/dHdpY2U=?encoding=base64", json=spellings)
+    assert refused(answer) == (422, "invalid-request")
+    assert "the same one" in problem(answer)["detail"]
+    keys = [("Idempotency-Key", "one"), ("Idempotency-Key", "two")]
+    assert refused(served.client.post("/v1/transactions", headers=keys)) == (422, "invalid-request")
+    assert read(served.client, id, "twice") == {}
+    assert served.client.get(f"{rows}/twice?column=d:a&column=d:b").status_code == 200
+
+
 def test_a_range_that_ends_before_it_begins_is_refused(served: Served) -> None:
     id = begin(served.client)
     rows = f"/v1/transactions/{id}/tables/accounts/rows"
@@ -119,6 +140,34 @@ def test_a_body_that_is_no_json_is_told_what_is_wrong_with_it(served: Served) ->
     )
     assert refused(answer) == (422, "invalid-request")
     assert "Expecting ',' delimiter" in problem(answer)["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [(b'{"a": "\xff"}', "can't decode byte 0xff"), (b"[" * 100_000, "recursion"), (b"1" * 5_000, "4300 digits")],
+)
+def test_a_body_that_no_reader_of_json_takes_is_told_why(served: Served, body: bytes, said: str) -> None:
+    answer = served.client.post("/v1/oracle/begin", content=body, headers={"Content-Type": "application/json"})
+    assert refused(answer) == (422, "invalid-request")
+    assert "cannot be read as JSON" in problem(answer)["detail"]
+    assert said in problem(answer)["detail"]
+
+
+def test_a_compressed_body_is_refused_as_such(served: Served) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    answer = served.client.post("/v1/oracle/begin", content=b"{}", headers=headers)
+    assert refused(answer) == (422, "invalid-request")
+    assert "not compressed" in problem(answer)["detail"]
+    assert served.client.post("/v1/oracle/begin", json={}, headers={"Content-Encoding": "identity"}).is_success
+
+
+def test_head_is_answered_as_get_is_without_a_body(served: Served) -> None:
+    for path, status in (("/v1/health/ready", 200), ("/console", 200), ("/v1/oracle/outcomes/0", 422)):
+        asked, told = served.client.head(path), served.client.get(path)
+        assert asked.status_code == told.status_code == status
+        assert asked.headers["content-length"] == told.headers["content-length"]
+        assert asked.content == b""
+    assert served.client.head("/v1/transactions").status_code == 405
 
 
 def pages(served: Served, id: str, **chosen: Any) -> list[list[str]]:
@@ -215,6 +264,15 @@ def test_the_past_is_read_without_a_transaction(served: Served) -> None:
         assert served.client.get(f"{rows}/past").json()["values"] == {"d:a": value}
         page = served.client.get(rows, params={"prefix": "past"}).json()
         assert page == {"rows": [{"row": "past", "values": {"d:a": value}}], "next": None}
+    served.manager.create_snapshot("of-the-first", at=int(times[0]))
+    now = datetime.now(UTC).isoformat()
+    for moment, value in (("of-the-first", "1"), (now, "2"), (now.replace("+00:00", "Z"), "2")):
+        answer = served.client.get(f"/v1/snapshots/{moment}/tables/accounts/rows/past")
+        assert answer.json()["values"] == {"d:a": value}
+    for moment, said in (("yesterday", "no snapshot"), ("2026-11-21", "a time with its zone"), ("1.5", "a moment is")):
+        answer = served.client.get(f"/v1/snapshots/{moment}/tables/accounts/rows/past")
+        assert refused(answer) == (422, "invalid-request")
+        assert said in problem(answer)["detail"]
 
 
 def test_one_transaction_serves_one_request_at_a_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from commit_table import CommitTable, Committed, table_name
 from fleet import CannotHandOver, Observed, Report, Seen
 from lease import Member
 from lease.memory import MemoryCoordinator
+from tests.tokens import one_of_each
 from tests.unit.tso.test_process import begin, commit_request
 from tso import drain_command
 from tso.commands import tso
@@ -242,7 +244,7 @@ def test_the_command_drains_the_primary_and_says_who_took_over(
         assert done.exit_code == 0, done.output
         told = json.loads(done.stdout)
         assert (told["holder"], told["role"], told["primary"]) == ("a", "primary", "b")
-        assert "takes no new work" in done.stderr
+        assert "is asked to take no new work" in done.stderr
         assert await house.running["a"] == 0
 
     run_house(scenario)
@@ -344,5 +346,29 @@ def test_a_process_that_is_not_there_is_told(run_house: RunHouse, monkeypatch: p
         await house.start_primary("a")
         unknown = await invoke(house, monkeypatch, "elsewhere:1")
         assert (unknown.exit_code, "no process here is at elsewhere:1" in unknown.stderr) == (1, True)
+
+    run_house(scenario)
+
+
+def test_who_is_not_let_in_is_told_so_and_not_to_end_the_process(
+    run_house: RunHouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    keyring = one_of_each(tmp_path)
+
+    async def scenario(house: House) -> None:
+        process = await house.start_primary("a", tokens_file=str(keyring.path))
+        for arguments in ((), ("a",)):
+            done = await invoke(house, monkeypatch, *arguments)
+            assert done.exit_code == 1
+            assert "a token is asked for" in done.stderr
+            assert "no process is primary" not in done.stderr
+            assert "SIGTERM" not in done.stderr
+        monkeypatch.setenv("PYTHIA_TOKEN_FILE", str(tmp_path / "none"))
+        assert "No such file" in (await invoke(house, monkeypatch)).stderr
+        monkeypatch.setenv("PYTHIA_TOKEN_FILE", keyring.file_of("transact"))
+        done = await invoke(house, monkeypatch, "--even-if-last")
+        assert "asks for the role operate" in done.stderr
+        assert "before asking again" not in done.stderr
+        assert process.server.pipeline is not None
 
     run_house(scenario)

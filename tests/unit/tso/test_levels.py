@@ -173,6 +173,17 @@ def test_who_is_in_the_way_is_named_and_nothing_changes(site: Site) -> None:
     assert site.level() == site_again.level() == LevelRecord(1, 1)
 
 
+def test_who_comes_with_a_release_that_is_too_new_is_told_so_and_not_to_upgrade(site: Site) -> None:
+    site.member("a", OLD)
+    site.of_data.raise_to(1)
+    [told] = outlook(site.client(), site.store, ROOT, THIRD).obstacles
+    assert "too new for level 1" in told
+    assert "Upgrade first" not in told
+    with pytest.raises(CannotRaise, match="too new for level 1"):
+        site.finish(THIRD)
+    assert site.level() == LevelRecord(1, 1)
+
+
 def test_a_raise_that_broke_off_is_told_and_brought_to_its_end(site: Site) -> None:
     client = site.member("a", NEW)
     assert require_level(client, ROOT, attendance(client, ROOT), 2)
@@ -216,6 +227,7 @@ def test_the_level_on_the_command_line(site: Site, monkeypatch: pytest.MonkeyPat
     code, output = invoke("finish", answer="n\n")
     assert code == 1
     assert "never back" in output
+    assert "nothing was done: the level stays at 1" in output
     assert site.level() == LevelRecord(1, 1)
     code, output = invoke("finish", "--yes")
     assert (code, output.splitlines()[-1]) == (0, "level 2")

@@ -389,6 +389,16 @@ def test_the_library_is_refused_at_once_and_in_words(run_house: RunHouse, tmp_pa
     run_house(scenario)
 
 
+def test_an_oracle_with_too_many_connections_is_there_though_it_lets_nobody_in(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        process = await house.start_primary("a", connections_max=1)
+        await house.call("a")
+        with pytest.raises(NotLetIn, match="too many connections"):
+            await asyncio.to_thread(ask_status, process.server.address, 5_000)
+
+    run_house(scenario)
+
+
 def test_an_operators_question_without_a_token_says_so(run_house: RunHouse, tmp_path: Path) -> None:
     keyring = one_of_each(tmp_path)
 

@@ -151,8 +151,10 @@ def test_plain_clients_at_a_tls_port_and_the_reverse_are_told_at_once(
 
 
 def test_connections_that_never_shake_hands_are_let_go_and_hold_up_nobody(
-    run_house: RunHouse, authority: Authority, server_files: ServerFiles
+    run_house: RunHouse, authority: Authority, server_files: ServerFiles, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, "tso.tls_door")
+
     async def scenario(house: House) -> None:
         process = await house.start_primary("a", tls=server_files, hello_ms_max=200)
         silent, half = await house.knock("a"), await house.knock("a")
@@ -162,6 +164,7 @@ def test_connections_that_never_shake_hands_are_let_go_and_hold_up_nobody(
         assert await half.receive() is None
 
     run_house(scenario)
+    assert "no TLS with a client: it took too long" in caplog.text
 
 
 def test_of_too_many_that_never_shake_hands_the_oldest_goes(
