@@ -92,6 +92,28 @@ STORE_RULES = [
         "test_more_rows_than_were_asked_for_are_refused_before_memory_is_taken_for_them",
     ),
     Mutation(
+        "a scan goes on from one region into the next",
+        "store/hbase/regions.py",
+        "is_within = above < len(starts) and (not stop or starts[above] < stop)",
+        "is_within = False",
+        "unit/store/test_region_starts.py::test_the_parts_are_the_range_and_each_lies_in_one_region "
+        "unit/store/test_hbase_gateway.py::TestScans::test_no_scan_of_the_gateway_leaves_a_region",
+    ),
+    Mutation(
+        "a backward scan goes on from one region into the one before",
+        "store/hbase/regions.py",
+        "is_within = start < cut",
+        "is_within = False",
+        "unit/store/test_region_starts.py::test_the_parts_are_the_range_and_each_lies_in_one_region",
+    ),
+    Mutation(
+        "where regions begin is believed for good",
+        "store/hbase/regions.py",
+        "if known is None or now - known[0] > STARTS_SECONDS_MAX:",
+        "if known is None:",
+        "unit/store/test_region_starts.py::test_regions_are_asked_for_again_after_a_while",
+    ),
+    Mutation(
         "a scan waits no longer however slow it is",
         "store/hbase/scanner.py",
         "if self._patience.grow() or rows > self._rows_min:",

@@ -45,6 +45,7 @@ class Methods:
         self.written: list[tuple[bytes, dict[bytes, dict[bytes, bytes]], int]] = []
         self.tables: dict[bytes, list[bytes]] = {}
         self.rows_asked: list[int] = []
+        self.scanned: list[tuple[bytes, bytes]] = []
         self.scan_takes_s = 0.0
         self.value_of: Callable[[bytes], bytes] = lambda row: row
         self.regions: deque[list[tuple[bytes, bytes]]] = deque()
@@ -59,7 +60,9 @@ class Methods:
         return method
 
     def getTableRegions(self, *_: object) -> list[TRegionInfo]:  # noqa: N802
-        """The next of ``regions``; the last one stays."""
+        """The next of ``regions``; the last one stays. Without any there is one region, of which nothing is noted."""
+        if not self.regions:
+            return [TRegionInfo(startKey=b"", endKey=b"", id=0, name=b"n", version=1)]
         self.asked.append("getTableRegions")
         named = self.regions.popleft() if len(self.regions) > 1 else self.regions[0]
         return [TRegionInfo(startKey=start, endKey=stop, id=0, name=b"n", version=1) for start, stop in named]
@@ -85,7 +88,9 @@ class Methods:
 
     def scannerOpenWithScan(self, table: bytes, scan: TScan, *_: object) -> int:  # noqa: N802
         number = next(self._numbers)
-        self._scanners[number] = iter([row for row in self.tables[table] if row >= scan.startRow])
+        self.scanned.append((scan.startRow, scan.stopRow))
+        rows = [row for row in self.tables[table] if row >= scan.startRow and (not scan.stopRow or row < scan.stopRow)]
+        self._scanners[number] = iter(rows)
         return number
 
     def scannerGetList(self, number: int, count: int) -> list[TRowResult]:  # noqa: N802
@@ -185,7 +190,8 @@ class FakeGateway:
 
     def _answer(self, processor: TProcessor, protocol: Any, accepted: socket.socket) -> bool:
         name, number, result, call = processor.process_in(protocol)
-        fate = self.fates.popleft() if self.fates else None
+        is_aside = name == "getTableRegions" and not self.methods.regions  # what every scan asks first
+        fate = self.fates.popleft() if self.fates and not is_aside else None
         if fate == HANG_UP or call is None:
             return False
         if fate == SILENCE:

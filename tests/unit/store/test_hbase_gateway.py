@@ -406,6 +406,17 @@ class TestScans:
             list(self.scan(store, batch_rows))
         store.close()
 
+    def test_no_scan_of_the_gateway_leaves_a_region(self, gateway: FakeGateway, store: HBaseCellStore) -> None:
+        """One that does so while the two are merged reads the second as it was when the first was as old."""
+        cuts = [self.ROWS[4], self.ROWS[9]]
+        gateway.methods.regions.append(list(zip([b"", *cuts], [*cuts, b""], strict=True)))
+        for _ in range(2):
+            gateway.methods.scanned.clear()
+            assert tuple(self.scan(store)) == self.ROWS
+            assert gateway.methods.scanned == [(b"", cuts[0]), (cuts[0], cuts[1]), (cuts[1], b"")]
+        assert gateway.methods.asked.count("getTableRegions") == 1
+        assert gateway.methods.open_scanners() == 0
+
     def test_a_scan_asks_nothing_more_where_no_key_can_follow(
         self, gateway: FakeGateway, store: HBaseCellStore
     ) -> None:
