@@ -19,8 +19,10 @@ import click
 from benchmarks.rounds import Case, calls_per_second
 from configuration.connection_flags import thrift_flag
 from store import Family
-from store.hbase import HBaseCellStore
-from store.hbase.thrift_types import BatchMutation, Connection, Mutation
+from store.hbase import HBaseCellStore, PoolSettings
+from store.hbase.addresses import parse_addresses
+from store.hbase.connection import GatewayConnection
+from store.hbase.thrift_types import BatchMutation, Mutation
 
 MUTATIONS: Final = [Mutation(column=b"f:a", value=b"12345678")]
 TIMESTAMP: Final = 100
@@ -28,12 +30,11 @@ TIMESTAMP: Final = 100
 
 def measure(thrift: str, rounds: int, seconds: float) -> Case:
     """Both in turn, after one round that is not counted."""
-    host, _, port = thrift.rpartition(":")
     table, case = f"one_row_puts_{uuid.uuid4().hex[:8]}", Case("one row", [], [])
     rows = (b"%09d" % number for number in itertools.count())
     with (
         contextlib.closing(HBaseCellStore(thrift)) as store,
-        contextlib.closing(Connection(host, int(port))) as connection,
+        contextlib.closing(GatewayConnection(parse_addresses(thrift)[0], PoolSettings())) as connection,
     ):
         client, name = connection.client, table.encode()
         calls = (

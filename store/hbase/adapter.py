@@ -7,6 +7,7 @@ always carry their timestamp, so that repeating them is harmless.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,7 +23,7 @@ from store.hbase.connection import GatewayConnection
 from store.hbase.failures import BREAKDOWNS, GatewayFailure, is_about
 from store.hbase.gateway import Call, Gateway
 from store.hbase.patience import Patience
-from store.hbase.regions import covering
+from store.hbase.regions import RegionStarts, covering
 from store.hbase.requests import bytes_of, cells_of, delete_columns_requests, delete_request, pieces, put_requests
 from store.hbase.scanner import BATCH_BYTES_WANTED, ROWS_FIRST, Batch, ColumnForm, Form, RowForm, Scanner, ScanRequest
 from store.hbase.settings import PoolSettings, RequestLimits
@@ -49,6 +50,7 @@ class HBaseCellStore:
         self._gateway = Gateway(address, settings)
         self._settings = settings
         self._limits = limits
+        self._region_starts = RegionStarts(self._ask_region_starts, monotonic=time.monotonic)
 
     def create_table(self, table: str, families: Sequence[Family]) -> None:
         """See ``CellStore``."""
@@ -236,7 +238,12 @@ class HBaseCellStore:
     def _batches(self, request: ScanRequest, form: Form[Batch]) -> Iterator[Batch]:
         size = AnswerSize(self._limits.answer_bytes_wanted, ROWS_FIRST)
         patience = Patience(self._settings.request_timeout_ms, self._settings.administration_timeout_ms)
-        return Scanner(self._gateway, request, form, size, patience).batches()
+        for part in self._region_starts.parts(request.table, request.key_range, reverse=request.reverse):
+            yield from Scanner(self._gateway, replace(request, key_range=part), form, size, patience).batches()
+
+    def _ask_region_starts(self, name: bytes) -> list[bytes]:
+        regions = self._gateway.repeat(lambda connection: connection.client.getTableRegions(name))
+        return [region.startKey for region in regions]
 
     def _write(self, name: bytes, ask: Call[None]) -> None:
         """Of a table that is missing, the gateway's answer to a write says only that all its retries are used up."""

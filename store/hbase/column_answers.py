@@ -21,6 +21,7 @@ from kernels import kernel
 from store.columns import ABSENT, Bytes, CellColumns, Places, ScannedColumns
 from store.hbase.answers import Answer, AnswerReader, NotAnAnswer
 from store.hbase.binary_protocol import (
+    COUNT_BYTES,
     FRAME_BYTES,
     INT64,
     LIST,
@@ -39,11 +40,11 @@ ANSWER_BYTES_MAX: Final = 2**31 - 1
 RECEIVE_BYTES_MIN: Final = 2**18
 _OTHERS_FIRST: Final = 64
 
-_HEAD: Final = struct.pack(
-    f">Ii{len(SCANNER_GET_LIST)}si", VERSION | REPLY, len(SCANNER_GET_LIST), SCANNER_GET_LIST, 0
-) + struct.pack(">bhb", LIST, 0, STRUCT)
-"""How an answer with rows begins, up to their number."""
-_COUNT_END: Final = len(_HEAD) + 4
+_REPLY: Final = struct.pack(f">Ii{len(SCANNER_GET_LIST)}s", VERSION | REPLY, len(SCANNER_GET_LIST), SCANNER_GET_LIST)
+"""How an answer begins, up to its sequence number."""
+_ROWS: Final = struct.pack(">bhb", LIST, 0, STRUCT)
+"""How its rows begin, up to how many there are."""
+_HEAD_BYTES: Final = len(_REPLY) + 4 + len(_ROWS)
 
 _DONE, _INCOMPLETE, _OTHERS_FULL, _MALFORMED = 0, 1, 2, 3
 _AT, _ROW, _OTHERS, _STATE_SIZE = 0, 1, 2, 3
@@ -63,28 +64,30 @@ class ColumnAnswerReader:
         self._name_ends = np.cumsum([0, *map(len, sorted(columns))], dtype=np.int64)
         self._answer_bytes_last = 0
 
-    def read(self, receive: Receive) -> ScannedColumns | Answer:
-        """The rows of the next answer, or what it says instead.
+    def read(self, receive: Receive, sequence: int, rows_max: int) -> ScannedColumns | Answer:
+        """The rows of the answer to the request with this number, which asked for so many at most; or what it says
+        instead.
 
         Raises ``NotAnAnswer``, ``EOFError``, and what ``receive`` raises.
         """
         arriving = _Arriving(receive, self._answer_bytes_last)
         start = FRAME_BYTES if self._framed else 0
-        arriving.wait_for(start + len(_HEAD) - 4)  # an exception may be shorter than the head of rows
-        if arriving.begins_with(start, _HEAD[:-4]):
-            arriving.wait_for(start + _COUNT_END)
-        if not arriving.begins_with(start, _HEAD):
-            return self._read_other(arriving)
-        rows = self._read_rows(arriving, start)
+        reply = _REPLY + struct.pack(">i", sequence)
+        arriving.wait_for(start + len(reply))  # an exception may be shorter than the head of rows
+        if arriving.begins_with(start, reply):
+            arriving.wait_for(start + _HEAD_BYTES + COUNT_BYTES)
+        if not arriving.begins_with(start, reply + _ROWS):
+            return self._read_other(arriving, sequence)
+        rows = self._read_rows(arriving, start + _HEAD_BYTES, rows_max)
         self._answer_bytes_last = arriving.size
         return rows
 
-    def _read_rows(self, arriving: _Arriving, start: int) -> ScannedColumns:
-        (count,) = struct.unpack_from(">i", arriving.data.data, start + len(_HEAD))
-        if not 0 <= count <= ANSWER_BYTES_MAX // 8:
-            raise NotAnAnswer(f"a list of {count} rows")
+    def _read_rows(self, arriving: _Arriving, start: int, rows_max: int) -> ScannedColumns:
+        (count,) = struct.unpack_from(">i", arriving.data.data, start)
+        if not 0 <= count <= rows_max:  # before memory is taken for as many
+            raise NotAnAnswer(f"a list of {count} rows, where {rows_max} were asked for")
         found = _Found(count, len(self._columns))
-        found.state[_AT] = start + _COUNT_END
+        found.state[_AT] = start + COUNT_BYTES
         while (status := self._parse(arriving, found)) != _DONE:
             if status == _MALFORMED:
                 raise NotAnAnswer("rows that are none")
@@ -107,8 +110,8 @@ class ColumnAnswerReader:
         )  # fmt: skip
         return status
 
-    def _read_other(self, arriving: _Arriving) -> Answer:
-        reader = AnswerReader(SCANNER_GET_LIST, 0, framed=self._framed)
+    def _read_other(self, arriving: _Arriving, sequence: int) -> Answer:
+        reader = AnswerReader(SCANNER_GET_LIST, sequence, framed=self._framed)
         seen = 0
         while True:
             answer = reader.feed(arriving.data[seen : arriving.size].tobytes())

@@ -12,7 +12,7 @@ from store.hbase.answers import Answer, AnswerReader
 from store.hbase.binary_protocol import MUTATE_ROWS
 from store.hbase.column_answers import ColumnAnswerReader
 from store.hbase.connection import GatewayConnection
-from store.hbase.encoding import rows_question
+from store.hbase.encoding import number_request, rows_question
 from store.hbase.failures import exception_in
 
 _RECEIVE_BYTES: Final = 4_096
@@ -21,8 +21,10 @@ _RECEIVE_BYTES: Final = 4_096
 
 def put_rows(connection: GatewayConnection, request: memoryview) -> None:
     """Have rows written by a request of ``store.hbase.column_encoding``."""
+    number = connection.next_number()
+    number_request(request, MUTATE_ROWS, number, framed=connection.framed)
     connection.send(request)
-    reader = AnswerReader(MUTATE_ROWS, 0, framed=connection.framed)
+    reader = AnswerReader(MUTATE_ROWS, number, framed=connection.framed)
     buffer = memoryview(bytearray(_RECEIVE_BYTES))
     answer = None
     while answer is None:
@@ -35,8 +37,9 @@ def put_rows(connection: GatewayConnection, request: memoryview) -> None:
 
 def next_rows(connection: GatewayConnection, scanner: int, rows: int, reader: ColumnAnswerReader) -> ScannedColumns:
     """The next rows of a scanner of the gateway."""
-    connection.send(rows_question(scanner, rows, framed=connection.framed))
-    answer = reader.read(connection.receive_into)
+    number = connection.next_number()
+    connection.send(rows_question(scanner, rows, number, framed=connection.framed))
+    answer = reader.read(connection.receive_into, number, rows)
     if isinstance(answer, Answer):
         _raise(answer)
         raise EOFError("the gateway answered a question for rows with nothing")

@@ -34,7 +34,8 @@ def column_put_requests(
 ) -> Iterator[memoryview]:
     """The calls that write these rows, in order and within the limits; a row that is larger is a call of its own.
 
-    Each is valid until the next is asked for. The sequence number is 0. The cells have been checked.
+    Each is valid until the next is asked for; ``store.hbase.encoding.number_request`` gives it its number. The cells
+    have been checked.
     """
     headers = [_header(column) for column in cells.columns]
     header_data = np.frombuffer(bytearray(b"".join(headers)), np.uint8)

@@ -9,8 +9,10 @@ from typing import Any, TypeAlias
 
 from store.forking import leave_at_fork
 from store.hbase.addresses import Address
+from store.hbase.numbered_client import NumberedClient
+from store.hbase.punctual import PunctualSocket
 from store.hbase.settings import PoolSettings
-from store.hbase.thrift_types import Connection
+from store.hbase.thrift_types import PROTOCOLS, TRANSPORTS, Hbase, TSocket
 
 Buffer: TypeAlias = bytes | memoryview
 
@@ -21,20 +23,14 @@ class GatewayConnection:
     def __init__(self, address: Address, settings: PoolSettings) -> None:
         self.address = address
         self._settings = settings
-        self._connection = Connection(
-            address.host,
-            address.port,
-            timeout=settings.connect_timeout_ms,
-            autoconnect=False,
-            protocol=settings.protocol,
-            transport=settings.transport,
-        )
-        self._connection.open()
-        self._socket = self._connection.transport.sock
-        self._socket.settimeout(settings.request_timeout_ms / 1_000)
+        opened = TSocket(address.host, address.port, socket_timeout=settings.connect_timeout_ms)
+        self._transport = TRANSPORTS[settings.transport](opened)
+        self._transport.open()
         self._poll = select.poll()
-        self._poll.register(self._socket, select.POLLIN)
-        self.client: Any = self._connection.client
+        self._poll.register(opened.sock, select.POLLIN)
+        self._socket = opened.sock = PunctualSocket(opened.sock)
+        self._socket.settimeout(settings.request_timeout_ms / 1_000)
+        self.client: Any = NumberedClient(Hbase, PROTOCOLS[settings.protocol](self._transport, decode_response=False))
         leave_at_fork(self)
 
     @property
@@ -42,14 +38,18 @@ class GatewayConnection:
         """Whether each message goes with its length before it."""
         return self._settings.transport == "framed"
 
+    def next_number(self) -> int:
+        """For the next request that is sent past Thrift's library."""
+        number: int = self.client.next_number()
+        return number
+
     def send(self, request: Buffer) -> None:
         """Send bytes as they are, past Thrift's library, which holds none of either side between two requests."""
         self._socket.sendall(request)
 
     def receive_into(self, buffer: memoryview) -> int:
         """Fill some of ``buffer`` with what arrives; 0 bytes once the gateway has hung up."""
-        received: int = self._socket.recv_into(buffer)
-        return received
+        return self._socket.recv_into(buffer)
 
     def is_usable(self) -> bool:
         """Between two requests nothing is to be read: what is there is a hang-up, or the rest of a lost answer."""
@@ -66,7 +66,11 @@ class GatewayConnection:
 
     def close(self) -> None:
         """Hang up."""
-        self._connection.close()
+        self._transport.close()
+
+    def __del__(self) -> None:
+        """Hang up for whoever has left a store open."""
+        self.close()
 
     def leave_to_parent(self) -> None:
         """See ``Leaving``. Whatever is asked of it in the child fails, and hangs up nothing."""

@@ -69,7 +69,6 @@ class RequestBuffer:
 
     def __init__(self, *, framed: bool) -> None:
         self._framed = framed
-        self._sequence_after_name = (FRAME_BYTES if framed else 0) + _SEQUENCE_AFTER_NAME
         self._make_buffer(_BUFFER_BYTES_FIRST)
 
     def put(self, request: PutRequest, sequence: int) -> tuple[bytes, memoryview]:
@@ -92,7 +91,7 @@ class RequestBuffer:
         self._bytes[: len(head)] = head
         if self._framed:
             struct.pack_into(">i", self._bytes, 0, size - FRAME_BYTES)
-        struct.pack_into(">i", self._bytes, self._sequence_after_name + len(method), sequence)
+        number_request(self._bytes, method, sequence, framed=self._framed)
         if not is_one:
             struct.pack_into(">i", self._bytes, len(head) - COUNT_BYTES, batches)
         end = write_batches(self._array, len(head), mutation, rows, columns, values, request.timestamp, is_one)
@@ -104,15 +103,21 @@ class RequestBuffer:
         self._array = np.frombuffer(self._bytes, np.uint8)
 
 
+def number_request(request: bytearray | memoryview, method: bytes, sequence: int, *, framed: bool) -> None:
+    """Give a call of ``method`` that is complete but for it its sequence number."""
+    at = (FRAME_BYTES if framed else 0) + _SEQUENCE_AFTER_NAME + len(method)
+    struct.pack_into(">i", request, at, sequence)
+
+
 def table_question(table: str, sequence: int, *, framed: bool) -> bytes:
     """The call of ``isTableEnabled``: the cheapest way to learn whether a table is there."""
     message = _call(IS_TABLE_ENABLED, sequence) + _string_field(1, table.encode()) + bytes([STOP])
     return (struct.pack(">i", len(message)) if framed else b"") + message
 
 
-def rows_question(scanner: int, rows: int, *, framed: bool) -> bytes:
+def rows_question(scanner: int, rows: int, sequence: int, *, framed: bool) -> bytes:
     """The call of ``scannerGetList``: the next rows of a scanner."""
-    message = _call(SCANNER_GET_LIST, 0) + struct.pack(">bhibhib", INT32, 1, scanner, INT32, 2, rows, STOP)
+    message = _call(SCANNER_GET_LIST, sequence) + struct.pack(">bhibhib", INT32, 1, scanner, INT32, 2, rows, STOP)
     return (struct.pack(">i", len(message)) if framed else b"") + message
 
 

@@ -6,10 +6,8 @@ that may pass: repeating a read or a blind put does no harm, giving up too soon 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 
-from thriftpy2.protocol.cybin.cybin import ProtocolError
 from thriftpy2.thrift import TApplicationException, TException
 
 from store.errors import InvalidCell, StoreError, StoreUnavailable, TableExists, TableMissing
@@ -53,16 +51,12 @@ ANSWERS: tuple[type[BaseException], ...] = (
 BREAKDOWNS: tuple[type[BaseException], ...] = (
     AnswerSlow,
     TException,
-    ProtocolError,
     NotAnAnswer,
     OSError,
     EOFError,
     MemoryError,
-    UnicodeDecodeError,
-    struct.error,
 )
-"""Errors after which nothing is known of the connection, nor of the request. The last four are how the decoder meets
-rubbish: an absurd length, a cut field."""
+"""Errors after which nothing is known of the connection, nor of the request. The last is for an absurd length."""
 
 _TEXT_CHARACTERS_MAX = 300
 

@@ -32,7 +32,8 @@ class PoolSettings:
     avoid_failed_ms: int = 5_000
     """For how long a gateway that failed is tried last, where several addresses are given."""
     request_timeout_ms: int = 10_000
-    """How long a request waits for bytes from the gateway."""
+    """How long a request waits for the first bytes of its answer, then for the others together, and once more for each
+    256 KiB of them (``store.hbase.punctual``)."""
     administration_timeout_ms: int = 120_000
     """The same for making and dropping tables, which HBase takes its time for, and the most for the rows of a scan."""
     unavailable_after_ms: int = 30_000

@@ -69,6 +69,51 @@ STORE_RULES = [
         _SIZE + "test_after_a_lost_answer_half_as_many_rows_are_asked_for",
     ),
     Mutation(
+        "an answer is taken for whatever was asked last",
+        "store/hbase/numbered_client.py",
+        "if (method, number) != self.expected:",
+        "if method != self.expected[0]:",
+        "unit/store/test_hbase_gateway.py::test_a_read_is_repeated_on_a_fresh_connection "
+        "unit/store/test_hbase_gateway.py::test_a_compare_and_set_is_never_sent_twice",
+    ),
+    Mutation(
+        "an answer that trickles keeps its caller without an end",
+        "store/hbase/punctual.py",
+        "rest = allowed - self._waited_seconds",
+        "rest = self._limit_seconds",
+        "unit/store/test_punctual.py::test_an_answer_that_trickles_ends",
+    ),
+    Mutation(
+        "as much memory is taken as a gateway says",
+        "store/hbase/column_answers.py",
+        "if not 0 <= count <= rows_max:",
+        "if count < 0:",
+        "unit/store/test_column_answers.py::"
+        "test_more_rows_than_were_asked_for_are_refused_before_memory_is_taken_for_them",
+    ),
+    Mutation(
+        "a scan goes on from one region into the next",
+        "store/hbase/regions.py",
+        "is_within = above < len(starts) and (not stop or starts[above] < stop)",
+        "is_within = False",
+        "unit/store/test_region_starts.py::test_the_parts_are_the_range_and_each_lies_in_one_region "
+        "unit/store/test_hbase_gateway.py::TestScans::test_no_scan_of_the_gateway_leaves_a_region",
+    ),
+    Mutation(
+        "a backward scan goes on from one region into the one before",
+        "store/hbase/regions.py",
+        "is_within = start < cut",
+        "is_within = False",
+        "unit/store/test_region_starts.py::test_the_parts_are_the_range_and_each_lies_in_one_region",
+    ),
+    Mutation(
+        "where regions begin is believed for good",
+        "store/hbase/regions.py",
+        "if known is None or now - known[0] > STARTS_SECONDS_MAX:",
+        "if known is None:",
+        "unit/store/test_region_starts.py::test_regions_are_asked_for_again_after_a_while",
+    ),
+    Mutation(
         "a scan waits no longer however slow it is",
         "store/hbase/scanner.py",
         "if self._patience.grow() or rows > self._rows_min:",

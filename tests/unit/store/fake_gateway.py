@@ -1,7 +1,8 @@
 """A gateway of our own that speaks real Thrift, and fails as told.
 
 Request by request it can hang up before it acts, after, or in the middle of its answer, fall silent, talk rubbish,
-answer another request, refuse it in Thrift's own name, raise a gateway error, or answer no sooner than an event is set.
+answer another request, answer with a length below zero or byte by byte, refuse it in Thrift's own name, raise a gateway
+error, or answer no sooner than an event is set.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import socket
+import struct
 import threading
 import time
 from collections import deque
@@ -25,6 +27,7 @@ from store.hbase.thrift_types import BatchMutation, IllegalArgument, Mutation, T
 
 HANG_UP, HANG_UP_AFTER, SILENCE, RUBBISH = "hang up", "hang up after", "silence", "rubbish"
 CUT, WRONG_NUMBER = "hang up in the middle of the answer", "answer another request"
+BELOW_ZERO, BYTE_BY_BYTE = "a length below zero", "a byte every tenth of a second"
 Fate = str | Exception | threading.Event | None
 
 _socket: Any = TSocket
@@ -42,6 +45,7 @@ class Methods:
         self.written: list[tuple[bytes, dict[bytes, dict[bytes, bytes]], int]] = []
         self.tables: dict[bytes, list[bytes]] = {}
         self.rows_asked: list[int] = []
+        self.scanned: list[tuple[bytes, bytes]] = []
         self.scan_takes_s = 0.0
         self.value_of: Callable[[bytes], bytes] = lambda row: row
         self.regions: deque[list[tuple[bytes, bytes]]] = deque()
@@ -56,7 +60,9 @@ class Methods:
         return method
 
     def getTableRegions(self, *_: object) -> list[TRegionInfo]:  # noqa: N802
-        """The next of ``regions``; the last one stays."""
+        """The next of ``regions``; the last one stays. Without any there is one region, of which nothing is noted."""
+        if not self.regions:
+            return [TRegionInfo(startKey=b"", endKey=b"", id=0, name=b"n", version=1)]
         self.asked.append("getTableRegions")
         named = self.regions.popleft() if len(self.regions) > 1 else self.regions[0]
         return [TRegionInfo(startKey=start, endKey=stop, id=0, name=b"n", version=1) for start, stop in named]
@@ -82,7 +88,9 @@ class Methods:
 
     def scannerOpenWithScan(self, table: bytes, scan: TScan, *_: object) -> int:  # noqa: N802
         number = next(self._numbers)
-        self._scanners[number] = iter([row for row in self.tables[table] if row >= scan.startRow])
+        self.scanned.append((scan.startRow, scan.stopRow))
+        rows = [row for row in self.tables[table] if row >= scan.startRow and (not scan.stopRow or row < scan.stopRow)]
+        self._scanners[number] = iter(rows)
         return number
 
     def scannerGetList(self, number: int, count: int) -> list[TRowResult]:  # noqa: N802
@@ -168,9 +176,22 @@ class FakeGateway:
                 pass
         accepted.close()
 
+    def _send_oddly(self, accepted: socket.socket, answer: bytes, fate: Fate) -> None:
+        if fate == CUT:
+            accepted.sendall(answer[:-1])
+        elif fate == BELOW_ZERO:
+            head_bytes = 12 + struct.unpack_from(">i", answer, 4)[0]
+            accepted.sendall(answer[:head_bytes] + struct.pack(">bhi", 11, 9, -1) + b"\x00")
+        else:
+            for at in range(len(answer)):
+                accepted.sendall(answer[at : at + 1])
+                if self._stopped.wait(timeout=0.1):
+                    return
+
     def _answer(self, processor: TProcessor, protocol: Any, accepted: socket.socket) -> bool:
         name, number, result, call = processor.process_in(protocol)
-        fate = self.fates.popleft() if self.fates else None
+        is_aside = name == "getTableRegions" and not self.methods.regions  # what every scan asks first
+        fate = self.fates.popleft() if self.fates and not is_aside else None
         if fate == HANG_UP or call is None:
             return False
         if fate == SILENCE:
@@ -195,10 +216,10 @@ class FakeGateway:
             processor.handle_exception(error, result)
         if fate == HANG_UP_AFTER:
             return False
-        if fate == CUT:
+        if fate in (CUT, BELOW_ZERO, BYTE_BY_BYTE):
             whole = _memory()
             processor.send_result(_protocol(whole), name, result, number)
-            accepted.sendall(whole.getvalue()[:-1])
+            self._send_oddly(accepted, whole.getvalue(), fate)
             return False
         processor.send_result(protocol, name, result, number + (fate == WRONG_NUMBER))
         return True

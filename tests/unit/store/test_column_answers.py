@@ -63,7 +63,7 @@ def arriving(data: bytes, size: int) -> Callable[[memoryview], int]:
 
 
 def read(data: bytes, size: int = 2**20, *, framed: bool = False) -> ScannedColumns | Answer:
-    return ColumnAnswerReader(COLUMNS, framed=framed).read(arriving(data, size))
+    return ColumnAnswerReader(COLUMNS, framed=framed).read(arriving(data, size), 0, 1_000)
 
 
 def rows_of(scanned: ScannedColumns | Answer) -> list[tuple[bytes, Row]]:
@@ -88,7 +88,7 @@ def test_an_answer_larger_than_what_was_expected() -> None:
     rows = [(b"%d" % row, {b"f:a": Cell(bytes([row]) * 200_000, row)}) for row in range(9)]
     reader = ColumnAnswerReader(COLUMNS, framed=False)
     for _ in range(2):
-        assert rows_of(reader.read(arriving(answer(rows), 70_000))) == rows
+        assert rows_of(reader.read(arriving(answer(rows), 70_000), 0, 1_000)) == rows
 
 
 def test_the_gateways_exceptions_are_answers() -> None:
@@ -97,6 +97,13 @@ def test_the_gateways_exceptions_are_answers() -> None:
 
 
 ROWS = [(b"key", {b"f:a": Cell(b"1", 5), b"g:": Cell(b"", 6)}), (b"other", {b"h:z": Cell(b"2", 7)})]
+
+
+def test_more_rows_than_were_asked_for_are_refused_before_memory_is_taken_for_them() -> None:
+    lying = bytearray(answer(ROWS))
+    struct.pack_into(">i", lying, lying.index(b"\x0f\x00\x00\x0c") + 4, 1_001)
+    with pytest.raises(NotAnAnswer, match="a list of 1001 rows, where 1000 were asked for"):
+        read(bytes(lying))
 
 
 @pytest.mark.parametrize("end", range(0, len(answer(ROWS)), 3))

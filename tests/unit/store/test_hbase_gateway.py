@@ -23,11 +23,23 @@ from store import (
     TableMissing,
     Unknown,
 )
+from store.columns import CellColumns
 from store.hbase import HBaseCellStore, PoolSettings, pool
 from store.hbase.addresses import Address
 from store.hbase.connection import GatewayConnection
 from store.hbase.thrift_types import AlreadyExists, GatewayIOError, IllegalArgument
-from tests.unit.store.fake_gateway import CUT, HANG_UP, HANG_UP_AFTER, RUBBISH, SILENCE, FakeGateway, Fate
+from tests.unit.store.fake_gateway import (
+    BELOW_ZERO,
+    BYTE_BY_BYTE,
+    CUT,
+    HANG_UP,
+    HANG_UP_AFTER,
+    RUBBISH,
+    SILENCE,
+    WRONG_NUMBER,
+    FakeGateway,
+    Fate,
+)
 
 
 @pytest.fixture
@@ -66,7 +78,7 @@ def compare_and_set(store: HBaseCellStore) -> object:
 CELLS = {b"f:a": Cell(b"1", 5)}
 
 
-@pytest.mark.parametrize("fate", [HANG_UP, HANG_UP_AFTER, SILENCE, RUBBISH])
+@pytest.mark.parametrize("fate", [HANG_UP, HANG_UP_AFTER, SILENCE, RUBBISH, WRONG_NUMBER, BELOW_ZERO, BYTE_BY_BYTE])
 def test_a_read_is_repeated_on_a_fresh_connection(gateway: FakeGateway, store: HBaseCellStore, fate: str) -> None:
     get(store)
     gateway.fates.append(fate)
@@ -89,7 +101,17 @@ def test_it_goes_on_trying_within_its_limit(gateway: FakeGateway, store: HBaseCe
 
 
 @pytest.mark.parametrize(
-    ("fate", "asked"), [(HANG_UP, 0), (HANG_UP_AFTER, 1), (SILENCE, 0), (RUBBISH, 0), (GatewayIOError(message=b"?"), 1)]
+    ("fate", "asked"),
+    [
+        (HANG_UP, 0),
+        (HANG_UP_AFTER, 1),
+        (SILENCE, 0),
+        (RUBBISH, 0),
+        (GatewayIOError(message=b"?"), 1),
+        (WRONG_NUMBER, 1),
+        (BELOW_ZERO, 1),
+        (BYTE_BY_BYTE, 1),
+    ],
 )
 def test_a_compare_and_set_is_never_sent_twice(
     gateway: FakeGateway, store: HBaseCellStore, fate: Fate, asked: int
@@ -384,6 +406,17 @@ class TestScans:
             list(self.scan(store, batch_rows))
         store.close()
 
+    def test_no_scan_of_the_gateway_leaves_a_region(self, gateway: FakeGateway, store: HBaseCellStore) -> None:
+        """One that does so while the two are merged reads the second as it was when the first was as old."""
+        cuts = [self.ROWS[4], self.ROWS[9]]
+        gateway.methods.regions.append(list(zip([b"", *cuts], [*cuts, b""], strict=True)))
+        for _ in range(2):
+            gateway.methods.scanned.clear()
+            assert tuple(self.scan(store)) == self.ROWS
+            assert gateway.methods.scanned == [(b"", cuts[0]), (cuts[0], cuts[1]), (cuts[1], b"")]
+        assert gateway.methods.asked.count("getTableRegions") == 1
+        assert gateway.methods.open_scanners() == 0
+
     def test_a_scan_asks_nothing_more_where_no_key_can_follow(
         self, gateway: FakeGateway, store: HBaseCellStore
     ) -> None:
@@ -416,8 +449,20 @@ class TestScansOfColumns(TestScans):
         return (row for batch in batches for row in batch.cells.row_keys())
 
     def test_rubbish_is_a_failure_of_the_connection(self, gateway: FakeGateway, store: HBaseCellStore) -> None:
-        gateway.fates.extend([None, RUBBISH, None, CUT])
+        gateway.fates.extend([None, RUBBISH, None, CUT, None, WRONG_NUMBER, None, BELOW_ZERO, None, BYTE_BY_BYTE])
         assert tuple(self.scan(store)) == self.ROWS
+
+
+@pytest.mark.parametrize("fate", [WRONG_NUMBER, BELOW_ZERO, BYTE_BY_BYTE])
+def test_rows_put_as_columns_are_put_again_after_an_answer_that_is_none(
+    gateway: FakeGateway, store: HBaseCellStore, fate: str
+) -> None:
+    columns = CellColumns.of_puts([RowPut(b"r", {b"f:a": b"1"})])
+    gateway.fates.extend([None, fate])
+    for _ in range(2):
+        store.put_columns("t", columns, 5)
+    assert gateway.methods.asked.count("mutateRowsTs") == 3
+    assert gateway.connections == 2
 
 
 def test_a_wrong_address_is_refused_before_anything_is_connected() -> None:

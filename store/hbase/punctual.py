@@ -1,0 +1,84 @@
+"""A socket that waits for a whole answer for a limited time, and not only for each piece of it.
+
+A socket's own limit begins anew with each byte that comes. A gateway, or what stands before it, that lets one byte
+through every few seconds would so keep a caller for hours, whatever its limits.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from typing import Final
+
+ANSWER_BYTES_IN_TIME: Final = 2**18
+"""So much of an answer has the whole limit to come in: with 10 s it comes at 26 KB/s at least."""
+
+
+class PunctualSocket:
+    """``connected`` with a limit for answers; what Thrift's library and ours ask of a socket. For one thread at a time.
+
+    The first bytes after what was sent last are waited for up to the limit that is set, and the others up to as long
+    again, and once more for each ``ANSWER_BYTES_IN_TIME`` of them; what the caller does between two pieces does not
+    count. ``TimeoutError`` beyond it. ``monotonic`` gives seconds.
+    """
+
+    def __init__(self, connected: socket.socket, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._socket = connected
+        self._monotonic = monotonic
+        self._limit_seconds = 0.0
+        self._is_shortened = False
+        self._received = 0
+        self._waited_seconds = 0.0
+
+    def settimeout(self, seconds: float) -> None:
+        """Set the limit, of what is sent too."""
+        self._limit_seconds = seconds
+        self._is_shortened = False
+        self._socket.settimeout(seconds)
+
+    def sendall(self, data: bytes | memoryview) -> None:
+        """Send a request, or a part of it; its answer has not begun."""
+        if self._is_shortened:
+            self.settimeout(self._limit_seconds)
+        self._received, self._waited_seconds = 0, 0.0
+        self._socket.sendall(data)
+
+    def recv(self, bytes_max: int) -> bytes:
+        """Some of the answer; nothing once the other side has hung up."""
+        began = self._limited()
+        data = self._socket.recv(bytes_max)
+        self._came(len(data), began)
+        return data
+
+    def recv_into(self, buffer: memoryview) -> int:
+        """Fill some of ``buffer`` with the answer; 0 bytes once the other side has hung up."""
+        began = self._limited()
+        received = self._socket.recv_into(buffer)
+        self._came(received, began)
+        return received
+
+    def shutdown(self, how: int) -> None:
+        """See ``socket.socket``."""
+        self._socket.shutdown(how)
+
+    def close(self) -> None:
+        """See ``socket.socket``."""
+        self._socket.close()
+
+    def _limited(self) -> float:
+        """Leave the socket no more than what is left of the limit; when that was."""
+        if self._received:
+            allowed = self._limit_seconds * (1 + self._received / ANSWER_BYTES_IN_TIME)
+            rest = allowed - self._waited_seconds
+            if rest <= 0:
+                raise TimeoutError(f"the answer began and did not end within {allowed:.1f} s")
+            if rest < self._limit_seconds:
+                self._socket.settimeout(rest)
+                self._is_shortened = True
+        return self._monotonic()
+
+    def _came(self, received: int, began: float) -> None:
+        if self._received:
+            self._waited_seconds += self._monotonic() - began
+        self._received += received
