@@ -99,10 +99,37 @@ def test_a_job_that_reads_what_it_has_written_into_a_table_that_an_earlier_one_w
         job = Job(transaction, MAPPING)
         assert reading.rows() == {1: "before", 2: "earlier"}, "it has written nothing so far"
         job.task({3: "own"})
-        with pytest.raises(InvalidRequest, match=r"'w' is read .* while a job of that transaction writes .*localCheck"):
+        with pytest.raises(InvalidRequest, match=r"'w' is read .* a job of that transaction has .*localCheckpoint"):
             reading.rows()
         job.end()
-        assert reading.rows() == {1: "before", 2: "earlier", 3: "own"}
+        assert Read(transaction).rows() == {1: "before", 2: "earlier", 3: "own"}
+
+
+def test_no_read_is_half_of_before_and_half_of_after_a_job_that_began_and_ended_meanwhile(
+    manager: TransactionManager,
+) -> None:
+    with manager.transaction() as transaction:
+        write(transaction, MAPPING, {2: "earlier"})
+        batches = Read(transaction, batch_rows=1).batches()
+        assert next(batches) == {1: "before"}
+        write(transaction, MAPPING, {1: "later", 2: "later"})
+        with pytest.raises(InvalidRequest, match=r"has written into it since.* load it again"):
+            next(batches)
+        assert Read(transaction).rows() == {1: "later", 2: "later"}
+
+
+def test_a_read_that_was_planned_while_a_job_wrote_does_not_take_what_it_wrote_for_the_whole(
+    manager: TransactionManager,
+) -> None:
+    with manager.transaction() as transaction:
+        write(transaction, MAPPING, {2: "earlier"})
+        job = Job(transaction, MAPPING)
+        job.task({1: "own"})
+        reading = Read(transaction)
+        job.task({2: "own"})
+        job.end()
+        with pytest.raises(InvalidRequest, match="load it again"):
+            reading.rows()
 
 
 def test_no_batch_comes_of_a_read_that_the_job_has_caught_up_with(manager: TransactionManager) -> None:
@@ -112,7 +139,7 @@ def test_no_batch_comes_of_a_read_that_the_job_has_caught_up_with(manager: Trans
         assert next(batches) == {1: "before"}
         job = Job(transaction, MAPPING)
         job.task({3: "own"})
-        with pytest.raises(InvalidRequest, match="writes into it"):
+        with pytest.raises(InvalidRequest, match="or does so now"):
             next(batches)
         job.end()
 
@@ -123,10 +150,10 @@ def test_a_read_that_finds_nothing_any_more_is_refused_too(manager: TransactionM
         reading = Read(transaction)
         job = Job(transaction, MAPPING, operation="delete")
         job.task({1: "", 2: ""})
-        with pytest.raises(InvalidRequest, match="writes into it"):
+        with pytest.raises(InvalidRequest, match="or does so now"):
             reading.rows()
         job.end()
-        assert reading.rows() == {}
+        assert Read(transaction).rows() == {}
 
 
 def test_what_was_rolled_back_is_not_read(manager: TransactionManager) -> None:
