@@ -187,7 +187,7 @@ def _require_own_writes_to_stand(manager: TransactionManager, task: ReadTask, ta
         return
     if isinstance(manager.commit_table.outcome(view.start_timestamp), Aborted):
         raise TransactionAborted(view.start_timestamp, f"what it wrote into table {table!r} is nothing to read")
-    if manager.manifest.jobs_into(view.start_timestamp, table).keys() - task.jobs:
+    if manager.manifest.is_written_by_others(view.start_timestamp, table, task.jobs):
         raise InvalidRequest(
             f"table {table!r} is read as transaction {view.start_timestamp} saw it when the read was planned, but a "
             "job of that transaction has written into it since, or does so now: load it again once that has ended; a "

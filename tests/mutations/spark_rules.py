@@ -61,7 +61,7 @@ SPARK_RULES = [
     Mutation(
         "a read is half of before and half of after a job that ended meanwhile",
         "client/spark/reader.py",
-        "if manager.manifest.jobs_into(view.start_timestamp, table).keys() - task.jobs:",
+        "if manager.manifest.is_written_by_others(view.start_timestamp, table, task.jobs):",
         "if not all(manager.manifest.jobs_into(view.start_timestamp, table).values()):",
         "unit/client_spark/test_reading_what_is_written.py::"
         "test_no_read_is_half_of_before_and_half_of_after_a_job_that_began_and_ended_meanwhile",
@@ -73,6 +73,14 @@ SPARK_RULES = [
         "options.table).items()\n",
         "unit/client_spark/test_reading_what_is_written.py::"
         "test_a_read_that_was_planned_while_a_job_wrote_does_not_take_what_it_wrote_for_the_whole",
+    ),
+    Mutation(
+        "a look for later jobs passes over one that comes after many records of a known one",
+        "client/manifest.py",
+        "start = START.pack(start_timestamp) + job.encode() + _AFTER_JOB",
+        "start = stop",
+        "unit/client_spark/test_reading_what_is_written.py::"
+        "test_a_look_for_later_jobs_passes_over_what_known_ones_recorded_and_over_nothing_else",
     ),
     Mutation(
         "what was rolled back is read with the handle of its transaction",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,6 +14,8 @@ from client.spark import reader, writer
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.options import SourceOptions
 from client.spark.tables import create_table
+from store import Row, RowPut
+from store.columns import in_pieces
 from tests.unit.client.conftest import Installation
 
 MAPPING = TableMapping("w", ("k",), (KeyColumn("k", "int"), ValueColumn("v", "string")))
@@ -174,3 +177,29 @@ def test_a_job_reads_one_table_that_an_earlier_one_wrote_while_it_writes_another
         job.task({3: "own"})
         assert reading.rows() == {1: "before", 2: "earlier"}
         job.end()
+
+
+@pytest.mark.parametrize("later_table", ["w", "o"])
+def test_a_look_for_later_jobs_passes_over_what_known_ones_recorded_and_over_nothing_else(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch, later_table: str
+) -> None:
+    manifest, start_timestamp = manager.manifest, manager.transaction().start_timestamp
+    for job, table, records in [("a", "o", 2), ("known", "w", 1_000), ("other", "w", 1_000), ("z", later_table, 1)]:
+        manifest.open(start_timestamp, job)
+        (cells,) = in_pieces([RowPut(b"row", {b"f:v": b"1"})])
+        for partition in range(records):
+            manifest.record(start_timestamp, job, (partition, 0), 0, table, "row", cells)
+    read = 0
+    scan = manager.store.scan
+
+    def counted(*arguments: Any, **options: Any) -> Iterator[tuple[bytes, Row]]:
+        nonlocal read
+        for row in scan(*arguments, **options):
+            read += 1
+            yield row
+
+    monkeypatch.setattr(manager.store, "scan", counted)
+    assert manifest.is_written_by_others(start_timestamp, "w", {"known", "other"}) == (later_table == "w")
+    assert read < 300
+    assert manifest.is_written_by_others(start_timestamp, "w", {"known"})
+    assert not manifest.is_written_by_others(start_timestamp, "w", {"known", "other", "z"})
