@@ -28,7 +28,7 @@ import json
 import struct
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -57,6 +57,8 @@ _OPEN, _SEAL, _ENTRY = b"\x00", b"\x01", b"\x02"  # a scan that meets the seal c
 END, _CLAIM = b"\x00", b"m:claimant"
 """What follows in the row key of the cell that says who ends the transaction."""
 CLAIM_ATTEMPTS_MAX = 10
+_AFTER_JOB = b"\x01"
+"""Behind a job's name: above all rows of the job, whose name a zero byte ends."""
 _LENGTH_BYTES, _KEY_BYTES = 2, 8
 _MARKS = (b"m:open", b"m:winners", b"m:table")
 """Of every row but a claim the smallest column: what is read where the row keys alone tell."""
@@ -250,6 +252,27 @@ class Manifest:
             elif kind == _ENTRY and cells[b"m:table"].value == table.encode():
                 found.add(_job_of(key))
         return {job: job in sealed for job in found}
+
+    def is_written_by_others(self, start_timestamp: int, table: str, known: Collection[str]) -> bool:
+        """Whether a job that is not ``known`` recorded rows of ``table`` for a transaction.
+
+        It is asked with every batch that is read, and known jobs may have thousands of records: they are passed over.
+        """
+        start, stop = START.pack(start_timestamp), START.pack(start_timestamp + 1)
+        while start:
+            records = self._store.scan(self._own.name(), KeyRange(start, stop), _MARKS, batch_rows=_SCAN_BATCH_ROWS)
+            start, passed = b"", 0
+            for key, cells in records:
+                job = _job_of(key)
+                if job not in known:
+                    if _entry_of(key)[0] == _ENTRY and cells[b"m:table"].value == table.encode():
+                        return True
+                    continue
+                passed += 1
+                if passed == _SCAN_BATCH_ROWS:
+                    start = START.pack(start_timestamp) + job.encode() + _AFTER_JOB
+                    break
+        return False
 
     def summary(self, start_timestamp: int) -> BulkSummary | None:
         """How much is on record of a transaction; ``None``: nothing. No row key is read."""

@@ -8,7 +8,7 @@ a row whose asked cells are all null must appear. Only where a filter lets no nu
 
 All jobs of a transaction write at its one timestamp, so a read of it cannot leave out those of a job that is under way,
 of which it may be a part: it reads as an open transaction only where an earlier job has written into the table, and is
-refused once a later one does.
+refused once a later one does, or has done.
 """
 
 from __future__ import annotations
@@ -43,10 +43,14 @@ WHOLE_TABLE: Final = (KeyRange(b"", b""),)
 
 
 class ReadTask(NamedTuple):
-    """What one Spark task reads: ranges of rows, at a snapshot or as an open transaction sees them."""
+    """What one Spark task reads: ranges of rows, at a snapshot or as an open transaction sees them.
+
+    ``jobs``: those of the transaction that had written into the table, and ended, when the read was planned.
+    """
 
     key_ranges: tuple[KeyRange, ...]
     view: View
+    jobs: frozenset[str] = frozenset()
 
 
 class PythiaReader(DataSourceReader):
@@ -63,9 +67,9 @@ class PythiaReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """At least ``min_partitions`` ranges where the keys allow it; none crosses a region."""
         manager = manager_for(self._options.settings)
-        view = view_to_read(manager, self._options)
+        view, jobs = view_to_read(manager, self._options)
         tasks = tasks_to_read(manager, self._mapping, self._wanted, self._options.min_partitions)
-        return [InputPartition(ReadTask(key_ranges, view)) for key_ranges in tasks]
+        return [InputPartition(ReadTask(key_ranges, view, jobs)) for key_ranges in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The partition's rows in key order, in batches of bounded size."""
@@ -102,20 +106,24 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     )
 
 
-def view_to_read(manager: TransactionManager, options: SourceOptions) -> View:
-    """What a read is at, decided once for all its tasks.
+def view_to_read(manager: TransactionManager, options: SourceOptions) -> tuple[View, frozenset[str]]:
+    """What a read is at, decided once for all its tasks, and which jobs of an open transaction it shows.
 
     A table into which no job of the transaction has written, and ended, is read without its own writes: the job that
     reads may be the first that writes into it, and must not take for its input what it has written itself.
     """
     transaction = options.transaction
     if transaction is None:
-        return options.snapshot or manager.snapshot(at=options.as_of).handle()
-    if any(manager.manifest.jobs_into(transaction.start_timestamp, options.table).values()):
-        return transaction
-    return SnapshotHandle(
+        return options.snapshot or manager.snapshot(at=options.as_of).handle(), frozenset()
+    ended = frozenset(
+        job for job, sealed in manager.manifest.jobs_into(transaction.start_timestamp, options.table).items() if sealed
+    )
+    if ended:
+        return transaction, ended
+    snapshot = SnapshotHandle(
         transaction.snapshot_timestamp, transaction.epoch, transaction.settings, transaction.start_timestamp
     )
+    return snapshot, frozenset()
 
 
 def tasks_to_read(
@@ -154,32 +162,37 @@ def scan(
 ) -> Iterator[CellColumns]:
     """The rows of a task as its snapshot or transaction sees them; ``columns`` are families and cells.
 
-    Raises ``InvalidRequest`` where a job of the transaction writes into the table meanwhile, ``TransactionAborted``.
+    Raises ``InvalidRequest`` where a job of the transaction has written into the table since the read was planned,
+    ``TransactionAborted``.
     """
     view = resumed(manager, task.view)
     for start, stop in task.key_ranges:
         for cells in view.scan_columns(
             mapping.table, mapping.cells, start=start, stop=stop, columns=columns, batch_rows=batch_rows
         ):
-            _require_own_writes_to_stand(manager, task.view, mapping.table)
+            _require_own_writes_to_stand(manager, task, mapping.table)
             yield cells
-        _require_own_writes_to_stand(manager, task.view, mapping.table)  # they may have deleted what is missing
+        _require_own_writes_to_stand(manager, task, mapping.table)  # they may have deleted what is missing
 
 
-def _require_own_writes_to_stand(manager: TransactionManager, view: View, table: str) -> None:
-    """Raise where what was read may be of a job that has not ended, the one that reads, say, or was rolled back.
+def _require_own_writes_to_stand(manager: TransactionManager, task: ReadTask, table: str) -> None:
+    """Raise where what was read may be of a job that the read does not show, the one that reads, say, or was rolled
+    back.
 
     A job records its rows before it writes them, so none of its cells were read where nothing is on record afterwards.
+    One that has ended since is no better: tasks that read before it, or what is cached of them, show the table without.
     """
+    view = task.view
     if isinstance(view, SnapshotHandle):
         return
     if isinstance(manager.commit_table.outcome(view.start_timestamp), Aborted):
         raise TransactionAborted(view.start_timestamp, f"what it wrote into table {table!r} is nothing to read")
-    if not all(manager.manifest.jobs_into(view.start_timestamp, table).values()):
+    if manager.manifest.is_written_by_others(view.start_timestamp, table, task.jobs):
         raise InvalidRequest(
-            f"table {table!r} is read as transaction {view.start_timestamp} sees it, while a job of that transaction "
-            "writes into it: the job would read what it has written itself; read all of its input first, by "
-            ".localCheckpoint() on the DataFrame that is to be written"
+            f"table {table!r} is read as transaction {view.start_timestamp} saw it when the read was planned, but a "
+            "job of that transaction has written into it since, or does so now: load it again once that has ended; a "
+            "job that writes the table that it reads first reads all of it, by .localCheckpoint() on the DataFrame "
+            "that is to be written"
         )
 
 

@@ -30,8 +30,8 @@ SPARK_RULES = [
     Mutation(
         "a repeated task takes for its input what it wrote before",
         "client/spark/reader.py",
-        "if any(manager.manifest.jobs_into(transaction.start_timestamp, options.table).values()):",
-        "if True:",
+        "    if ended:\n        return transaction, ended\n",
+        "    if True:\n        return transaction, ended\n",
         "unit/client_spark/test_spark_reader_and_writer.py::"
         "test_a_table_is_read_without_the_transactions_own_writes_until_a_job_that_wrote_into_it_has_ended",
     ),
@@ -46,7 +46,7 @@ SPARK_RULES = [
     Mutation(
         "a job takes for its input what it wrote, once the table was written before",
         "client/spark/reader.py",
-        "            _require_own_writes_to_stand(manager, task.view, mapping.table)\n            yield cells\n",
+        "            _require_own_writes_to_stand(manager, task, mapping.table)\n            yield cells\n",
         "            yield cells\n",
         "unit/client_spark/test_reading_what_is_written.py::"
         "test_no_batch_comes_of_a_read_that_the_job_has_caught_up_with",
@@ -54,9 +54,33 @@ SPARK_RULES = [
     Mutation(
         "a read ends well that lacks what its job has deleted",
         "client/spark/reader.py",
-        "        _require_own_writes_to_stand(manager, task.view, mapping.table)  # they",
+        "        _require_own_writes_to_stand(manager, task, mapping.table)  # they",
         "        pass  # they",
         "unit/client_spark/test_reading_what_is_written.py::test_a_read_that_finds_nothing_any_more_is_refused_too",
+    ),
+    Mutation(
+        "a read is half of before and half of after a job that ended meanwhile",
+        "client/spark/reader.py",
+        "if manager.manifest.is_written_by_others(view.start_timestamp, table, task.jobs):",
+        "if not all(manager.manifest.jobs_into(view.start_timestamp, table).values()):",
+        "unit/client_spark/test_reading_what_is_written.py::"
+        "test_no_read_is_half_of_before_and_half_of_after_a_job_that_began_and_ended_meanwhile",
+    ),
+    Mutation(
+        "a read that was planned while a job wrote shows what that job had written by then",
+        "client/spark/reader.py",
+        "options.table).items() if sealed\n",
+        "options.table).items()\n",
+        "unit/client_spark/test_reading_what_is_written.py::"
+        "test_a_read_that_was_planned_while_a_job_wrote_does_not_take_what_it_wrote_for_the_whole",
+    ),
+    Mutation(
+        "a look for later jobs passes over one that comes after many records of a known one",
+        "client/manifest.py",
+        "start = START.pack(start_timestamp) + job.encode() + _AFTER_JOB",
+        "start = stop",
+        "unit/client_spark/test_reading_what_is_written.py::"
+        "test_a_look_for_later_jobs_passes_over_what_known_ones_recorded_and_over_nothing_else",
     ),
     Mutation(
         "what was rolled back is read with the handle of its transaction",

@@ -60,8 +60,8 @@ BROKEN: Final = (
     Mutation(
         "a transaction does not see what its own jobs wrote",
         "client/spark/reader.py",
-        "if any(manager.manifest.jobs_into(transaction.start_timestamp, options.table).values()):",
-        "if not any(manager.manifest.jobs_into(transaction.start_timestamp, options.table).values()):",
+        "    if ended:\n        return transaction, ended\n",
+        "    if not ended:\n        return transaction, ended\n",
         _NAMED,
     ),
     Mutation(

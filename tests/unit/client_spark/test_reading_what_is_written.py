@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,6 +14,8 @@ from client.spark import reader, writer
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.options import SourceOptions
 from client.spark.tables import create_table
+from store import Row, RowPut
+from store.columns import in_pieces
 from tests.unit.client.conftest import Installation
 
 MAPPING = TableMapping("w", ("k",), (KeyColumn("k", "int"), ValueColumn("v", "string")))
@@ -99,10 +102,37 @@ def test_a_job_that_reads_what_it_has_written_into_a_table_that_an_earlier_one_w
         job = Job(transaction, MAPPING)
         assert reading.rows() == {1: "before", 2: "earlier"}, "it has written nothing so far"
         job.task({3: "own"})
-        with pytest.raises(InvalidRequest, match=r"'w' is read .* while a job of that transaction writes .*localCheck"):
+        with pytest.raises(InvalidRequest, match=r"'w' is read .* a job of that transaction has .*localCheckpoint"):
             reading.rows()
         job.end()
-        assert reading.rows() == {1: "before", 2: "earlier", 3: "own"}
+        assert Read(transaction).rows() == {1: "before", 2: "earlier", 3: "own"}
+
+
+def test_no_read_is_half_of_before_and_half_of_after_a_job_that_began_and_ended_meanwhile(
+    manager: TransactionManager,
+) -> None:
+    with manager.transaction() as transaction:
+        write(transaction, MAPPING, {2: "earlier"})
+        batches = Read(transaction, batch_rows=1).batches()
+        assert next(batches) == {1: "before"}
+        write(transaction, MAPPING, {1: "later", 2: "later"})
+        with pytest.raises(InvalidRequest, match=r"has written into it since.* load it again"):
+            next(batches)
+        assert Read(transaction).rows() == {1: "later", 2: "later"}
+
+
+def test_a_read_that_was_planned_while_a_job_wrote_does_not_take_what_it_wrote_for_the_whole(
+    manager: TransactionManager,
+) -> None:
+    with manager.transaction() as transaction:
+        write(transaction, MAPPING, {2: "earlier"})
+        job = Job(transaction, MAPPING)
+        job.task({1: "own"})
+        reading = Read(transaction)
+        job.task({2: "own"})
+        job.end()
+        with pytest.raises(InvalidRequest, match="load it again"):
+            reading.rows()
 
 
 def test_no_batch_comes_of_a_read_that_the_job_has_caught_up_with(manager: TransactionManager) -> None:
@@ -112,7 +142,7 @@ def test_no_batch_comes_of_a_read_that_the_job_has_caught_up_with(manager: Trans
         assert next(batches) == {1: "before"}
         job = Job(transaction, MAPPING)
         job.task({3: "own"})
-        with pytest.raises(InvalidRequest, match="writes into it"):
+        with pytest.raises(InvalidRequest, match="or does so now"):
             next(batches)
         job.end()
 
@@ -123,10 +153,10 @@ def test_a_read_that_finds_nothing_any_more_is_refused_too(manager: TransactionM
         reading = Read(transaction)
         job = Job(transaction, MAPPING, operation="delete")
         job.task({1: "", 2: ""})
-        with pytest.raises(InvalidRequest, match="writes into it"):
+        with pytest.raises(InvalidRequest, match="or does so now"):
             reading.rows()
         job.end()
-        assert reading.rows() == {}
+        assert Read(transaction).rows() == {}
 
 
 def test_what_was_rolled_back_is_not_read(manager: TransactionManager) -> None:
@@ -147,3 +177,29 @@ def test_a_job_reads_one_table_that_an_earlier_one_wrote_while_it_writes_another
         job.task({3: "own"})
         assert reading.rows() == {1: "before", 2: "earlier"}
         job.end()
+
+
+@pytest.mark.parametrize("later_table", ["w", "o"])
+def test_a_look_for_later_jobs_passes_over_what_known_ones_recorded_and_over_nothing_else(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch, later_table: str
+) -> None:
+    manifest, start_timestamp = manager.manifest, manager.transaction().start_timestamp
+    for job, table, records in [("a", "o", 2), ("known", "w", 1_000), ("other", "w", 1_000), ("z", later_table, 1)]:
+        manifest.open(start_timestamp, job)
+        (cells,) = in_pieces([RowPut(b"row", {b"f:v": b"1"})])
+        for partition in range(records):
+            manifest.record(start_timestamp, job, (partition, 0), 0, table, "row", cells)
+    read = 0
+    scan = manager.store.scan
+
+    def counted(*arguments: Any, **options: Any) -> Iterator[tuple[bytes, Row]]:
+        nonlocal read
+        for row in scan(*arguments, **options):
+            read += 1
+            yield row
+
+    monkeypatch.setattr(manager.store, "scan", counted)
+    assert manifest.is_written_by_others(start_timestamp, "w", {"known", "other"}) == (later_table == "w")
+    assert read < 300
+    assert manifest.is_written_by_others(start_timestamp, "w", {"known"})
+    assert not manifest.is_written_by_others(start_timestamp, "w", {"known", "other", "z"})

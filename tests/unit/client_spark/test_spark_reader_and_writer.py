@@ -297,8 +297,10 @@ def test_a_table_is_read_without_the_transactions_own_writes_until_a_job_that_wr
     jobs: dict[str, bool], own_writes: bool
 ) -> None:
     manager = cast(TransactionManager, type("Manager", (), {"manifest": FakeManifest(**jobs)})())
-    view = reader.view_to_read(manager, SourceOptions(SETTINGS, "t", transaction=HANDLE))
-    assert view == (HANDLE if own_writes else SnapshotHandle(20, 10, SETTINGS, 30))
+    seen = reader.view_to_read(manager, SourceOptions(SETTINGS, "t", transaction=HANDLE))
+    assert seen == (
+        (HANDLE, frozenset({"before"})) if own_writes else (SnapshotHandle(20, 10, SETTINGS, 30), frozenset())
+    )
 
 
 @pytest.mark.parametrize("as_of", [20, "end-of-2013"])
