@@ -293,10 +293,20 @@ def check_columns(table: str, cells: CellColumns, timestamp: int) -> None:
         raise InvalidCell("a row has no cell in any column: leave it out, or name what to write")
     largest = int(cells.value_lengths.max())
     if largest > validation.VALUE_BYTES_MAX:
-        raise InvalidCell(f"a value is at most {validation.VALUE_BYTES_MAX:,} bytes, not {largest:,}")
-    row_bytes = int(np.maximum(cells.value_lengths, 0).sum(axis=0).max()) + sum(map(len, cells.columns))
+        place, row = divmod(int(cells.value_lengths.argmax()), cells.rows)
+        name, key = validation.shown(cells.columns[place]), validation.shown(cells.row_key(row))
+        raise InvalidCell(
+            f"a value is at most {validation.VALUE_BYTES_MAX:,} bytes, not {largest:,}, as that of column {name} in "
+            f"row {key} of table {table!r}"
+        )
+    bytes_of_rows = np.maximum(cells.value_lengths, 0).sum(axis=0)
+    row_bytes = int(bytes_of_rows.max()) + sum(map(len, cells.columns))
     if row_bytes > validation.ROW_PUT_BYTES_MAX:
-        raise InvalidCell(f"one row's put is at most {validation.ROW_PUT_BYTES_MAX:,} bytes, not {row_bytes:,}")
+        row = int(bytes_of_rows.argmax())
+        raise InvalidCell(
+            f"one row's put is at most {validation.ROW_PUT_BYTES_MAX:,} bytes, not {row_bytes:,}, as that of row "
+            f"{validation.shown(cells.row_key(row))} of table {table!r}"
+        )
 
 
 class _StoreOfRows(Protocol):

@@ -46,12 +46,12 @@ def check_table(table: str) -> None:
     if not _TABLE_NAME.fullmatch(table) or len(table) > TABLE_NAME_BYTES_MAX:
         raise InvalidCell(
             f"a table name has 1 to {TABLE_NAME_BYTES_MAX} of A-Z a-z 0-9 _ . - and does not start with . or -, "
-            f"with 'namespace:' before it if need be; not {_shown(table)}"
+            f"with 'namespace:' before it if need be; not {shown(table)}"
         )
     if table.startswith(_DEFAULT_NAMESPACE):
         # HBase takes both names for one table: writers under the one would miss the conflicts with those of the other.
         raise InvalidCell(
-            f"a table name has no 'default:' before it: a table has one name here, so leave it out of {_shown(table)}"
+            f"a table name has no 'default:' before it: a table has one name here, so leave it out of {shown(table)}"
         )
 
 
@@ -74,7 +74,7 @@ def check_family_name(name: str) -> None:
     if not _FAMILY_NAME.fullmatch(name) or len(name) > FAMILY_NAME_BYTES_MAX:
         raise InvalidCell(
             f"a column family's name has 1 to {FAMILY_NAME_BYTES_MAX} of A-Z a-z 0-9 _ . - and does not start with "
-            f". or -; not {_shown(name)}"
+            f". or -; not {shown(name)}"
         )
 
 
@@ -100,7 +100,7 @@ def check_range(key_range: KeyRange) -> None:
 def check_column(column: bytes) -> None:
     """Raise ``InvalidCell`` unless ``column`` is ``b"family:qualifier"``; the qualifier may be empty."""
     if not isinstance(column, bytes) or not 1 <= column.find(b":") <= FAMILY_NAME_BYTES_MAX:
-        raise InvalidCell(f"a column is bytes of the form family:qualifier, not {_shown(column)}")
+        raise InvalidCell(f"a column is bytes of the form family:qualifier, not {shown(column)}")
     if len(column) > COLUMN_BYTES_MAX:
         raise InvalidCell(f"a column is at most {COLUMN_BYTES_MAX:,} bytes, not {len(column):,}")
 
@@ -152,7 +152,7 @@ def check_puts(puts: Sequence[RowPut], timestamp: int) -> None:
     for row, columns in puts:
         check_row(row)
         if not columns:
-            raise InvalidCell(f"the put of row {_shown(row)} has no columns: leave it out, or name what to write")
+            raise InvalidCell(f"the put of row {shown(row)} has no columns: leave it out, or name what to write")
         if not checked.issuperset(columns):
             for column in columns:
                 check_column(column)
@@ -165,7 +165,7 @@ def check_puts(puts: Sequence[RowPut], timestamp: int) -> None:
         if row_bytes > ROW_PUT_BYTES_MAX:
             raise InvalidCell(
                 f"one row's put is at most {ROW_PUT_BYTES_MAX:,} bytes, not {row_bytes:,}: "
-                f"write row {_shown(row)} in several"
+                f"write row {shown(row)} in several"
             )
 
 
@@ -190,7 +190,8 @@ def _whole(choice: object) -> bytes:
     return choice + b":" if isinstance(choice, bytes) else b""
 
 
-def _shown(given: str | bytes) -> str:
+def shown(given: str | bytes) -> str:
+    """The beginning of a name or a key, for an error."""
     return repr(given[:60]) + ("…" if len(given) > 60 else "")
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store import ROW_KEY_BYTES_MAX, Family, InvalidCell, KeyRange, RowPut, validation
+from store.columns import CellColumns, check_columns
 
 families = st.sampled_from([b"f", b"g", b"h"])
 columns = st.builds(lambda family, qualifier: family + b":" + qualifier, families, st.binary(max_size=2))
@@ -119,3 +120,14 @@ def test_an_error_shows_little_of_a_huge_argument() -> None:
     with pytest.raises(InvalidCell) as caught:
         validation.check_column(b"x" * 10**6)
     assert len(str(caught.value)) < 300
+
+
+def test_of_many_rows_written_at_once_the_one_that_is_too_large_is_named() -> None:
+    large = bytes(validation.VALUE_BYTES_MAX)
+    value = CellColumns.of_puts([RowPut(b"a", {b"f:a": b"1"}), RowPut(b"b", {b"f:b": large + b"1", b"f:a": b"1"})])
+    with pytest.raises(InvalidCell, match=r"a value is at most .* column b'f:b' in row b'b' of table 't'"):
+        check_columns("t", value, 1)
+    columns = {b"f:%d" % index: large for index in range(validation.ROW_PUT_BYTES_MAX // len(large) + 1)}
+    row = CellColumns.of_puts([RowPut(b"c", {b"f:0": b"1"}), RowPut(b"d", columns)])
+    with pytest.raises(InvalidCell, match=r"one row's put is at most .* row b'd' of table 't'"):
+        check_columns("t", row, 1)
