@@ -168,7 +168,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def refuse(self, error: ProtocolError) -> None:
         """See ``Requester``."""
-        log.info("closing a connection: %s", error.reason)
+        log.info("closing a connection of %s: %s", self._transport.get_extra_info("peername"), error.reason)
         self.turn_away(BadRequest(error.reason), error.request_id)
 
     def drop(self) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import socket
 import sys
 from collections.abc import Sequence
@@ -32,13 +33,23 @@ NOT_STARTED_CODE = -1
 _BACKLOG_CONNECTIONS_MAX = 512
 
 
+def rest_command(path: Sequence[str], directory: str) -> list[str]:
+    """What starts REST. ``path``: where this process finds its modules; ``directory``: in which it runs.
+
+    Python would look for them in the directory first, and whoever has a `rest.py` there would have that run instead.
+    Where this process itself was made to look there, as `python -m tso` does, so does the child.
+    """
+    apart = [] if {"", directory} & set(path) else ["-P"]
+    return [sys.executable, *apart, "-m", "rest"]
+
+
 class RestProcess:
     """Keeps one child running while ``run`` does. ``options`` are those of `python -m rest`."""
 
     def __init__(self, listening: socket.socket, options: Sequence[str], *, command: Sequence[str] = ()) -> None:
         self._listening = listening
         self._options = list(options)
-        self._command = list(command) or [sys.executable, "-m", "rest"]
+        self._command = list(command) or rest_command(sys.path, os.getcwd())
         self._child: asyncio.subprocess.Process | None = None
 
     async def run(self, oracle: str) -> None:

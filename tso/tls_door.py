@@ -55,7 +55,7 @@ class TlsDoor:
     async def _accept(self) -> None:
         while True:
             try:
-                accepted, _ = await self._loop.sock_accept(self._listening)
+                accepted, address = await self._loop.sock_accept(self._listening)
             except OSError as error:
                 log.warning("a connection could not be accepted: %s", error)
                 await asyncio.sleep(ACCEPT_PAUSE_MS / 1000)
@@ -66,11 +66,11 @@ class TlsDoor:
                 oldest = next(iter(self._coming))
                 del self._coming[oldest]
                 oldest.cancel()
-            coming = self._loop.create_task(self._let_in(accepted))
+            coming = self._loop.create_task(self._let_in(accepted, address))
             self._coming[coming] = None
             coming.add_done_callback(lambda done: self._coming.pop(done, None))
 
-    async def _let_in(self, accepted: socket.socket) -> None:
+    async def _let_in(self, accepted: socket.socket, address: object) -> None:
         handed_over = False
         try:
             async with asyncio.timeout(self._seconds_max):
@@ -84,7 +84,7 @@ class TlsDoor:
                 else:
                     accepted.close()
         except (ssl.SSLError, OSError) as error:  # a handshake that fails is the other side's affair
-            log.info("no TLS with a client: %s", str(error) or "it took too long")
+            log.info("no TLS with a client at %s: %s", address, str(error) or "it took too long")
         finally:
             if not handed_over:
                 accepted.close()

@@ -87,7 +87,7 @@ def _plain_families(manager: TransactionManager, source: str) -> list[str]:
     if source in manager.catalog.own_tables or manager.catalog.has_entry(source):
         raise InvalidRequest(
             f"table {source!r} is one of Pythia's, and its newest cells need not have committed: export it, and import "
-            "what was exported"
+            "what was exported; where it has no mapping, read a snapshot of it in a program"
         )
     try:
         return list(manager.store.families(source))

@@ -10,6 +10,13 @@ _RESTORING = "unit/client_tables/test_table_restoring.py"
 
 OPERATING_RULES = [
     Mutation(
+        "a program that lies where an oracle was started is run in place of REST",
+        "tso/rest_process.py",
+        'set(path) else ["-P"]',
+        "set(path) else []",
+        "unit/tso/test_rest_process.py::test_what_lies_where_the_oracle_was_started_is_not_taken_for_rest",
+    ),
+    Mutation(
         "an oracle that does not tell who it is counts as gone, and a second one serves alone",
         "tso/alone.py",
         "    except NotLetIn as error:  #",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -395,6 +396,21 @@ def test_an_oracle_with_too_many_connections_is_there_though_it_lets_nobody_in(r
         await house.call("a")
         with pytest.raises(NotLetIn, match="too many connections"):
             await asyncio.to_thread(ask_status, process.server.address, 5_000)
+
+    run_house(scenario)
+
+
+def test_whose_connection_is_closed_for_nonsense_is_in_the_log(
+    run_house: RunHouse, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "tso.connection")
+
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        stranger = await house.knock("a")
+        stranger.writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        await stranger.receive()
+        assert f"closing a connection of {stranger.writer.get_extra_info('sockname')}: " in caplog.text
 
     run_house(scenario)
 

@@ -19,7 +19,7 @@ import pytest
 
 from tests.imports import ROOT
 from tso import rest_process
-from tso.rest_process import RestProcess, address_of, listen
+from tso.rest_process import RestProcess, address_of, listen, rest_command
 
 WAIT_S = 60.0
 
@@ -203,3 +203,13 @@ def test_the_real_one_says_in_the_log_which_limit_cannot_work() -> None:
     (line,) = map(json.loads, done.stderr.splitlines())
     assert (line["level"], line["role"], line["logger"]) == ("error", "rest", "__main__")
     assert "transactions_max needs a whole number from 1 to" in line["message"]
+
+
+def test_what_lies_where_the_oracle_was_started_is_not_taken_for_rest(tmp_path: Path) -> None:
+    (tmp_path / "rest.py").write_text("print('somebody else')")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [*rest_command(["/usr/bin"], str(tmp_path)), "--help"]
+    shown = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert "somebody else" not in shown.stdout
+    assert "--listening-socket" in shown.stdout
+    assert rest_command([str(tmp_path), "/usr/bin"], str(tmp_path)) == [sys.executable, "-m", "rest"]
