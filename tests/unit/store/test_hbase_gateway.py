@@ -110,6 +110,12 @@ def test_a_gateway_that_has_answered_is_not_one_of_another_kind(gateway: FakeGat
     assert "Thrift 1" not in answer.reason
 
 
+def test_why_no_connection_came_about_is_told(gateway: FakeGateway) -> None:
+    gateway.stop()
+    with pytest.raises(StoreUnavailable, match=rf"no connection to the HBase gateway at {gateway.address}: .*refused"):
+        get(connected(gateway, unavailable_after_ms=50))
+
+
 def test_it_goes_on_trying_within_its_limit(gateway: FakeGateway, store: HBaseCellStore) -> None:
     gateway.fates.extend([HANG_UP] * 6)
     assert get(store) == CELLS
