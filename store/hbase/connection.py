@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+from thriftpy2.transport import TTransportException
+
 from store.forking import leave_at_fork
 from store.hbase.addresses import Address
 from store.hbase.numbered_client import NumberedClient
@@ -25,7 +27,10 @@ class GatewayConnection:
         self._settings = settings
         opened = TSocket(address.host, address.port, socket_timeout=settings.connect_timeout_ms)
         self._transport = TRANSPORTS[settings.transport](opened)
-        self._transport.open()
+        try:
+            self._transport.open()
+        except TTransportException as error:  # which says only that it did not come about
+            raise error.__context__ if isinstance(error.__context__, OSError) else error from None
         self._poll = select.poll()
         self._poll.register(opened.sock, select.POLLIN)
         self._socket = opened.sock = PunctualSocket(opened.sock)

@@ -17,8 +17,8 @@ from store.hbase.binary_protocol import SEQUENCE_MAX
 class NumberedClient(TClient):
     """The calls of ``service``, a module of Thrift's, over ``protocol``.
 
-    They raise the errors that the service declares, ``TException`` and ``OSError`` of the connection, ``MemoryError``,
-    and ``NotAnAnswer``.
+    They raise the errors that the service declares, ``TException``, ``OSError`` and ``EOFError`` of the connection,
+    ``MemoryError``, and ``NotAnAnswer``.
     """
 
     def __init__(self, service: Any, protocol: Any) -> None:
@@ -38,7 +38,7 @@ class NumberedClient(TClient):
     def _recv(self, _api: str) -> Any:
         try:
             return super()._recv(_api)
-        except (TException, NotAnAnswer, OSError, MemoryError):
+        except (TException, NotAnAnswer, OSError, EOFError, MemoryError):
             raise
         except Exception as error:
             raise NotAnAnswer(f"what cannot be read: {type(error).__name__}: {error}") from error

@@ -14,13 +14,19 @@ from typing import Final
 ANSWER_BYTES_IN_TIME: Final = 2**18
 """So much of an answer has the whole limit to come in: with 10 s it comes at 26 KB/s at least."""
 
+_NEVER_ANSWERED: Final = (
+    "it hung up before it had answered anything over this connection: it is going down, or was not started as HBase's "
+    "Thrift 1 server with the binary protocol and the buffered transport, its defaults"
+)
+
 
 class PunctualSocket:
     """``connected`` with a limit for answers; what Thrift's library and ours ask of a socket. For one thread at a time.
 
     The first bytes after what was sent last are waited for up to the limit that is set, and the others up to as long
     again, and once more for each ``ANSWER_BYTES_IN_TIME`` of them; what the caller does between two pieces does not
-    count. ``TimeoutError`` beyond it. ``monotonic`` gives seconds.
+    count. ``TimeoutError`` beyond it; ``EOFError`` where the other side hangs up and has never sent anything.
+    ``monotonic`` gives seconds.
     """
 
     def __init__(self, connected: socket.socket, *, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -29,6 +35,7 @@ class PunctualSocket:
         self._limit_seconds = 0.0
         self._is_shortened = False
         self._received = 0
+        self._has_answered = False
         self._waited_seconds = 0.0
 
     def settimeout(self, seconds: float) -> None:
@@ -79,6 +86,9 @@ class PunctualSocket:
         return self._monotonic()
 
     def _came(self, received: int, began: float) -> None:
+        if not received and not self._has_answered:
+            raise EOFError(_NEVER_ANSWERED)
+        self._has_answered = True
         if self._received:
             self._waited_seconds += self._monotonic() - began
         self._received += received

@@ -95,6 +95,27 @@ def test_a_put_is_repeated_on_a_fresh_connection(gateway: FakeGateway, store: HB
     assert gateway.connections == 2
 
 
+def test_a_gateway_that_hangs_up_at_once_may_be_one_of_another_kind(gateway: FakeGateway) -> None:
+    """A framed one does so, a compact one, and none of the non-blocking ones answers."""
+    gateway.fates.extend([HANG_UP] * 9)
+    with pytest.raises(StoreUnavailable, match="not started as HBase's Thrift 1 server with the binary protocol"):
+        get(connected(gateway, unavailable_after_ms=50))
+
+
+def test_a_gateway_that_has_answered_is_not_one_of_another_kind(gateway: FakeGateway, store: HBaseCellStore) -> None:
+    get(store)
+    gateway.fates.append(HANG_UP)
+    answer = compare_and_set(store)
+    assert isinstance(answer, Unknown)
+    assert "Thrift 1" not in answer.reason
+
+
+def test_why_no_connection_came_about_is_told(gateway: FakeGateway) -> None:
+    gateway.stop()
+    with pytest.raises(StoreUnavailable, match=rf"no connection to the HBase gateway at {gateway.address}: .*refused"):
+        get(connected(gateway, unavailable_after_ms=50))
+
+
 def test_it_goes_on_trying_within_its_limit(gateway: FakeGateway, store: HBaseCellStore) -> None:
     gateway.fates.extend([HANG_UP] * 6)
     assert get(store) == CELLS
