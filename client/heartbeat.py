@@ -14,7 +14,7 @@ import weakref
 from collections import defaultdict
 from typing import Protocol
 
-from client.errors import PythiaError
+from client.errors import NoThreadFree, PythiaError
 from client.oracle import OracleClient
 from store.forking import leave_at_fork
 from wire import HEARTBEAT_TRANSACTIONS_MAX
@@ -63,12 +63,19 @@ class Heartbeats:
         self._thread: threading.Thread | None = None
 
     def watch(self, living: Living) -> None:
-        """Speak for it while it is open, and somebody holds it. Several may speak for one transaction."""
+        """Speak for it while it is open, and somebody holds it. Several may speak for one transaction.
+
+        Raises ``NoThreadFree``.
+        """
         with self._lock:
             self._watched.add(living)
             if self._thread is None and not self._closed.is_set():
-                self._thread = threading.Thread(target=self._run, name="pythia-heartbeats", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="pythia-heartbeats", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:  # none is left now; whoever is watched next tries again
+                    raise NoThreadFree(f"no thread could be had for heartbeats: {error}") from error
+                self._thread = thread
 
     def close(self) -> None:
         """Fall silent. Waits for a round under way, for an interval at most."""

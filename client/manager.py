@@ -181,7 +181,7 @@ class TransactionManager(StaysInItsProcess):
         return place_fence(self._services, handle, table)
 
     def transaction(self, *, read_only: bool = False) -> Transaction:
-        """Begin a transaction. Raises ``NoPrimary``, and what the hooks raise."""
+        """Begin a transaction. Raises ``NoPrimary``, ``NoThreadFree``, and what the hooks raise."""
         self._services.hooks.before_begin()
         begun = self.oracle.begin()
         handle = TransactionHandle(begun.first_start_timestamp, begun.snapshot, begun.epoch, self.settings)

@@ -22,7 +22,7 @@ import uvloop
 from client.async_oracle import COMMIT_CELLS_MAX, AsyncOracleClient, heartbeat_request, request_about
 from client.cells import ConflictKeys
 from client.deadline import Deadline
-from client.errors import CLOSED, InvalidRequest, NoPrimary
+from client.errors import CLOSED, InvalidRequest, NoPrimary, NoThreadFree
 from client.primary import Directory
 from client.settings import ClientSettings
 from client.tickets import BeginTicket, Begun, CommitTicket, Decision, QuestionTicket, ReplyLost, Ticket
@@ -209,7 +209,10 @@ class OracleClient:
             if self._closed:
                 raise InvalidRequest(CLOSED)
             if self._thread is None:
-                self._thread = _LoopThread(self._directory, self._settings)
+                try:
+                    self._thread = _LoopThread(self._directory, self._settings)
+                except (OSError, RuntimeError) as error:  # too many files are open, or no thread is left
+                    raise NoThreadFree(f"no thread could be had to ask the oracle with: {error}") from error
                 self._finalizer = weakref.finalize(self, self._thread.stop)
             return self._thread
 
@@ -298,7 +301,11 @@ class _LoopThread:
         self._woken = False
         self._client: AsyncOracleClient | None = None
         self._stopped = asyncio.Event()
-        threading.Thread(target=self._run, name="pythia-oracle", daemon=True).start()
+        try:
+            threading.Thread(target=self._run, name="pythia-oracle", daemon=True).start()
+        except RuntimeError:
+            self.loop.close()
+            raise
 
     def submit(self, wanted: Ticket | _Errand) -> None:
         """From any thread: have a request answered, or an errand done."""
