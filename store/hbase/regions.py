@@ -20,9 +20,13 @@ from typing import Final
 from store.hbase.failures import RegionsUnsettled
 from store.protocol import KeyRange
 
-STARTS_SECONDS_MAX: Final = 10.0
+STARTS_SECONDS: Final = 10.0
 """How long it is believed where regions begin. A region has to be split, compacted and merged within it for a scan to
 cross where the two met."""
+STARTS_TIMES_ASKED: Final = 20
+"""It is believed for so many times as long as it took to ask, at least: a table may have so many regions that asking
+takes seconds, and scans are not to spend more than a twentieth of their time on it."""
+TABLES_KNOWN_MAX: Final = 1_000
 _KEY_BYTES_SHOWN = 60
 
 
@@ -60,6 +64,7 @@ class RegionStarts:
         self._ask = ask
         self._monotonic = monotonic
         self._known: dict[bytes, tuple[float, list[bytes]]] = {}
+        """By table: until when it is believed, and where its regions begin."""
 
     def parts(self, table: bytes, key_range: KeyRange, *, reverse: bool) -> Iterator[KeyRange]:
         """``key_range`` in parts that each lie in one region, from the first to the last, or ``reverse``.
@@ -74,8 +79,12 @@ class RegionStarts:
     def _starts(self, table: bytes) -> list[bytes]:
         now = self._monotonic()
         known = self._known.get(table)
-        if known is None or now - known[0] > STARTS_SECONDS_MAX:
-            known = self._known[table] = now, sorted(self._ask(table))
+        if known is None or now > known[0]:
+            starts = sorted(self._ask(table))
+            seconds = max(STARTS_SECONDS, STARTS_TIMES_ASKED * (self._monotonic() - now))
+            if len(self._known) >= TABLES_KNOWN_MAX:
+                self._known.clear()
+            known = self._known[table] = now + seconds, starts
         return known[1]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from store.hbase.regions import STARTS_SECONDS_MAX, RegionStarts
+from store.hbase.regions import STARTS_SECONDS, STARTS_TIMES_ASKED, TABLES_KNOWN_MAX, RegionStarts
 from store.protocol import KeyRange
 
 STARTS = [b"", b"f", b"p"]
@@ -20,11 +20,12 @@ class Table:
         self.starts = starts
         self.asked = 0
         self.now = 0.0
+        self.asking_seconds = 0.0
         self.known = RegionStarts(self._ask, monotonic=lambda: self.now)
 
     def _ask(self, table: bytes) -> Sequence[bytes]:
-        assert table == TABLE
         self.asked += 1
+        self.now += self.asking_seconds
         return self.starts
 
     def parts(self, start: bytes, stop: bytes, *, reverse: bool = False) -> list[tuple[bytes, bytes]]:
@@ -60,12 +61,31 @@ def test_one_region_or_none_is_one_part(starts: list[bytes]) -> None:
 def test_regions_are_asked_for_again_after_a_while() -> None:
     table = Table(STARTS)
     table.parts(b"", b"")
-    table.now += STARTS_SECONDS_MAX
+    table.now += STARTS_SECONDS
     table.parts(b"", b"")
     assert table.asked == 1
     table.now += 0.1
     table.parts(b"", b"")
     assert table.asked == 2
+
+
+def test_what_takes_long_to_ask_is_believed_for_longer() -> None:
+    table = Table(STARTS)
+    table.asking_seconds = 2.0
+    table.parts(b"", b"")
+    table.now = 2.0 * STARTS_TIMES_ASKED
+    table.parts(b"", b"")
+    assert table.asked == 1
+    table.now += 0.1
+    table.parts(b"", b"")
+    assert table.asked == 2
+
+
+def test_what_is_known_of_tables_is_bounded() -> None:
+    table = Table(STARTS)
+    for number in range(2 * TABLES_KNOWN_MAX + 1):
+        list(table.known.parts(b"t%d" % number, KeyRange(b"", b""), reverse=False))
+    assert len(table.known._known) <= TABLES_KNOWN_MAX
 
 
 def test_a_long_scan_learns_of_regions_that_come_about_meanwhile() -> None:
@@ -74,5 +94,5 @@ def test_a_long_scan_learns_of_regions_that_come_about_meanwhile() -> None:
     table.starts = STARTS
     assert next(parts) == (b"", b"f"), "nothing is asked before the first part is"
     table.starts = [b"", b"f", b"k", b"p"]
-    table.now += 2 * STARTS_SECONDS_MAX
+    table.now += 2 * STARTS_SECONDS
     assert list(parts) == [(b"f", b"k"), (b"k", b"p"), (b"p", b"z")]
