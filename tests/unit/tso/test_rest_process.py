@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import httpx
 import pytest
@@ -136,6 +137,31 @@ from tso.rest_process import RestProcess, listen
 rest = RestProcess(listen("127.0.0.1", 0), [], command=[sys.executable, "-c", sys.argv[1], sys.argv[2]])
 asyncio.run(rest.run("oracle:1"))
 """
+
+
+def test_a_cancellation_that_comes_as_the_child_ends_is_not_swallowed() -> None:
+    class Ending:
+        stdin = None
+
+        def __init__(self) -> None:
+            self.ended = asyncio.get_running_loop().create_future()
+
+        async def wait(self) -> int:
+            code: int = await self.ended
+            return code
+
+    async def scenario() -> None:
+        child = Ending()
+        ending = asyncio.create_task(rest_process._end(cast(asyncio.subprocess.Process, child)))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        child.ended.set_result(0)
+        await asyncio.sleep(0)
+        ending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await ending
+
+    asyncio.run(scenario())
 
 
 def test_it_is_asked_what_it_holds(started: Path, monkeypatch: pytest.MonkeyPatch) -> None:
