@@ -178,5 +178,5 @@ def _contradictions(
     for names, reason in section.contradictions({name: each.value for name, each in found.items()}):
         given = any(found[name].origin != DEFAULT_ORIGIN for name in names)
         if not faulty.intersection(names) and (complete or given):
-            origins = sorted({found[name].origin for name in names} - {"default"})
+            origins = sorted({found[name].origin for name in names} - {DEFAULT_ORIGIN})
             yield Mistake(" and ".join(origins), reason)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from configuration.reasons import CONNECTION, MEMORY, THREAD, WAIT
 from configuration.setting import Contradiction, Section, first_problem, setting, settings_of
 
 
@@ -13,9 +14,6 @@ class InvalidLimit(ValueError):
     """A limit that cannot work; the text says which, and what to do."""
 
 
-_MEMORY = "more would not fit this process's memory"
-_THREADS = "each is a thread, and a connection to the gateway"
-_WAIT = "whoever waits for that has long given up"
 _HELD = "what is held for so long is forgotten by its caller"
 
 
@@ -29,7 +27,7 @@ class RestLimits:
         "Connections at once. One more closes the one whose client has owed a whole request for longest.",
         least=1,
         most=100_000,
-        because="each needs a file descriptor and memory",
+        because=CONNECTION,
     )
     header_ms_max: int = setting(
         10_000,
@@ -37,7 +35,7 @@ class RestLimits:
         "How long a client may take over the head of a request, the first of a connection included.",
         least=1,
         most=600_000,
-        because=_WAIT,
+        because=WAIT,
     )
     unread_ms_max: int = setting(
         30_000,
@@ -45,7 +43,7 @@ class RestLimits:
         "How long a client may leave so much of its answers unread that nothing more can be sent.",
         least=1,
         most=600_000,
-        because=_WAIT,
+        because=WAIT,
     )
     body_ms_max: int = setting(
         20_000,
@@ -53,7 +51,7 @@ class RestLimits:
         "How long a client may take over the body of a request.",
         least=1,
         most=600_000,
-        because=_WAIT,
+        because=WAIT,
     )
     body_bytes_max: int = setting(
         2**20,
@@ -61,7 +59,7 @@ class RestLimits:
         "The body of one request.",
         least=1,
         most=2**28,
-        because=_MEMORY,
+        because=MEMORY,
     )
     bodies_bytes_max: int = setting(
         128 * 2**20,
@@ -69,7 +67,7 @@ class RestLimits:
         "Bodies held over all requests.",
         least=1,
         most=2**34,
-        because=_MEMORY,
+        because=MEMORY,
     )
     requests_max: int = setting(
         256,
@@ -77,7 +75,7 @@ class RestLimits:
         "Requests being worked on at once; more are told `overloaded`.",
         least=1,
         most=10_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     requests_per_token_max: int = setting(
         192,
@@ -85,7 +83,7 @@ class RestLimits:
         "Those of one token, from their heads on; fewer, where its `requests_in_flight_max` says so.",
         least=1,
         most=10_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     threads_max: int = setting(
         16,
@@ -93,7 +91,7 @@ class RestLimits:
         "Threads that read and write tables; as many connections to the gateway.",
         least=1,
         most=256,
-        because=_THREADS,
+        because=THREAD,
     )
     deadline_ms: int = setting(
         10_000,
@@ -102,7 +100,7 @@ class RestLimits:
         "told `overloaded`.",
         least=1,
         most=600_000,
-        because=_WAIT,
+        because=WAIT,
     )
     transactions_max: int = setting(
         1_000,
@@ -110,7 +108,7 @@ class RestLimits:
         "Transactions held open here.",
         least=1,
         most=1_000_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     transactions_per_token_max: int = setting(
         500,
@@ -118,7 +116,7 @@ class RestLimits:
         "Those of one token.",
         least=1,
         most=1_000_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     transaction_bytes_max: int = setting(
         16 * 2**20,
@@ -126,7 +124,7 @@ class RestLimits:
         "What one of them may have written.",
         least=1,
         most=2**32,
-        because=_MEMORY,
+        because=MEMORY,
     )
     transactions_bytes_max: int = setting(
         256 * 2**20,
@@ -134,7 +132,7 @@ class RestLimits:
         "What all of them may have written; once it is passed, nothing more is.",
         least=1,
         most=2**36,
-        because=_MEMORY,
+        because=MEMORY,
     )
     transaction_idle_ms_max: int = setting(
         60_000,
@@ -158,7 +156,7 @@ class RestLimits:
         "Savepoints open in one transaction.",
         least=1,
         most=1_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     ended_max: int = setting(
         100_000,
@@ -166,7 +164,7 @@ class RestLimits:
         "Ended transactions remembered, so that a repeated commit gets the same answer, about 500 bytes each.",
         least=1,
         most=10_000_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     rows_per_page_max: int = setting(
         1_000,
@@ -174,7 +172,7 @@ class RestLimits:
         "Rows in one answer to a scan.",
         least=1,
         most=100_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     page_bytes_max: int = setting(
         4 * 2**20,
@@ -182,7 +180,7 @@ class RestLimits:
         "Keys and values after which a page ends, though it has fewer rows; a single row may be larger.",
         least=1,
         most=2**28,
-        because=_MEMORY,
+        because=MEMORY,
     )
     writes_per_request_max: int = setting(
         10_000,
@@ -190,7 +188,7 @@ class RestLimits:
         "Puts and deletes in one request.",
         least=1,
         most=1_000_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     cells_per_commit_max: int = setting(
         50_000,
@@ -198,7 +196,7 @@ class RestLimits:
         "Cells or ids in a commit's write set.",
         least=1,
         most=10_000_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     transactions_per_request_max: int = setting(
         1_000,
@@ -206,7 +204,7 @@ class RestLimits:
         "Transactions that one request may begin, commit, abort, ask about or keep alive.",
         least=1,
         most=10_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     idempotency_keys_max: int = setting(
         10_000,
@@ -214,7 +212,7 @@ class RestLimits:
         "Answers remembered for repeated `Idempotency-Key`s; the oldest go first.",
         least=1,
         most=10_000_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     idempotency_bytes_max: int = setting(
         64 * 2**20,
@@ -222,7 +220,7 @@ class RestLimits:
         "What these answers and their keys may take.",
         least=1,
         most=2**34,
-        because=_MEMORY,
+        because=MEMORY,
     )
     retry_after_ms: int = setting(
         100,

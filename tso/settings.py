@@ -14,6 +14,7 @@ from access.server_files import ServerFiles
 from commit_table.timestamps import TIMESTAMPS_PER_MILLISECOND
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.defaults import DEFAULT_ROOT
+from configuration.reasons import CONNECTION, MEMORY, THREAD, WAIT
 from configuration.setting import first_problem
 from lease import InvalidLeaseSettings, LeaseSettings, ZnodePaths
 from lease.records import check_addresses, check_name
@@ -24,10 +25,7 @@ class InvalidSettings(ValueError):
     """A setting that cannot work; the text says which, why, and what to do."""
 
 
-_MEMORY = "more would not fit this process's memory"
-_THREADS = "each is a thread, and a connection to the gateway"
 _ANSWER = f"the answer to one request must fit {FRAME_BYTES_MAX} bytes"
-_WAIT = "whoever waits for that has long given up"
 _HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?")
 _EVERYWHERE = ("0.0.0.0", "::")
 _ANSWER_TRANSACTIONS_MAX = (FRAME_BYTES_MAX - HEADER_BYTES - 8) // 9
@@ -67,7 +65,7 @@ class Limits:
         "Cells remembered for conflict detection, at most 24 bytes each: 96 MB when the map is full.",
         least=1,
         most=500_000_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     large_commit_cells_max: int = setting(
         16_000_000,
@@ -76,7 +74,7 @@ class Limits:
         "they are used. One commit may have as many.",
         least=1,
         most=1_000_000_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     large_commit_idle_ms_max: int = setting(
         5_000,
@@ -92,7 +90,7 @@ class Limits:
         "Decided transactions remembered, so that a repeated commit gets the same answer, at most 24 bytes each.",
         least=1,
         most=500_000_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     commit_share_max: float = setting(
         0.5,
@@ -109,7 +107,7 @@ class Limits:
         "Aborted transactions kept so that a late commit of theirs is refused.",
         least=1,
         most=100_000_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     transaction_life_ms: int = setting(
         3_600_000,
@@ -127,7 +125,7 @@ class Limits:
         "Transactions that live by heartbeats; more are told `Overloaded`.",
         least=1,
         most=10_000_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     transactions_in_flight_max: int = setting(
         65_536,
@@ -151,7 +149,7 @@ class Limits:
         "Writes to the commit table under way at once.",
         least=1,
         most=64,
-        because=_THREADS,
+        because=THREAD,
     )
     awake_us_max: int = setting(
         1_000,
@@ -172,7 +170,7 @@ class Limits:
         "by it.",
         least=1,
         most=600_000,
-        because=_WAIT,
+        because=WAIT,
     )
     lookup_threads: int = setting(
         2,
@@ -180,7 +178,7 @@ class Limits:
         "Threads that ask and fence the commit table for aborts and outcomes.",
         least=1,
         most=64,
-        because=_THREADS,
+        because=THREAD,
     )
     lookup_ids_max: int = setting(
         1_000,
@@ -196,7 +194,7 @@ class Limits:
         "Transactions waiting for such a thread; more are told `Overloaded`.",
         least=1,
         most=10_000_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     retry_after_ms: int = setting(
         20,
@@ -212,7 +210,7 @@ class Limits:
         "Connections at once.",
         least=1,
         most=100_000,
-        because="each needs a file descriptor and memory",
+        because=CONNECTION,
     )
     connection_requests_max: int = setting(
         4_096,
@@ -220,7 +218,7 @@ class Limits:
         "Requests of one connection that are not answered yet; more are told `Overloaded`.",
         least=1,
         most=1_000_000,
-        because=_MEMORY,
+        because=MEMORY,
     )
     connection_idle_ms_min: int = setting(
         10_000,
@@ -236,7 +234,7 @@ class Limits:
         "Answers that one connection leaves unread before it is dropped.",
         least=1,
         most=2**30,
-        because=_MEMORY,
+        because=MEMORY,
     )
     frame_bytes_max: int = setting(
         FRAME_BYTES_MAX,
@@ -252,7 +250,7 @@ class Limits:
         "Bytes of frames that are not whole yet, over all connections; beyond that, who holds most is dropped.",
         least=1,
         most=2**36,
-        because=_MEMORY,
+        because=MEMORY,
     )
     partial_frame_ms_max: int = setting(
         30_000,
@@ -268,7 +266,7 @@ class Limits:
         "How long a connection may take to say hello.",
         least=1,
         most=60_000,
-        because=_WAIT,
+        because=WAIT,
     )
     linger_ms_max: int = setting(
         1_000,
@@ -276,7 +274,7 @@ class Limits:
         "How long a connection that is being closed may take to read its last answer.",
         least=1,
         most=60_000,
-        because=_WAIT,
+        because=WAIT,
     )
     drain_ms_max: int = setting(
         5_000,
@@ -284,7 +282,7 @@ class Limits:
         "How long a process that was asked to stop waits for what is under way.",
         least=1,
         most=600_000,
-        because=_WAIT,
+        because=WAIT,
     )
 
     def __post_init__(self) -> None:

@@ -31,8 +31,7 @@ class FairLine(Generic[Waiter]):
     def __init__(self, places: int) -> None:
         self._free = places
         self._parties: dict[str, _Party[Waiter]] = {}
-        self._waiting: dict[str, None] = {}
-        """The parties of which somebody waits, in the order in which they came to that."""
+        """Those that hold or wait, in the order in which they came to that."""
         self._given = 0
 
     def take(self, party: str) -> bool:
@@ -46,7 +45,6 @@ class FairLine(Generic[Waiter]):
     def wait(self, party: str, waiter: Waiter) -> None:
         """Stand in line for a party: ``give_back`` names him some time, unless he leaves."""
         self._parties.setdefault(party, _Party()).waiting[waiter] = None
-        self._waiting[party] = None
 
     def leave(self, party: str, waiter: Waiter) -> None:
         """Wait no more; nothing, for who does not wait."""
@@ -60,14 +58,14 @@ class FairLine(Generic[Waiter]):
         known = self._parties[party]
         known.held -= 1
         self._forget(party, known)
-        if not self._waiting:
+        waiting = [each for each, known in self._parties.items() if known.waiting]
+        if not waiting:
             self._free += 1
             return None
-        following = min(self._waiting, key=self._rank)
+        following = min(waiting, key=self._rank)
         known = self._parties[following]
         waiter, _ = known.waiting.popitem(last=False)
         self._give(known)
-        self._forget(following, known)
         return following, waiter
 
     def _give(self, party: _Party[Waiter]) -> None:
@@ -81,7 +79,5 @@ class FairLine(Generic[Waiter]):
 
     def _forget(self, party: str, known: _Party[Waiter]) -> None:
         """What nobody asks for any more: there may be any number of parties in time."""
-        if not known.waiting:
-            self._waiting.pop(party, None)
-            if not known.held:
-                del self._parties[party]
+        if not known.waiting and not known.held:
+            del self._parties[party]

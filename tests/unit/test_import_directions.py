@@ -93,7 +93,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     "client/tables": ["casting", "columns", "splits", "supply"],
     "client/vacuum": ["plan", "report"],
     "commit_table": ["columns", "layout", "outcomes", "rule", "timestamps"],
-    "configuration": ["checking", "defaults", "rest_limits", "setting", "showing"],
+    "configuration": ["checking", "defaults", "reasons", "rest_limits", "setting", "showing"],
     "demo": ["kills", "report", "summaries", "tally"],
     "devcluster": ["configuration"],
     "drills": ["findings", "outages", "report", "verdict"],

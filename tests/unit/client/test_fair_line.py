@@ -42,7 +42,6 @@ def test_parties_that_have_gone_are_not_kept() -> None:
     assert line.give_back("first") == ("second", 2)
     assert line.give_back("second") is None
     assert not line._parties
-    assert not line._waiting
 
 
 def test_who_has_left_is_not_named() -> None:
