@@ -7,6 +7,7 @@ the other would be lost without a word.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -38,7 +39,7 @@ class _Request(Request):
 def _plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        counted = Counter(name for name, _ in pairs)  # a body may have a hundred thousand names
+        twice = next(name for name, times in counted.items() if times > 1)
         raise ValueError(f"the name {twice[:80]!r} comes more than once in an object")
     return found
