@@ -91,17 +91,21 @@ class Catalog:
         self._level = LevelOfData(store, root)
         self._level_read_seconds = -math.inf
 
-    def create_table(self, table: str, entry: CatalogEntry) -> None:
+    def create_table(self, table: str, entry: CatalogEntry, *, if_missing: bool = False) -> None:
         """Make a table and agree on its entry. Raises ``InvalidRequest`` where it exists with an entry.
 
-        After a crash between the two steps, or for an empty table that HBase has and Pythia does not know yet, it only
-        adds the entry.
+        ``if_missing``: only where it exists with another entry. After a crash between the two steps, or for an empty
+        table that HBase has and Pythia does not know yet, it only adds the entry.
         """
         self._check_name(table)
         self.require_level()
         stored = self._stored_value(table.encode(), _ENTRY)
         if _is_entry(stored):
-            raise InvalidRequest(f"table {table!r} exists already; if its drop failed halfway, drop it again")
+            self._check_families(table, (), missing="its drop failed halfway: drop it again")
+            if not if_missing:
+                raise InvalidRequest(f"table {table!r} exists already")
+            _require_same(table, CatalogEntry.parse(table, stored), entry)
+            return
         if stored is not None:
             _wait_until_forgotten(table, stored)
         try:
@@ -114,8 +118,7 @@ class Catalog:
                 f"a table {table!r} with another conflict level than {entry.conflict_level!r} was dropped before, and "
                 f"running processes may remember it: keep its level, or choose another name"
             )
-        if self._register(table, entry) != entry:
-            raise InvalidRequest(f"table {table!r} was created by somebody else meanwhile, with another description")
+        _require_same(table, self._register(table, entry), entry)  # somebody else may have made it meanwhile
 
     def entry(self, table: str) -> CatalogEntry:
         """The entry of a table, as it was at most ``ENTRY_AGE_SECONDS_MAX`` ago.
@@ -260,20 +263,23 @@ class Catalog:
         if table in self.own_tables:
             raise InvalidRequest(f"table {table!r} is Pythia's own")
 
-    def _check_families(self, table: str, wanted: Sequence[str]) -> tuple[str, ...]:
+    def _check_families(
+        self, table: str, wanted: Sequence[str], *, missing: str = "create it with manager.create_table"
+    ) -> tuple[str, ...]:
+        """The table's families. ``missing``: what is said to be done where there is no such table."""
         try:
             families = self._store.families(table)
         except TableMissing as error:
-            raise InvalidRequest(f"there is no table {table!r}: create it with manager.create_table") from error
+            raise InvalidRequest(f"there is no table {table!r}: {missing}") from error
         for name, family in families.items():
             if family.versions_max < ALL_VERSIONS:
                 raise InvalidRequest(
                     f"family {name!r} of table {table!r} keeps {family.versions_max} version(s) of a cell; snapshots "
                     f"need them all until vacuum: alter the family to VERSIONS => {ALL_VERSIONS}"
                 )
-        missing = sorted(set(wanted) - set(families))
-        if missing:
-            raise InvalidRequest(f"table {table!r} exists, without the families {', '.join(missing)}")
+        lacking = sorted(set(wanted) - set(families))
+        if lacking:
+            raise InvalidRequest(f"table {table!r} exists, without the families {', '.join(lacking)}")
         return tuple(sorted(wanted or families))
 
     def _check_empty(self, table: str) -> None:
@@ -325,6 +331,21 @@ class Catalog:
 def _is_entry(stored: bytes | None) -> TypeGuard[bytes]:
     """Whether there is something, and no mark of a drop."""
     return stored is not None and not stored.startswith(_DROPPED)
+
+
+def _require_same(table: str, stands: CatalogEntry, wanted: CatalogEntry) -> None:
+    """Raise ``InvalidRequest`` where a table exists otherwise than it was to be made; families have no order."""
+    unlike = [
+        name
+        for name, one, other in (
+            ("conflict level", stands.conflict_level, wanted.conflict_level),
+            ("families", set(stands.families), set(wanted.families)),
+            ("description", stands.description, wanted.description),
+        )
+        if one != other
+    ]
+    if unlike:
+        raise InvalidRequest(f"table {table!r} exists already, and differs in {' and '.join(unlike)}")
 
 
 def _wait_until_forgotten(table: str, dropped: bytes) -> None:

@@ -72,7 +72,12 @@ class Dispatcher:
         self._line: Line | None = None
         self._retired: set[Line] = set()
         self._address: str | None = None
-        self._why = "no oracle has been asked yet"
+        self._nobody = f"{NOBODY} of the installation {settings.root} in ZooKeeper at {settings.zookeeper}"
+        self._why = (
+            f"the oracle at {settings.oracle} has not answered yet"
+            if settings.oracle
+            else f"ZooKeeper at {settings.zookeeper} has not told yet who it is: does it run, and there?"
+        )
         self._all_paused = Pause()
         self._flushing = False
         self._connecting: asyncio.Task[None] | None = None
@@ -288,8 +293,8 @@ class Dispatcher:
     def _why_nobody(self) -> str:
         """That there is no primary, and what was wrong before that; not the same over again."""
         if not self._all_paused.refusals:
-            return NOBODY
-        return self._why if self._why.startswith(NOBODY) else f"{NOBODY} ({self._why})"
+            return self._nobody
+        return self._why if self._why.startswith(NOBODY) else f"{self._nobody} ({self._why})"
 
     async def _locate(self) -> str | None:
         primary = partial(self._directory.primary, self._settings.request_timeout_ms)

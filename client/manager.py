@@ -14,7 +14,7 @@ from client.bulk import AttemptWriter, require_not_ending, require_open
 from client.catalog import Catalog
 from client.catalog_entry import CatalogEntry, ConflictLevel, family_names
 from client.commit import Services, finish_bulk_write
-from client.errors import InvalidRequest
+from client.errors import InvalidRequest, InvalidSettings
 from client.fences import place_fence
 from client.guards import Guards
 from client.handles import SnapshotHandle, StaysInItsProcess, TransactionHandle
@@ -94,7 +94,12 @@ class TransactionManager(StaysInItsProcess):
 
     @classmethod
     def connect(cls, settings: ClientSettings, *, hooks: TransactionHooks | None = None) -> TransactionManager:
-        """A manager on the real services. Connections are opened when they are first needed."""
+        """A manager on the real services. Connections are opened when they are first needed.
+
+        Raises ``InvalidSettings`` for what are none.
+        """
+        if not isinstance(settings, ClientSettings):
+            raise InvalidSettings(f"connect takes ClientSettings(zookeeper=…, thrift=…), not {settings!r}")
         pool = PoolSettings(connections_max=settings.store_connections_max, unavailable_after_ms=settings.deadline_ms)
         store = HBaseCellStore(settings.thrift, pool)
         if settings.oracle:
@@ -130,13 +135,17 @@ class TransactionManager(StaysInItsProcess):
         *,
         conflict_level: ConflictLevel = "cell",
         description: bytes = b"",
+        if_missing: bool = False,
     ) -> None:
         """Make a table that keeps the versions which snapshots need. Not part of any transaction.
 
         ``conflict_level``: whether transactions conflict on the same ``"cell"`` or already on the same ``"row"``; for
-        all writers, and for good. Raises ``InvalidRequest`` where the table exists, or a name cannot be.
+        all writers, and for good. ``if_missing``: leave a table as it is that exists with this level, these families
+        and this description, whoever made it. Raises ``InvalidRequest`` where the table exists otherwise, or a name
+        cannot be.
         """
-        self.catalog.create_table(table, CatalogEntry(conflict_level, family_names(families), description))
+        entry = CatalogEntry(conflict_level, family_names(families), description)
+        self.catalog.create_table(table, entry, if_missing=if_missing)
 
     def drop_table(self, table: str) -> None:
         """Remove a table with all its data. Not part of any transaction.
@@ -248,11 +257,11 @@ class TransactionManager(StaysInItsProcess):
 
         Nothing is ever replayed: the function reads the new snapshot and decides anew, so it must have no effects
         outside its transaction. Returns what it returned in the attempt that committed. Raises the last
-        ``TransactionAborted`` after ``attempts_max`` attempts, every other error at once, and ``InvalidRequest`` for a
-        coroutine function.
+        ``TransactionAborted`` after ``attempts_max`` attempts, every other error at once, and ``InvalidRequest``, where
+        nothing is committed, for a function that has ``yield`` in it or gives a coroutine.
         """
-        if inspect.iscoroutinefunction(function):  # it would commit nothing, and say so to nobody
-            raise InvalidRequest("run takes a function that blocks: for async def there is AsyncTransactionManager.run")
+        if inspect.isgeneratorfunction(function):  # nothing of its body would have run by the commit
+            raise InvalidRequest("run takes a function that returns: one with yield in it would commit nothing")
         retrying = tenacity.Retrying(**retrying_rules(attempts_max))
         result: Result = retrying(self._run_once, function)
         return result
@@ -347,7 +356,13 @@ class TransactionManager(StaysInItsProcess):
 
     def _run_once(self, function: Callable[[Transaction], Result]) -> Result:
         with self.transaction() as transaction:
-            return function(transaction)
+            result = function(transaction)
+            if inspect.iscoroutine(result):  # nothing of it has run: it would commit nothing, and say so to nobody
+                result.close()
+                raise InvalidRequest(
+                    "run takes a function that blocks: for async def there is AsyncTransactionManager.run"
+                )
+            return result
 
     def _transaction(self, handle: TransactionHandle, *, shared: bool, read_only: bool) -> Transaction:
         snapshot, epoch = handle.snapshot_timestamp, handle.epoch

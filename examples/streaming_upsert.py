@@ -24,9 +24,8 @@ SCHEMA = "sensor string, celsius double"
 
 def make_table(spark: SparkSession, manager: TransactionManager) -> None:
     """Unless it is there from an earlier run."""
-    if not manager.catalog.has_entry(READINGS):
-        schema = spark.createDataFrame([], SCHEMA).schema
-        create_table(manager, TableMapping.from_schema(READINGS, schema, row_key=["sensor"]))
+    schema = spark.createDataFrame([], SCHEMA).schema
+    create_table(manager, TableMapping.from_schema(READINGS, schema, row_key=["sensor"]), if_missing=True)
 
 
 def take_in(spark: SparkSession, folder: Path, checkpoint: Path) -> None:

@@ -12,13 +12,13 @@ since, it awaits the function again in a new one. Of two requests for the last p
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 from fastapi import FastAPI, HTTPException, Request
 from pydantic import BaseModel, Field, PositiveInt
 
-from client import AsyncTransaction, AsyncTransactionManager, InvalidRequest
+from client import AsyncTransaction, AsyncTransactionManager
 from client.configured import load_settings
 
 ACCOUNTS = "example_accounts"
@@ -42,8 +42,7 @@ class Transfer(BaseModel):
 async def connected(app: FastAPI) -> AsyncIterator[None]:
     """One manager for the event loop, for as long as the service runs."""
     async with AsyncTransactionManager.connect(load_settings()) as manager:
-        with suppress(InvalidRequest):  # it is there already
-            await manager.create_table(ACCOUNTS, ["d"])
+        await manager.create_table(ACCOUNTS, ["d"], if_missing=True)
         app.state.manager = manager
         yield
 

@@ -25,7 +25,7 @@ from client import (
 )
 from client.errors import NoThreadFree
 from client.tickets import ReplyLost
-from store import StoreError
+from store import StoreError, StoreUnavailable
 
 MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "/v1/problems/"
@@ -227,7 +227,7 @@ def problem_of(error: PythiaError | StoreError, retry_after_ms: int) -> Problem:
         return Problem("oracle-refuses", str(error), retry_after_ms=retry_after_ms)
     if isinstance(error, NoPrimary):
         return Problem("no-primary", str(error), retry_after_ms=retry_after_ms)
-    if isinstance(error, InvalidRequest) or (isinstance(error, StoreError) and not error.retriable):
+    if isinstance(error, InvalidRequest) or not isinstance(error, (PythiaError, StoreUnavailable)):
         return Problem("invalid-request", str(error))
     if isinstance(error, NoThreadFree):
         return Problem("overloaded", "no thread came free in time (threads_max)", retry_after_ms=retry_after_ms)

@@ -3,7 +3,7 @@
 HBase's adapter is imported from ``store.hbase``, so that whoever needs only the Protocol or the twin loads no Thrift.
 """
 
-from store.errors import InvalidCell, StoreError, StoreUnavailable, TableExists, TableMissing
+from store.errors import InvalidCell, StoreClosed, StoreError, StoreUnavailable, TableExists, TableMissing
 from store.memory import MemoryCellStore
 from store.protocol import (
     ALL_VERSIONS,
@@ -36,6 +36,7 @@ __all__ = [
     "Rejected",
     "Row",
     "RowPut",
+    "StoreClosed",
     "StoreError",
     "StoreUnavailable",
     "TableExists",

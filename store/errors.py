@@ -15,6 +15,15 @@ class StoreUnavailable(StoreError):
     retriable = True
 
 
+class StoreClosed(StoreUnavailable):
+    """The store was closed, and stays so: nothing was done."""
+
+    retriable = False
+
+    def __init__(self, reason: str = "the store is closed, as its manager is: make another one") -> None:
+        super().__init__(reason)
+
+
 class TableMissing(StoreError):
     """There is no table, or no column family, of that name."""
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from store import validation
 from store.columns import ColumnsByRows
-from store.errors import StoreUnavailable, TableExists, TableMissing
+from store.errors import StoreClosed, TableExists, TableMissing
 from store.forking import leave_at_fork
 from store.protocol import Applied, Cell, CompareAndSet, Family, KeyRange, Rejected, Row, RowPut
 
@@ -276,7 +276,7 @@ class MemoryCellStore(ColumnsByRows):
 
     def _open_tables(self) -> dict[str, _Table]:
         if self._closed:
-            raise StoreUnavailable("the store is closed")
+            raise StoreClosed
         return self._tables
 
     def _table(self, table: str, columns: Sequence[bytes] | set[bytes] = ()) -> _Table:

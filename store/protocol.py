@@ -203,5 +203,5 @@ class CellStore(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back connections; later calls raise ``StoreUnavailable``."""
+        """Give back connections; later calls raise ``StoreClosed``."""
         ...

@@ -248,10 +248,12 @@ class OracleProcess:
 
     def _warm_up(self) -> None:
         self.server.own.warm = False
+        log.info("warms up: the first start after an installation compiles for up to a minute or two; no primary yet")
         warm_kernels()
         self._table.create()
         self._levels.agree()
         self.server.own.warm = True
+        log.info("is warm: ready to become primary")
 
     def _elected(self, coordinator: Coordinator, front: _LoopFront) -> tuple[Contender, FindPrimary]:
         settings = self._settings

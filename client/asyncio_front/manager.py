@@ -78,10 +78,11 @@ class AsyncTransactionManager:
         *,
         conflict_level: ConflictLevel = "cell",
         description: bytes = b"",
+        if_missing: bool = False,
     ) -> None:
         """Make a table. See ``TransactionManager.create_table``."""
         create = partial(self.blocking.create_table, conflict_level=conflict_level, description=description)
-        await self._calls.run(partial(create, table, families))
+        await self._calls.run(partial(create, table, families, if_missing=if_missing))
 
     async def drop_table(self, table: str) -> None:
         """Remove a table with all its data. See ``TransactionManager.drop_table``."""

@@ -204,12 +204,7 @@ def _progress(view: Transaction | Snapshot, records: str, row: bytes) -> Progres
 def _records(manager: TransactionManager) -> str:
     """The table of the records of an installation, made when it is first needed."""
     name = system_table(manager.settings.root, "streams")
-    if not manager.catalog.has_entry(name):
-        try:
-            manager.create_table(name, [_FAMILY], conflict_level="row")
-        except InvalidRequest:
-            if not manager.catalog.has_entry(name):  # otherwise another query was faster
-                raise
+    manager.create_table(name, [_FAMILY], conflict_level="row", if_missing=True)
     return name
 
 

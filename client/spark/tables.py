@@ -7,16 +7,18 @@ from client.spark.errors import InvalidMapping
 from client.spark.mapping import TableMapping
 
 
-def create_table(manager: TransactionManager, mapping: TableMapping) -> None:
+def create_table(manager: TransactionManager, mapping: TableMapping, *, if_missing: bool = False) -> None:
     """Make the mapping's table and keep the mapping in its catalog entry, for good.
 
-    Raises ``InvalidRequest`` where a table of that name is registered already.
+    ``if_missing``: leave a table as it is that exists with this mapping. Raises ``InvalidRequest`` where a table of
+    that name exists otherwise.
     """
     manager.create_table(
         mapping.table,
         mapping.families,
         conflict_level=mapping.conflict_level,
         description=mapping.to_json().encode(),
+        if_missing=if_missing,
     )
 
 

@@ -43,7 +43,7 @@ class ImportRecord:
         self.table = system_table(manager.settings.root, PURPOSE)
         incarnation = manager.catalog.incarnation(table)
         self._row = table.encode() + b"\x00" + hashlib.sha256(f"{incarnation} {what}".encode()).hexdigest().encode()
-        self._make_table()
+        manager.create_table(self.table, [_FAMILY], if_missing=True)
 
     def read(self) -> Progress:
         """As it has committed by now. Raises ``NoPrimary``, ``StoreUnavailable``."""
@@ -62,15 +62,6 @@ class ImportRecord:
         """The row to write beside the rows that land."""
         values = {_ROWS: str(progress.rows).encode(), _LAST_KEY: progress.last_key}
         return RowPut(self._row, {column: encode_value(value) for column, value in values.items()})
-
-    def _make_table(self) -> None:
-        if self._manager.catalog.has_entry(self.table):
-            return
-        try:
-            self._manager.create_table(self.table, [_FAMILY])
-        except InvalidRequest:
-            if not self._manager.catalog.has_entry(self.table):  # else another process was faster
-                raise
 
 
 def _parsed(values: dict[bytes, bytes]) -> Progress:

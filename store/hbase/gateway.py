@@ -74,7 +74,7 @@ class Gateway:
             return
 
     def close(self) -> None:
-        """Close the connections; later calls raise ``StoreUnavailable``."""
+        """Close the connections; later calls raise ``StoreClosed``."""
         self._pool.close()
 
     def _persist(self, call: Call[T], repeated: type[GatewayFailure], prefer: GatewayConnection | None) -> T:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
-from store.errors import StoreUnavailable
+from store.errors import StoreClosed, StoreUnavailable
 from store.forking import leave_at_fork
 from store.hbase.settings import PoolSettings
 
@@ -125,7 +125,7 @@ class ConnectionPool(Generic[C]):
             raise
 
     def close(self) -> None:
-        """Close idle connections now, leased ones when they come back; later leases raise ``StoreUnavailable``."""
+        """Close idle connections now, leased ones when they come back; later leases raise ``StoreClosed``."""
         with self._lock:
             self._closed = True
             while self._idle:
@@ -142,7 +142,7 @@ class ConnectionPool(Generic[C]):
         with self._lock:
             while True:
                 if self._closed:
-                    raise StoreUnavailable("the store is closed")
+                    raise StoreClosed
                 self._close_old()
                 if prefer is not None and prefer in self._leased:
                     if not self._changed.wait(min(preferred_until, deadline) - self._monotonic()):

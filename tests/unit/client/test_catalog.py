@@ -10,7 +10,7 @@ import pytest
 
 from client import CatalogEntry, InvalidRequest, NoPrimary, TransactionManager
 from client.catalog import ENTRY_AGE_SECONDS_MAX, Catalog
-from client.catalog_entry import family_names
+from client.catalog_entry import ConflictLevel, family_names
 from commit_table import table_name
 from store import Family, KeyRange, Row, RowPut, StoreUnavailable
 from store.faults import Fault, FaultyCellStore
@@ -67,11 +67,47 @@ def test_a_drop_that_failed_halfway_is_ended_by_another(store: FaultyCellStore, 
     store.plan("compare_and_set", *[Fault.LOST] * ATTEMPTS)
     with pytest.raises(StoreUnavailable, match="drop it again"):
         catalog.drop_table("t", fence)
-    with pytest.raises(InvalidRequest, match="drop it again"):
-        catalog.create_table("t", ENTRY)
+    for if_missing in (False, True):
+        with pytest.raises(InvalidRequest, match="drop it again"):
+            catalog.create_table("t", ENTRY, if_missing=if_missing)
     Catalog(store, "/pythia").drop_table("t", fence)
     catalog.create_table("t", ENTRY)
     assert stored(store, "t") == ENTRY
+
+
+def test_a_table_that_is_there_is_not_to_be_dropped(catalog: Catalog) -> None:
+    catalog.create_table("t", ENTRY)
+    with pytest.raises(InvalidRequest, match=r"exists already$"):
+        catalog.create_table("t", ENTRY)
+
+
+def test_a_table_that_was_to_be_made_if_missing_is_left_as_it_is(store: FaultyCellStore, catalog: Catalog) -> None:
+    made = CatalogEntry("row", ("f", "g"), b"of the first")
+    for entry in (made, made, CatalogEntry("row", ("g", "f"), b"of the first")):
+        catalog.create_table("t", entry, if_missing=True)
+    for entry, unlike in (
+        (CatalogEntry("cell", ("f", "g"), b"of the first"), "differs in conflict level$"),
+        (CatalogEntry("row", ("f",), b"of the first"), "differs in families$"),
+        (CatalogEntry("row", ("f", "g")), "differs in description$"),
+    ):
+        with pytest.raises(InvalidRequest, match=unlike):
+            catalog.create_table("t", entry, if_missing=True)
+    assert stored(store, "t") == made
+
+
+def test_a_table_that_two_make_at_once_is_made_for_both_if_they_mean_the_same(
+    store: FaultyCellStore, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, seen = Catalog(store, "/pythia"), catalog._agreed_level
+
+    def overtaken(table: str, level: ConflictLevel) -> ConflictLevel:
+        other.create_table(table, CatalogEntry("cell", ("f", "g")))
+        return seen(table, level)
+
+    monkeypatch.setattr(catalog, "_agreed_level", overtaken)
+    catalog.create_table("t", CatalogEntry("cell", ("g", "f")))
+    with pytest.raises(InvalidRequest, match="differs in description"):
+        catalog.create_table("u", CatalogEntry("cell", ("f", "g"), b"of the first"))
 
 
 def test_a_drop_that_arrives_late_takes_no_newer_table(store: FaultyCellStore, catalog: Catalog) -> None:

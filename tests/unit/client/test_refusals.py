@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
-from client import AccessDenied, Decision, InvalidRequest, Transaction, TransactionAborted, TransactionManager
+from client import (
+    AccessDenied,
+    Decision,
+    InvalidRequest,
+    InvalidSettings,
+    Transaction,
+    TransactionAborted,
+    TransactionManager,
+)
+from store import StoreClosed
 from tests.unit.client.conftest import Installation
 
 A = b"f:a"
@@ -154,12 +164,42 @@ def test_what_cannot_describe_a_table_is_refused_before_it_is_made(
     assert "described" not in installation.store.table_names()
 
 
-def test_a_coroutine_function_is_not_run_for_nothing(manager: TransactionManager) -> None:
+def test_a_coroutine_is_not_run_for_nothing(manager: TransactionManager) -> None:
     async def put(transaction: Transaction) -> None:
         transaction.put("t", b"r", {A: b"1"})
 
-    with pytest.raises(InvalidRequest, match="a function that blocks"):
-        manager.run(put)  # type: ignore[unused-coroutine]  # which is what is refused
+    for function in (put, lambda transaction: put(transaction), partial(put)):
+        with pytest.raises(InvalidRequest, match="a function that blocks"):
+            manager.run(function)  # type: ignore[unused-coroutine]  # which is what is refused
+    assert list(manager.snapshot().scan("t")) == []
+
+
+def test_a_generator_is_not_run_for_nothing(manager: TransactionManager) -> None:
+    def put(transaction: Transaction) -> Iterator[bytes]:
+        transaction.put("t", b"r", {A: b"1"})
+        yield b"r"
+
+    for function in (put, partial(put)):
+        with pytest.raises(InvalidRequest, match="yield"):
+            manager.run(function)
+
+
+def test_what_are_no_settings_is_told() -> None:
+    with pytest.raises(InvalidSettings, match="connect takes ClientSettings"):
+        TransactionManager.connect("127.0.0.1:2181")  # type: ignore[arg-type]
+
+
+def test_a_closed_manager_says_so_and_that_no_other_try_helps(
+    installation: Installation, manager: TransactionManager
+) -> None:
+    transaction = manager.transaction()
+    manager.close()
+    installation.store.close()
+    for call in (manager.transaction, lambda: manager.outcome(5), lambda: transaction.get("t", b"r")):
+        with pytest.raises((InvalidRequest, StoreClosed), match=r"closed.* make another"):
+            call()
+    assert not InvalidRequest.retriable
+    assert not StoreClosed.retriable
 
 
 def test_a_put_that_is_refused_counts_for_nothing(manager: TransactionManager) -> None:

@@ -250,6 +250,23 @@ def test_an_address_that_cannot_be_is_no_primary(empty_installation: Installatio
         empty_installation.manager(settings=impatient).transaction()
 
 
+def test_who_finds_no_primary_is_told_where_it_looked(empty_installation: Installation) -> None:
+    asked = threading.Event()
+    impatient = dataclasses.replace(SETTINGS, root="/other", deadline_ms=100, request_timeout_ms=60_000)
+
+    def hang() -> None:
+        asked.wait(WAIT_SECONDS_MAX)
+
+    for find, said in (
+        (hang, "ZooKeeper at {} has not told"),
+        (lambda: None, "installation /other in ZooKeeper at {}"),
+    ):
+        empty_installation.find_primary = find
+        with pytest.raises(NoPrimary, match=said.format(SETTINGS.zookeeper)):
+            empty_installation.manager(settings=impatient).transaction()
+    asked.set()
+
+
 def test_what_was_wrong_before_there_was_no_primary_is_told_once(empty_installation: Installation) -> None:
     found = iter(["127.0.0.1:port"])
     empty_installation.find_primary = lambda: next(found, None)

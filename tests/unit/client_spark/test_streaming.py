@@ -307,25 +307,6 @@ def test_what_a_stream_cannot_be_written_with_is_refused(options: dict[str, Any]
         streaming.check_streamable(SourceOptions(SETTINGS, "counts", **options), overwrite=overwrite)
 
 
-def test_the_table_of_records_may_be_made_by_somebody_else_meanwhile(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.run(0, "first")
-    answers = iter([False])
-    has_entry = world.using.catalog.has_entry
-    monkeypatch.setattr(world.using.catalog, "has_entry", lambda table: next(answers, True) and has_entry(table))
-    world.run(1, "second")
-    assert world.on_record() == Progress(0, 1)
-
-
-def test_a_table_of_records_that_cannot_be_made_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.run(0, "first")
-    messages = world.write(world.plan(), "second")
-    monkeypatch.setattr(world.using.catalog, "has_entry", lambda table: False)
-    with pytest.raises(InvalidRequest, match="exists already"):
-        world.commit(messages, 1)
-
-
 def test_the_options_that_are_sparks_own_are_let_through() -> None:
     given = {"table": "counts", "checkpointLocation": "/somewhere", "queryName": "counting"}
     assert parse(given, {"zookeeper": SETTINGS.zookeeper, "thrift": SETTINGS.thrift}).table == "counts"
