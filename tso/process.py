@@ -248,7 +248,9 @@ class OracleProcess:
 
     def _warm_up(self) -> None:
         self.server.own.warm = False
-        log.info("warms up: the first start after an installation compiles for up to a minute or two; no primary yet")
+        log.info(
+            "warms up, and is not to be primary before: the first start of an installation compiles for half a minute"
+        )
         warm_kernels()
         self._table.create()
         self._levels.agree()

@@ -1,5 +1,6 @@
 """The Spark data source ``pythia``: DataFrames in and out of transactions and snapshots."""
 
+from client.spark.batches import record_batches
 from client.spark.errors import InvalidData, InvalidMapping, InvalidOption
 from client.spark.key_codec import row_key
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
@@ -18,6 +19,7 @@ __all__ = [
     "TableMapping",
     "ValueColumn",
     "create_table",
+    "record_batches",
     "register",
     "row_key",
     "stream_progress",

@@ -21,7 +21,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from client.snapshot import Snapshot
-from client.spark.codecs import RowDecoder
+from client.spark.batches import record_batches
 from client.spark.errors import InvalidData
 from client.spark.mapping import TableMapping
 from client.spark.reader import arrow_schema
@@ -51,12 +51,9 @@ def export(
     schema = arrow_schema(mapping.to_struct(columns))
     if path.exists():
         raise UnreadableFile(f"{path} exists already: remove it, or choose another name")
-    families = [family.encode() for family in mapping.families]
-    decoder, rows = RowDecoder(mapping, schema), 0
+    rows = 0
     with _named_at_the_end(path) as unfinished, _writer(unfinished, schema, file_format) as writer:
-        found = snapshot.scan_columns(mapping.table, mapping.cells, columns=families, batch_rows=BATCH_ROWS)
-        for cells in found:
-            batch = decoder.decode(cells)
+        for batch in record_batches(snapshot, mapping, columns, batch_rows=BATCH_ROWS):
             if file_format == "csv":
                 _require_known_years(batch, mapping.table, first_row=rows + 1)
                 batch = _as_text(batch)

@@ -313,6 +313,27 @@ CLIENT_RULES = [
         "unit/client/test_catalog.py::test_a_name_is_nobodys_until_every_process_has_had_to_ask_again",
     ),
     Mutation(
+        "a table that is to be made if it is missing is taken for one that it is not",
+        "client/catalog.py",
+        "            _require_same(table, CatalogEntry.parse(table, stored), entry)\n",
+        "",
+        "unit/client/test_catalog.py::test_a_table_that_was_to_be_made_if_missing_is_left_as_it_is",
+    ),
+    Mutation(
+        "a table that another process has made otherwise meanwhile is taken for one's own",
+        "client/catalog.py",
+        "        _require_same(table, self._register(table, entry), entry)",
+        "        self._register(table, entry)",
+        "unit/client/test_catalog.py::test_a_table_that_two_make_at_once_is_made_for_both_if_they_mean_the_same",
+    ),
+    Mutation(
+        "what is left of a table whose drop failed halfway is taken for a table",
+        "client/catalog.py",
+        '            self._check_families(table, (), missing="its drop failed halfway: drop it again")\n',
+        "",
+        "unit/client/test_catalog.py::test_a_drop_that_failed_halfway_is_ended_by_another",
+    ),
+    Mutation(
         "who looks from before a drop sees a new table, empty",
         "client/reading.py",
         "if self._view.snapshot < dropped:",

@@ -172,6 +172,20 @@ TRANSACTION_RULES = [
         "unit/client/test_hooks.py::test_a_commit_that_is_forbidden_rolls_back_and_says_why",
     ),
     Mutation(
+        "a coroutine is run for nothing, and committed",
+        "client/manager.py",
+        "            if inspect.iscoroutine(result):",
+        "            if False:",
+        "unit/client/test_refusals.py::test_a_coroutine_is_not_run_for_nothing",
+    ),
+    Mutation(
+        "a generator is run for nothing, and committed",
+        "client/manager.py",
+        "        if inspect.isgeneratorfunction(function):",
+        "        if False:",
+        "unit/client/test_refusals.py::test_a_generator_is_not_run_for_nothing",
+    ),
+    Mutation(
         "a forbidden transaction is run again",
         "client/transaction.py",
         "        refused.retriable = False\n",

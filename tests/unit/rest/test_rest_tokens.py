@@ -24,6 +24,7 @@ from rest.callers import Callers, by_token
 from rest.owners import CALLER
 from rest.problems import problem_of
 from rest.roles import ROLES
+from store import StoreClosed
 from tests.certificates import Authority
 from tests.tokens import Keyring, one_of_each
 from tests.unit.rest.conftest import WAIT_S, RunningRest, Serve, unconnected
@@ -227,6 +228,10 @@ def test_requests_of_a_token_at_once_are_bounded(keyring: Keyring, own: int, of_
 def test_what_the_oracle_does_not_grant_to_rest_itself_is_no_fault_of_the_caller() -> None:
     problem = problem_of(AccessDenied("the token rest has read"), 100)
     assert (problem.code, problem.kind.status) == ("oracle-refuses", 503)
+
+
+def test_a_store_that_is_closed_as_the_process_ends_is_no_fault_of_the_caller() -> None:
+    assert problem_of(StoreClosed(), 100).code == "store-unavailable"
 
 
 def test_https_goes_on_with_the_certificate_that_was_put_there_last(

@@ -233,6 +233,19 @@ async def start_warm(house: House, name: str) -> None:
     await house.until(lambda: server.own.warm and server.not_primary.primary_address != "")
 
 
+def test_a_process_says_that_it_warms_up_and_when_it_is_warm(
+    run_house: RunHouse, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+
+    with caplog.at_level("INFO", "tso.process"):
+        run_house(scenario)
+    warming, warm = (line for line in caplog.messages if "warm" in line)
+    assert warming.startswith("warms up, ")
+    assert warm.startswith("is warm: ")
+
+
 def test_the_command_drains_the_primary_and_says_who_took_over(
     run_house: RunHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
