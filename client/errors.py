@@ -29,7 +29,7 @@ from typing import Any
 from store import StoreUnavailable
 
 ABORTED_BY_ANOTHER = "its id was aborted through the oracle"
-CLOSED = "the manager, or oracle client, is closed: make another one"
+CLOSED = "the client is closed, as its manager is: make another one"
 NOT_HEARD_OF = "the oracle heard nothing of it for too long and gave it up; run it again"
 
 

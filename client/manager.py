@@ -128,6 +128,9 @@ class TransactionManager(StaysInItsProcess):
     ) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.settings.root} at {self.settings.zookeeper or self.settings.oracle}>"
+
     def create_table(
         self,
         table: str,

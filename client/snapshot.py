@@ -30,6 +30,9 @@ class Snapshot(StaysInItsProcess):
         self._handle = handle
         self._reader = reader
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} at {self.timestamp}>"
+
     @property
     def timestamp(self) -> int:
         """What is seen: every commit at or below it."""

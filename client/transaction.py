@@ -65,6 +65,9 @@ class Transaction(StaysInItsProcess):
         """By what name it claims its end among those that share it."""
         self._standing = Standing(handle.start_timestamp, read_only=read_only)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.start_timestamp}, {self.status.value}>"
+
     @property
     def start_timestamp(self) -> int:
         """The transaction's id, and the HBase timestamp of the cells that it writes."""

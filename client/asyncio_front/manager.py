@@ -71,6 +71,9 @@ class AsyncTransactionManager:
     ) -> None:
         await self.close()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.blocking!r}>"
+
     async def create_table(
         self,
         table: str,

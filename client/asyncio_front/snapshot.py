@@ -20,6 +20,9 @@ class AsyncSnapshot:
         self._snapshot = snapshot
         self._calls = calls
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} at {self.timestamp}>"
+
     @property
     def timestamp(self) -> int:
         """What is seen: every commit at or below it."""

@@ -46,6 +46,9 @@ class AsyncTransaction:
         self._calls = calls
         self._turn = asyncio.Lock()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.start_timestamp}, {self.status.value}>"
+
     @property
     def start_timestamp(self) -> int:
         """The transaction's id, and the HBase timestamp of the cells that it writes."""

@@ -17,6 +17,7 @@ from store import (
     KeyRange,
     Row,
     RowPut,
+    StoreClosed,
     StoreUnavailable,
     Unknown,
 )
@@ -201,4 +202,4 @@ class SimulatedCellStore(ColumnsByRows):
 
     def _require_open(self) -> None:
         if self._closed:
-            raise StoreUnavailable("the store is closed")
+            raise StoreClosed

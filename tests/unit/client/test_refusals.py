@@ -11,6 +11,7 @@ import pytest
 
 from client import (
     AccessDenied,
+    AsyncTransactionManager,
     Decision,
     InvalidRequest,
     InvalidSettings,
@@ -182,6 +183,17 @@ def test_a_generator_is_not_run_for_nothing(manager: TransactionManager) -> None
     for function in (put, partial(put)):
         with pytest.raises(InvalidRequest, match="yield"):
             manager.run(function)
+
+
+def test_what_it_is_that_one_holds_is_seen(manager: TransactionManager) -> None:
+    with manager.transaction() as transaction:
+        assert repr(transaction) == f"<Transaction {transaction.start_timestamp}, active>"
+    assert repr(transaction) == f"<Transaction {transaction.start_timestamp}, committed>"
+    asynchronous = AsyncTransactionManager(manager)
+    assert repr(asynchronous) == f"<AsyncTransactionManager of {manager!r}>"
+    snapshot = manager.snapshot()
+    assert repr(snapshot) == f"<Snapshot at {snapshot.timestamp}>"
+    assert repr(manager) == f"<TransactionManager of {manager.settings.root} at {manager.settings.zookeeper}>"
 
 
 def test_what_are_no_settings_is_told() -> None:
