@@ -11,8 +11,9 @@ Spark, which then looks at each row itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from functools import reduce
 from itertools import pairwise
 from typing import Any, Final
@@ -40,6 +41,14 @@ from store import KeyRange
 
 KEY_RANGES_MAX: Final = 1_000
 """Of one read. Where a list of values would give more, the range from its first to its last is read."""
+
+_GIVEN_AS_WRITTEN_FROM: Final[Mapping[str, Any]] = {
+    "date": date(1582, 10, 16),
+    "timestamp": datetime(1900, 1, 1, tzinfo=UTC),
+}
+"""The first values of a filter that can be believed. Spark 4.3.0 hands over older ones through Java's old calendar.
+That lacks ten days of October 1582, and gives the 15th for them; and Spark itself trusts its times from 1900 on only.
+"""
 
 Span = tuple[bytes, bytes | None]
 """Bytes of one key column: from, up to but not including; ``None``: without end."""
@@ -101,7 +110,7 @@ def _spans(column: KeyColumn, condition: Filter) -> list[Span] | None:
         return None
     try:
         return _positive_spans(column, condition)
-    except InvalidData:  # a literal that is no value of the column's type: Spark knows what it means by it
+    except InvalidData:  # a literal that is no value of the column's type, or not the one asked for: Spark knows it
         return None
 
 
@@ -128,7 +137,11 @@ def _positive_spans(column: KeyColumn, condition: Filter) -> list[Span] | None:
 
 
 def _one_value(column: KeyColumn, value: Any) -> Span:
-    return _beginning_with(key_part(column, value))
+    part = key_part(column, value)
+    first = _GIVEN_AS_WRITTEN_FROM.get(column.type)
+    if first is not None and value < first:
+        raise InvalidData(f"key column {column.name!r}: {value!r} may have been another {column.type} in the filter")
+    return _beginning_with(part)
 
 
 def _beginning_with(part: bytes) -> Span:

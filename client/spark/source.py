@@ -99,7 +99,8 @@ class PythiaDataSource(DataSource):
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``pythia`` known to a Spark session, for the calling thread: call it in each thread that writes.
+    """Make the format ``pythia`` known to a Spark session, for the calling thread: call it in each thread that writes,
+    and for each session of a driver's (``spark.newSession()``).
 
     The settings ``spark.pythia.zookeeper`` (or ``.oracle``), ``.thrift`` and ``.root`` of the session, or else the
     environment variables ``PYTHIA_ZOOKEEPER`` …, become the defaults of the options of those names.
@@ -115,7 +116,8 @@ def register(spark: SparkSession) -> None:
     class Registered(PythiaDataSource):
         connection = connection_from(configuration, os.environ)
 
-    spark.dataSource.register(Registered)
-    # A write looks the format up in the thread's active session, and a new thread has none. Of Spark's public calls
-    # this is the cheapest that sets it.
+    # Spark looks formats up in the thread's active session: a new thread has none, and where another session of the
+    # driver's is active, the name that it knows is refused for this one. Of Spark's public calls this is the cheapest
+    # that sets it.
     spark.createDataFrame([], "nothing int")
+    spark.dataSource.register(Registered)

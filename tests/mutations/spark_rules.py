@@ -20,6 +20,13 @@ SPARK_RULES = [
         "unit/client_spark/test_spark_predicates.py::test_very_many_values_are_read_as_one_range_and_left_to_spark",
     ),
     Mutation(
+        "a time of a filter is believed that Spark may have moved by days",
+        "client/spark/predicates.py",
+        "if first is not None and value < first:",
+        "if False:",
+        "unit/client_spark/test_spark_predicates.py::test_what_cannot_be_told_from_the_key_is_left_to_spark",
+    ),
+    Mutation(
         "a row is told by the asked columns alone",
         "client/spark/reader.py",
         "if demands_a_value(self._mapping, filters):",

@@ -54,9 +54,22 @@ def test_spark_reads_a_whole_view_by_the_snapshot_of_its_first_use(spark: SparkS
     """What docs/spark.md warns of. Once this fails, a newer Spark plans each use anew."""
     assert len(rows(spark, f"SELECT * FROM {view}")) == 4
     spark.sql(f"INSERT INTO {view} VALUES (9, 9)")
+    spark.sql(f"REFRESH TABLE {view}")
     assert len(rows(spark, f"SELECT * FROM {view}")) == 4
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {view} USING pythia OPTIONS (table '{counts}')")
     assert len(rows(spark, f"SELECT * FROM {view}")) == 5
+
+
+def test_each_statement_reads_a_view_of_a_catalog_table_anew(
+    spark: SparkSession, counts: str, catalog_table: str
+) -> None:
+    options, view = f"WITH (table = '{counts}')", f"view_of_{catalog_table}"
+    spark.sql(f"CREATE TEMPORARY VIEW {view} AS SELECT * FROM {catalog_table} {options}")
+    assert rows(spark, f"SELECT * FROM {view}") == []
+    spark.sql(f"INSERT INTO {catalog_table} {options} VALUES (9, 9)")
+    spark.sql(f"INSERT OVERWRITE {catalog_table} {options} SELECT k, -v FROM {view}")
+    assert rows(spark, f"SELECT * FROM {view}") == [(9, -9)]
+    spark.sql(f"DROP VIEW {view}")
 
 
 def test_insert_with_fewer_columns_writes_null_into_the_others(spark: SparkSession, view: str) -> None:

@@ -63,6 +63,16 @@ def test_another_thread_of_the_driver_writes_once_it_has_registered(spark: Spark
     assert load(spark, counts) == {key: key for key in range(10)}
 
 
+def test_another_session_of_the_driver_writes_once_it_is_registered(spark: SparkSession, counts: str) -> None:
+    other = spark.newSession()
+    try:
+        register(other)
+        save(frame(other, 0, 10), counts)
+        assert load(other, counts) == {key: key for key in range(10)}
+    finally:
+        register(spark)  # Spark looks formats up in the session that is the thread's active one
+
+
 def test_several_dataframes_and_tables_land_in_one_transaction(
     spark: SparkSession, manager: TransactionManager, counts: str, others: str
 ) -> None:

@@ -52,7 +52,9 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "int": few_integers(32),
     "bigint": few_integers(64),
     "boolean": st.booleans(),
-    "date": st.sampled_from([dt.date(1, 1, 1), dt.date(1969, 12, 31), dt.date(1970, 1, 1), dt.date(9999, 12, 31)]),
+    "date": st.sampled_from(
+        [dt.date(1, 1, 1), dt.date(1582, 10, 16), dt.date(1969, 12, 31), dt.date(1970, 1, 1), dt.date(9999, 12, 31)]
+    ),
     "timestamp": moments(dt.UTC),
     "timestamp_ntz": moments(None),
     "string": TEXT,
@@ -193,6 +195,9 @@ def test_very_many_values_are_read_as_one_range_and_left_to_spark() -> None:
         ("date", EqualTo(("k0",), dt.datetime(2013, 7, 4))),
         ("timestamp", EqualTo(("k0",), dt.datetime(2013, 7, 4))),
         ("timestamp_ntz", EqualTo(("k0",), dt.datetime(2013, 7, 4, tzinfo=dt.UTC))),
+        ("date", EqualTo(("k0",), dt.date(1582, 10, 15))),  # what Spark makes of ten other days, too
+        ("timestamp", Not(EqualTo(("k0",), dt.datetime(1582, 10, 20, tzinfo=dt.UTC)))),
+        ("timestamp", In(("k0",), (dt.datetime(2013, 7, 4, tzinfo=dt.UTC), dt.datetime(1899, 12, 31, tzinfo=dt.UTC)))),
         ("string", StringContains(("k0",), "a")),
         ("binary", StringStartsWith(("k0",), "a")),
         ("int", EqualTo(("k0", "field"), 1)),
