@@ -42,7 +42,8 @@ CONNECT_MS_MAX: Final = 1_000
 LOOK_INTERVAL_MS: Final = 50
 """How often it is looked whether an answer is late; from that age on, whether another oracle has become primary."""
 MOVED_LOOK_MS: Final = 1_000
-"""How often it is looked whether another oracle has become primary while answers come in time."""
+"""How often it is looked whether another oracle has become primary while answers come in time; and for how long at most
+one look waits for ZooKeeper, which may be far away or busy."""
 DIRECTORY_THREAD: Final = "pythia-directory"
 """Up to two of them: one looks for a primary, one looks whether there is another."""
 RECEIVE_BYTES: Final = 256 * 2**10
@@ -400,7 +401,7 @@ class Dispatcher:
 
     def _ask_whether_moved(self, line: Line) -> None:
         """In a thread: as a rule nothing has changed, and it is cheap; but it may ask ZooKeeper."""
-        has_moved = partial(self._directory.has_moved, line.address, LOOK_INTERVAL_MS)
+        has_moved = partial(self._directory.has_moved, line.address, MOVED_LOOK_MS)
         try:
             self._looking = call_aside(self.loop, has_moved, DIRECTORY_THREAD)
         except RuntimeError as error:  # no thread can be started now: the watch must go on, and looks again

@@ -142,9 +142,13 @@ class ZooKeeperCoordinator:
         """See ``Coordinator.read``."""
         with _Deadline(timeout_ms, f"reading {path} from ZooKeeper at {self._hosts}") as deadline:
             self._await_connection(deadline)
-            if synced:
-                deadline.answer(self._client.sync_async(path))
-            return self._read(path, deadline, None if changed is None else _SetOnChange(changed))
+            # The server answers in order, so the read need not wait for this answer: a slow ZooKeeper is read in as
+            # many trips as it is written. Else a lease could be kept where none could be taken over.
+            caught_up = self._client.sync_async(path) if synced else None
+            node = self._read(path, deadline, None if changed is None else _SetOnChange(changed))
+            if caught_up is not None:
+                deadline.answer(caught_up)
+            return node
 
     def children(self, path: str, *, timeout_ms: float) -> list[str]:
         """See ``Coordinator.children``."""

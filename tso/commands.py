@@ -14,6 +14,7 @@ import os
 import socket
 from collections.abc import Coroutine, Iterator
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import click
@@ -165,7 +166,16 @@ async def _serve(
 ) -> int:
     putter = GatewayPutter(settings.thrift, pool)
     try:
-        process = OracleProcess(settings, coordinator, store, putter, announce=_say, standing=standing, beside=rest)
+        process = OracleProcess(
+            settings,
+            coordinator,
+            store,
+            putter,
+            announce=_say,
+            standing=standing,
+            beside=rest,
+            give_up=partial(os._exit, Ending.DEFECT),
+        )
         return await run_with_signals(process)
     finally:
         await putter.close()

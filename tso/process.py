@@ -53,6 +53,10 @@ from wire import BadRequest, DrainReply, HandoverReply, NotPrimary
 log = logging.getLogger(__name__)
 
 HELD_LOOK_INTERVAL_SECONDS: Final = 0.2
+LEASES_TO_STOP_MAX: Final = 20
+"""How many leases the lease's thread may take to end a tenure that ended by itself: twice what its calls may take."""
+STOP_LOOK_MS_MIN: Final = 2_000
+"""What a lease counts there at least: an oracle that is alone waits for HBase, however short its lease."""
 
 Returned = TypeVar("Returned")
 FindPrimary = Callable[[], LeaseRecord | None]
@@ -74,7 +78,8 @@ class OracleProcess:
 
     ``coordinator``: where the lease is kept; ``None``: this oracle is alone, and its epoch is kept in the store.
     ``putter``: the way of commits into that same store.
-    ``announce`` gets a line at each change of role, ``standing`` the role itself, for the log.
+    ``announce`` gets a line at each change of role, ``standing`` the role itself, for the log. ``give_up`` ends the
+    process at once: it is called where the lease's thread hangs, so that there is no orderly way out any more.
     """
 
     def __init__(
@@ -87,8 +92,10 @@ class OracleProcess:
         announce: Callable[[str], None],
         standing: Standing | None = None,
         beside: Beside | None = None,
+        give_up: Callable[[], None] = lambda: None,
     ) -> None:
         self._beside = beside
+        self._give_up = give_up
         self._settings = settings
         self._standing = standing or Standing()
         self._coordinator = coordinator
@@ -122,6 +129,7 @@ class OracleProcess:
             asyncio.get_running_loop(),
             self._announce,
             self._standing,
+            self._give_up,
         )
         keeper = self._keeper(settings.advertise or address, front)
         self.server.hand_over = partial(self._begin_handover, keeper)
@@ -335,7 +343,9 @@ class _LoopFront:
         loop: asyncio.AbstractEventLoop,
         announce: Callable[[str], None],
         standing: Standing,
+        give_up: Callable[[], None],
     ) -> None:
+        self._give_up = give_up
         self._server = server
         self._standing = standing
         self._recorder = recorder
@@ -394,12 +404,30 @@ class _LoopFront:
             self._settings.limits,
             moment=lambda: Moment(wall_ms(), monotonic_ms()),
             metering=self._server.metering,
-            on_deposed=lambda _reason: ended(),
+            on_deposed=lambda _reason: self._deposed(ended),
             send_answers=self._server.send_answers,
         )
         self._ran_ms = monotonic_ms()
         outage_ms = None if came is None else came.outage_ms(self._ran_ms)
         self._server.metering.took_over(None if outage_ms is None else outage_ms / 1000)
+
+    def _deposed(self, ended: Callable[[], None]) -> None:
+        """The pipeline has stopped by itself, in whatever thread: the lease's thread has to come and take it away."""
+        ended()
+        self._loop.call_soon_threadsafe(self._await_stop, self._server.pipeline, LEASES_TO_STOP_MAX)
+
+    def _await_stop(self, pipeline: Pipeline | None, leases: int) -> None:
+        """Give up where ``pipeline`` is still here after so many leases: the process would look like a standby for
+        good, and never take over. Lease by lease, since of a time in which the whole process slept one step counts.
+        """
+        if pipeline is None or self._server.pipeline is not pipeline:
+            return
+        if not leases:
+            log.error("epoch %d: the lease's thread hangs: this process ends at once", pipeline.oracle.epoch)
+            self._give_up()
+            return
+        look_ms = max(self._settings.lease.lease_ms, STOP_LOOK_MS_MIN)
+        self._loop.call_later(look_ms / 1000, self._await_stop, pipeline, leases - 1)
 
     def _stop_serving(self) -> None:
         pipeline, self._server.pipeline = self._server.pipeline, None

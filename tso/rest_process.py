@@ -51,6 +51,7 @@ class RestProcess:
         self._options = list(options)
         self._command = list(command) or rest_command(sys.path, os.getcwd())
         self._child: asyncio.subprocess.Process | None = None
+        self._answers_owed = 0
 
     async def run(self, oracle: str) -> None:
         """Until it is cancelled or cannot work; ``oracle``: the address of the oracle beside which it runs."""
@@ -76,15 +77,25 @@ class RestProcess:
             wait_ms = min(2 * wait_ms, BACK_OFF_MS_MAX)
 
     async def transactions_held(self) -> int:
-        """How many callers' transactions the child holds open; 0 where there is none, or it does not say."""
+        """How many callers' transactions the child holds open; 0 where there is no child.
+
+        One that does not say, since it is busy or stopped, counts as holding one: nobody may end it for that.
+        """
         child = self._child
         if child is None or child.stdin is None or child.stdout is None:
             return 0
         try:
             child.stdin.write(HOLDS_HOW_MANY)
+            self._answers_owed += 1
             async with asyncio.timeout(ANSWER_MS_MAX / 1000):
-                return int(await child.stdout.readline())
-        except (OSError, ValueError) as error:  # a timeout is an OSError
+                while self._answers_owed:  # to questions before this one, which it was too late for, too
+                    said = await child.stdout.readline()
+                    self._answers_owed -= 1
+                return int(said)
+        except TimeoutError:
+            log.warning("the REST process %d has not said for %d ms what it holds", child.pid, ANSWER_MS_MAX)
+            return 1
+        except (OSError, ValueError) as error:  # it is ending
             log.warning("the REST process %d does not say what it holds: %r", child.pid, error)
             return 0
 
@@ -98,7 +109,7 @@ class RestProcess:
             pass_fds=[descriptor],
         )
         log.info("REST is process %d", child.pid)
-        self._child = child
+        self._child, self._answers_owed = child, 0
         try:
             return await child.wait()
         finally:

@@ -78,6 +78,7 @@ class Gateway:
         self._pool.close()
 
     def _persist(self, call: Call[T], repeated: type[GatewayFailure], prefer: GatewayConnection | None) -> T:
+        began_ms = _now_ms()
         try:
             return self._attempt(call, fresh=False, prefer=prefer)
         except repeated:
@@ -88,7 +89,7 @@ class Gateway:
         except repeated as failure:
             raise StoreUnavailable(
                 f"the HBase gateway at {self._addresses} has not served the call for "
-                f"{self._settings.unavailable_after_ms} ms: {failure}"
+                f"{_now_ms() - began_ms:.0f} ms: {failure}"
             ) from failure
 
     def _retrying(self, repeated: type[GatewayFailure]) -> Retrying:

@@ -390,6 +390,13 @@ CLIENT_RULES = [
         "unit/client/test_async_oracle.py",
     ),
     Mutation(
+        "who knows of another primary is far away, and not waited for",
+        "client/dispatch.py",
+        "self._directory.has_moved, line.address, MOVED_LOOK_MS)",
+        "self._directory.has_moved, line.address, LOOK_INTERVAL_MS)",
+        "unit/client/test_async_oracle.py",
+    ),
+    Mutation(
         "the watch ends where no thread can be started",
         "client/dispatch.py",
         "        except RuntimeError as error:  # no thread",

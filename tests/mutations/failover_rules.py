@@ -50,6 +50,20 @@ FAILOVER_RULES = [
         "unit/client/test_failover.py::test_a_primary_whose_event_loop_hangs_is_followed_by_another",
     ),
     Mutation(
+        "a process whose lease's thread hangs passes for a standby",
+        "tso/process.py",
+        "            self._give_up()\n",
+        "",
+        "unit/tso/test_process.py::test_a_process_whose_lease_thread_hangs_does_not_pass_for_a_standby",
+    ),
+    Mutation(
+        "a process that has stopped serving is given up all the same",
+        "tso/process.py",
+        "if pipeline is None or self._server.pipeline is not pipeline:",
+        "if pipeline is None:",
+        "unit/tso/test_process.py::test_a_process_that_stops_serving_in_time_is_not_given_up",
+    ),
+    Mutation(
         "two processes may end a shared transaction at once",
         "client/manifest.py",
         "                return stored.value == value\n",

@@ -248,6 +248,14 @@ LEASE_RULES = [
         "::test_a_zookeeper_that_lost_its_data_is_connected_to_by_a_client_that_has_seen_nothing",
     ),
     Mutation(
+        "a read takes more trips to ZooKeeper than a write, and a lease is kept that nobody could take over",
+        "lease/zookeeper.py",
+        "            caught_up = self._client.sync_async(path) if synced else None\n",
+        "            caught_up = self._client.sync_async(path) if synced else None\n"
+        "            _ = caught_up and deadline.answer(caught_up)\n",
+        "unit/lease/test_zookeeper_client.py::test_a_read_that_has_to_be_new_takes_one_trip_to_the_server_and_back",
+    ),
+    Mutation(
         "several clients are stopped at once",
         "lease/zookeeper.py",
         "(self._leaving is not None and self._leaving[1].is_alive())",

@@ -17,6 +17,20 @@ OPERATING_RULES = [
         "unit/tso/test_rest_process.py::test_what_lies_where_the_oracle_was_started_is_not_taken_for_rest",
     ),
     Mutation(
+        "a REST process that is too busy to say what it holds is ended with it",
+        "tso/rest_process.py",
+        "            return 1\n",
+        "            return 0\n",
+        "unit/tso/test_rest_process.py",
+    ),
+    Mutation(
+        "what REST said late counts as what it holds now",
+        "tso/rest_process.py",
+        "                while self._answers_owed:  #",
+        "                if self._answers_owed:  #",
+        "unit/tso/test_rest_process.py",
+    ),
+    Mutation(
         "an oracle that does not tell who it is counts as gone, and a second one serves alone",
         "tso/alone.py",
         "    except NotLetIn as error:  #",

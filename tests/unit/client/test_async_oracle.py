@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures.thread
 import math
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -43,6 +44,8 @@ SETTINGS = ClientSettings("", "unused:1", oracle="unused:1")
 EPOCH = 50
 USE_SECONDS_MAX = 20
 """So that a caller who is never told fails its test, and does not hold it up."""
+FAR_MS = 200
+"""To ZooKeeper and back, from another continent."""
 TRIES_MAX = 16
 """Within a second and with growing pauses; without any it would be thousands."""
 
@@ -240,6 +243,33 @@ def test_what_nobody_expected_while_a_primary_is_looked_for_makes_no_whirl(
         assert (await client.begin()).transactions == 1
 
     with_client(Granting(), use)
+
+
+def test_another_primary_is_noticed_however_far_away_is_who_knows_of_it() -> None:
+    """The one who was asked is paused, say, and hangs up on nobody."""
+
+    class FarDirectory(Directory):
+        def has_moved(self, address: str, timeout_ms: int) -> bool:
+            if timeout_ms < FAR_MS:
+                return False  # nothing was found out in time
+            time.sleep(FAR_MS / 1000)
+            return address != self.address
+
+    async def main() -> None:
+        async with serving(lambda message: SILENCE) as paused, serving(Granting()) as other:
+            directory = FarDirectory(paused.address)
+            client = AsyncOracleClient(directory, replace(SETTINGS, request_timeout_ms=60_000))
+            try:
+                asked = client.begin()
+                while not paused.requests:
+                    await asyncio.sleep(0)
+                directory.address = other.address
+                async with asyncio.timeout(USE_SECONDS_MAX):
+                    assert (await asked).transactions == 1
+            finally:
+                client.close()
+
+    asyncio.run(main())
 
 
 def test_the_watch_goes_on_where_nobody_can_be_asked_who_is_primary(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,8 @@ from tests.forked import forked
 
 SESSION_MS = 400
 LIMIT_S = 20.0
-PING, CLOSE, NO_NODE = -2, -11, -101
+SYNC, PING, CLOSE, NO_NODE = 9, 11, -11, -101
+PATH = struct.pack(">i2s", 2, b"/n")
 
 
 class HalfZooKeeper:
@@ -29,6 +30,8 @@ class HalfZooKeeper:
         self.transactions = 1000
         self.sessions = 0
         self.closes = True
+        self.holds_back = 0
+        """So many answers, which go out with the one after them."""
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
@@ -61,12 +64,22 @@ class HalfZooKeeper:
                 raise EOFError
             self.sessions += 1
             _send(client, struct.pack(">iiqi16s?", 0, SESSION_MS, self.sessions, 16, b"", False))
+            held: list[bytes] = []
             while True:
                 number, kind = struct.unpack_from(">ii", _frame(client))
                 if kind == CLOSE and not self.closes:
                     continue
-                error = 0 if kind in (11, CLOSE) else NO_NODE
-                _send(client, struct.pack(">iqi", number, self.transactions, error))
+                error = 0 if kind in (SYNC, PING, CLOSE) else NO_NODE
+                said = PATH if kind == SYNC else b""
+                answer = struct.pack(">iqi", number, self.transactions, error) + said
+                if kind == PING:
+                    _send(client, answer)
+                    continue
+                held.append(answer)
+                if kind != CLOSE and len(held) <= self.holds_back:
+                    continue
+                while held:
+                    _send(client, held.pop(0))
         _shut(client)
 
 
@@ -126,6 +139,15 @@ def test_a_zookeeper_that_lost_its_data_is_connected_to_by_a_client_that_has_see
     server.lose_data()
     read_again(coordinator)
     assert coordinator.session_id() not in (None, session_id)
+
+
+def test_a_read_that_has_to_be_new_takes_one_trip_to_the_server_and_back(
+    server: HalfZooKeeper, coordinator: ZooKeeperCoordinator
+) -> None:
+    """As a write does: a ZooKeeper that is so slow that a lease can just be kept must not keep all from taking over."""
+    server.holds_back = 1
+    assert coordinator.read("/n", timeout_ms=1000 * LIMIT_S, synced=True) is None
+    server.holds_back = 0
 
 
 def test_a_client_that_is_connected_is_not_replaced(server: HalfZooKeeper, coordinator: ZooKeeperCoordinator) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import re
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -182,11 +185,30 @@ def test_a_restart_of_the_gateway_is_survived(gateway: FakeGateway, store: HBase
 
 def test_no_gateway_is_unavailable_and_says_where_and_how_long(gateway: FakeGateway) -> None:
     gateway.stop()
+    began_s = time.monotonic()
     with pytest.raises(
-        StoreUnavailable, match=rf"127.0.0.1:{gateway.port} has not served the call for 50 ms"
+        StoreUnavailable, match=rf"127.0.0.1:{gateway.port} has not served the call for \d+ ms"
     ) as caught:
         get(connected(gateway, unavailable_after_ms=50))
     assert caught.value.retriable
+    assert 50 <= told_ms(caught.value) <= 1000 * (time.monotonic() - began_s) + 1
+
+
+def test_what_is_told_of_a_gateway_that_hangs_is_how_long_it_took() -> None:
+    """Each request is waited for, however soon it is to be given up."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        store = HBaseCellStore(
+            f"127.0.0.1:{silent.getsockname()[1]}", PoolSettings(request_timeout_ms=150, unavailable_after_ms=1)
+        )
+        with contextlib.closing(store), pytest.raises(StoreUnavailable) as caught:
+            get(store)
+    assert told_ms(caught.value) >= 300
+
+
+def told_ms(error: StoreUnavailable) -> int:
+    found = re.search(r"for (\d+) ms", str(error))
+    assert found is not None, error
+    return int(found[1])
 
 
 def java(first_line: str) -> bytes:

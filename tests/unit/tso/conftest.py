@@ -300,6 +300,7 @@ class House:
         tokens_file: str = "",
         tls: ServerFiles | None = None,
         beside: Beside | None = None,
+        give_up: Callable[[], None] = lambda: None,
         **limits: Any,
     ) -> OracleProcess:
         """Start a process; it is listening when this returns, and standby or primary."""
@@ -318,7 +319,7 @@ class House:
         lines = self.lines[name] = []
         putter = BlockingPutter(self.store)
         process = self.processes[name] = OracleProcess(
-            settings, coordinator, self.store, putter, announce=lines.append, beside=beside
+            settings, coordinator, self.store, putter, announce=lines.append, beside=beside, give_up=give_up
         )
         self.running[name] = asyncio.create_task(process.run())
         await Rig.until(lambda: bool(lines))

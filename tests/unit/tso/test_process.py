@@ -13,11 +13,11 @@ from click.testing import CliRunner
 
 from commit_table import CommitTable, Committed, Undecided, table_name
 from lease import Create, EpochRecord, LeaseRecord, Node, SetData, ZnodePaths
-from lease.coordinator import create_root
+from lease.coordinator import CompareAndSet, create_root
 from lease.memory import MemoryCoordinator
 from store import StoreUnavailable
 from store.faults import Fault
-from tso import commands
+from tso import commands, process
 from wire import BeginReply, BeginRequest, CommitReply, CommitRequest, NotPrimary, Reason, StatusReply, StatusRequest
 
 if TYPE_CHECKING:
@@ -248,6 +248,54 @@ def test_an_unexpected_failure_of_the_lease_thread_ends_the_process(
         monkeypatch.setattr(house.coordinators["a"], "commit", defect)
         assert await house.running["a"] == 1
 
+    run_house(scenario)
+
+
+def test_a_process_whose_lease_thread_hangs_does_not_pass_for_a_standby(
+    run_house: RunHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where no memory is left, and Python waits for good for a thread that died as it began."""
+
+    async def scenario(house: House) -> None:
+        goes_on, given_up = threading.Event(), asyncio.Event()
+        await house.start_primary("a", lease_ms=200, give_up=given_up.set)
+        caller = await house.call("a")
+        commit_there = house.coordinators["a"].commit
+
+        def hang(*arguments: Any, **named: Any) -> CompareAndSet:
+            goes_on.wait()
+            return commit_there(*arguments, **named)
+
+        monkeypatch.setattr(house.coordinators["a"], "commit", hang)
+        try:
+            pipeline = house.processes["a"].server.pipeline
+            assert pipeline is not None
+            while pipeline.serving:
+                await caller.ask(BeginRequest(1))
+            await given_up.wait()
+        finally:
+            goes_on.set()
+
+    monkeypatch.setattr(process, "LEASES_TO_STOP_MAX", 2)
+    monkeypatch.setattr(process, "STOP_LOOK_MS_MIN", 0)
+    run_house(scenario)
+
+
+def test_a_process_that_stops_serving_in_time_is_not_given_up(
+    run_house: RunHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(house: House) -> None:
+        given_up = asyncio.Event()
+        first = await house.start_primary("a", lease_ms=200, give_up=given_up.set)
+        pipeline = first.server.pipeline
+        assert pipeline is not None
+        await asyncio.to_thread(pipeline._on_deposed, "the test says so")
+        await house.until(lambda: first.server.pipeline not in (pipeline, None))
+        await asyncio.sleep(0.6)
+        assert not given_up.is_set()
+
+    monkeypatch.setattr(process, "LEASES_TO_STOP_MAX", 1)
+    monkeypatch.setattr(process, "STOP_LOOK_MS_MIN", 0)
     run_house(scenario)
 
 

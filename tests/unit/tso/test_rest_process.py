@@ -164,16 +164,13 @@ def test_a_cancellation_that_comes_as_the_child_ends_is_not_swallowed() -> None:
     asyncio.run(scenario())
 
 
-def test_it_is_asked_what_it_holds(started: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_asked_what_it_holds(started: Path) -> None:
     async def scenario(rest: RestProcess) -> None:
         assert await rest.transactions_held() == 0
         running = asyncio.create_task(rest.run("oracle:1"))
         ((process_id, *_),) = await until_started(started, 1)
         for _ in range(2):
             assert await rest.transactions_held() == int(process_id)
-        os.kill(int(process_id), signal.SIGSTOP)
-        monkeypatch.setattr(rest_process, "ANSWER_MS_MAX", 10)
-        assert await rest.transactions_held() == 0
         os.kill(int(process_id), signal.SIGKILL)
         running.cancel()
         await asyncio.wait([running])
@@ -181,6 +178,45 @@ def test_it_is_asked_what_it_holds(started: Path, monkeypatch: pytest.MonkeyPatc
 
     with supervisor(started) as rest:
         asyncio.run(scenario(rest))
+
+
+CHILD_THAT_TELLS = """
+import sys
+with open(sys.argv[1], "a") as log:
+    print("up", file=log, flush=True)
+while sys.stdin.read(1):
+    print(open(sys.argv[1] + ".held").read(), flush=True)
+    with open(sys.argv[1], "a") as log:
+        print("said", file=log, flush=True)
+"""
+
+
+def test_one_that_is_too_busy_to_say_what_it_holds_is_not_taken_for_one_that_holds_nothing(
+    started: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = started.parent / "started.held"
+
+    async def scenario(rest: RestProcess) -> None:
+        running = asyncio.create_task(rest.run("oracle:1"))
+        await until_started(started, 1)
+        held.write_text("0")
+        assert await rest.transactions_held() == 0
+        assert rest._child is not None
+        process_id = rest._child.pid
+        os.kill(process_id, signal.SIGSTOP)
+        with monkeypatch.context() as hurried:
+            hurried.setattr(rest_process, "ANSWER_MS_MAX", 10)
+            assert [await rest.transactions_held() for _ in range(2)] == [1, 1]
+        os.kill(process_id, signal.SIGCONT)
+        await until_started(started, 4)
+        held.write_text("5")
+        assert await rest.transactions_held() == 5, "what it said late is old"
+        running.cancel()
+        await asyncio.wait([running])
+
+    with contextlib.closing(listen("127.0.0.1", 0)) as listening:
+        command = [sys.executable, "-c", CHILD_THAT_TELLS, str(started)]
+        asyncio.run(asyncio.wait_for(scenario(RestProcess(listening, [], command=command)), WAIT_S))
 
 
 def test_it_ends_with_a_parent_that_is_killed(started: Path) -> None:
