@@ -104,7 +104,8 @@ class Persister:
     """Writes for one tenure. Commits are read back in threads of their own, since look-ups may take all of theirs.
 
     What fails is repeated for ``persist_retry_ms_max``, and tried at least ``tries_min`` times, however long a try
-    takes: once for each gateway, since one that is silent may use up all of that time, and the next try goes to another.
+    takes: once for each gateway, since one that is silent may use up all of that time, and the next try goes to
+    another.
     """
 
     def __init__(
