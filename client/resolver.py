@@ -12,15 +12,20 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from client.cells import ABORTED_SHADOW, decode_shadow, encode_shadow, shadow_column
 from client.visibility import NOT_COMMITTED, OPEN, View
 from commit_table import Aborted, CommitTable, Committed
 from store import CellStore, RowPut, StoreError
 from store.forking import leave_at_fork
+
+HEALING_RESTS_TIMES: Final = 10
+"""Where a shadow cell could not be written, no reader heals in that table for so many times as long as it took to find
+out: HBase may answer reads of a table and take no writes, and reads are not to wait for that each time."""
 
 _log = logging.getLogger(__name__)
 
@@ -75,6 +80,8 @@ class Resolver:
         self._commit_table = commit_table
         self._cache = cache
         self._heal = heal
+        self._rests_until_s: dict[str, float] = {}
+        """By table: until when nothing is healed there."""
 
     def remembered(self, writer: int) -> int:
         """A final outcome that is known without asking, or ``OPEN``."""
@@ -121,12 +128,15 @@ class Resolver:
 
     def heal(self, table: str, missing: Mapping[tuple[int, int], Iterable[tuple[bytes, bytes]]]) -> None:
         """Write shadow cells that a reader missed: (writer, commit timestamp) → (row, family). Failure is no matter."""
-        if not self._heal:
+        began_s = time.monotonic()
+        if not self._heal or began_s < self._rests_until_s.get(table, 0.0):
             return
         try:
             for (writer, commit_timestamp), places in missing.items():
                 self.write_shadows((Site(table, row, family) for row, family in places), writer, commit_timestamp)
         except StoreError as error:
+            now_s = time.monotonic()
+            self._rests_until_s[table] = now_s + HEALING_RESTS_TIMES * (now_s - began_s)
             _log.info("shadow cells in %s were left for the next reader to heal: %s", table, error)
 
     def _fence(self, view: View, writer: int, site: Site) -> int:

@@ -14,10 +14,13 @@ from commit_table import forgetting, layout
 from commit_table.forgetting import Forgotten
 from commit_table.outcomes import Aborted, Committed, Outcome, Undecided
 from commit_table.rule import FENCE_AT_INFINITY, TransactionRecord
-from store import Applied, CellStore, StoreUnavailable, TableExists
+from store import Applied, CellStore, CompareAndSet, StoreUnavailable, TableExists, Unknown
 
 FENCE_ATTEMPTS_MAX = 100
 """A compare fails only when the record changed, which it does once an epoch: more means that the store is at fault."""
+
+UNKNOWN_ANSWERS_MAX = 3
+"""Each may have taken as long as a request may take: HBase may answer every read, and no write."""
 
 READ_TRANSACTIONS_MAX = 256
 """Records asked for in one request: bounds its size, since every row is asked for every column."""
@@ -77,13 +80,24 @@ class CommitTable:
         Returns ``Committed``, or ``Undecided``/``Aborted`` with a fence at or above ``fence`` in place. Raises
         ``StoreUnavailable``; then nothing is known, and calling again is harmless.
         """
+        unknown = 0
         for _ in range(FENCE_ATTEMPTS_MAX):
             record = self._read(start_timestamp)
-            if not record.needs_fence(fence) or self._place_fence(start_timestamp, record, fence):
+            if not record.needs_fence(fence):
                 return record.outcome()
+            answer = self._place_fence(start_timestamp, record, fence)
+            if isinstance(answer, Applied):
+                return record.outcome()
+            if isinstance(answer, Unknown):
+                unknown += 1
+                if unknown >= UNKNOWN_ANSWERS_MAX:
+                    raise StoreUnavailable(
+                        f"transaction {start_timestamp} could not be fenced: table {self._table} can be read, and "
+                        f"{unknown} times did not take a write: {answer.reason}"
+                    )
         raise StoreUnavailable(
             f"transaction {start_timestamp} could not be fenced in {FENCE_ATTEMPTS_MAX} attempts: "
-            f"table {self._table} does not answer its compare-and-sets, or changes without end"
+            f"table {self._table} changes without end"
         )
 
     def abort(self, start_timestamp: int) -> Committed | Aborted:
@@ -122,10 +136,10 @@ class CommitTable:
         row = self._store.get(self._table, layout.row_key(start_timestamp), columns)
         return layout.parse_record(start_timestamp, row)
 
-    def _place_fence(self, start_timestamp: int, record: TransactionRecord, fence: int) -> bool:
-        """Whether the fence is in place *for certain*; otherwise the record has to be read again."""
+    def _place_fence(self, start_timestamp: int, record: TransactionRecord, fence: int) -> CompareAndSet:
+        """Only ``Applied`` is a fence in place *for certain*; else the record has to be read again."""
         commit = record.commit_timestamp
-        answer = self._store.compare_and_set(
+        return self._store.compare_and_set(
             self._table,
             layout.row_key(start_timestamp),
             check=layout.commit_column(start_timestamp),
@@ -133,4 +147,3 @@ class CommitTable:
             put=layout.fence_column(start_timestamp, fence),
             value=layout.FENCE_VALUE,
         )
-        return isinstance(answer, Applied)

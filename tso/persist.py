@@ -101,7 +101,12 @@ class NotPersisted(Exception):
 
 
 class Persister:
-    """Writes for one tenure. Commits are read back in threads of their own, since look-ups may take all of theirs."""
+    """Writes for one tenure. Commits are read back in threads of their own, since look-ups may take all of theirs.
+
+    What fails is repeated for ``persist_retry_ms_max``, and tried at least ``tries_min`` times, however long a try
+    takes: once for each gateway, since one that is silent may use up all of that time, and the next try goes to
+    another.
+    """
 
     def __init__(
         self,
@@ -112,6 +117,7 @@ class Persister:
         in_lookup_thread: InThread,
         in_read_back_thread: InThread,
         persist_retry_ms_max: float,
+        tries_min: int,
         monotonic_ms: Callable[[], float],
         metering: Metering,
     ) -> None:
@@ -119,6 +125,7 @@ class Persister:
         self._recorder = recorder
         self._table = table
         self._retry_ms_max = persist_retry_ms_max
+        self._tries_min = tries_min
         self._monotonic_ms = monotonic_ms
         self._in_lookup_thread = in_lookup_thread
         self._in_read_back_thread = in_read_back_thread
@@ -190,6 +197,7 @@ class Persister:
     async def _until_done(self, write: Callable[[], Awaitable[Written]], what: str) -> Written:
         give_up_at_ms = self._monotonic_ms() + self._retry_ms_max
         pause_ms = FIRST_PAUSE_MS
+        tries = 0
         while True:
             if self._stopped.is_set() or not self._tenure.is_held():
                 raise NotPersisted(f"the lease ended before the commit table took {what}")
@@ -200,7 +208,8 @@ class Persister:
             except StoreError as error:
                 raise NotPersisted(f"the commit table refuses {what}: {error}") from error
             self._metering.write_failures += 1
-            if self._monotonic_ms() >= give_up_at_ms:
+            tries += 1
+            if tries >= self._tries_min and self._monotonic_ms() >= give_up_at_ms:
                 raise NotPersisted(f"the commit table did not take {what} in {self._retry_ms_max:.0f} ms")
             await self._pause(pause_ms)
             pause_ms = min(2 * pause_ms, PAUSE_MS_MAX)

@@ -76,6 +76,7 @@ class Pipeline:
     """Belongs to one tenure and to the event loop's thread. ``on_deposed`` is told once if it ends by itself.
 
     ``send_answers``: lets what requesters were answered go out at once, and not at the end of the event loop's turn.
+    ``tries_min``: how often a write that fails is tried at least (``tso.persist``).
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Pipeline:
         metering: Metering,
         on_deposed: Callable[[str], None],
         send_answers: Callable[[], None],
+        tries_min: int = 1,
     ) -> None:
         self.oracle = Oracle(tenure.epoch, tenure.ceiling, limits, secrets.randbits(64))
         self._tenure = tenure
@@ -120,6 +122,7 @@ class Pipeline:
             in_lookup_thread=lambda call: self._loop.run_in_executor(self._lookup_threads, call),
             in_read_back_thread=lambda call: self._loop.run_in_executor(self._read_back_threads, call),
             persist_retry_ms_max=limits.persist_retry_ms_max,
+            tries_min=tries_min,
             monotonic_ms=lambda: moment().monotonic_ms,
             metering=metering,
         )

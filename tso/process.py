@@ -37,6 +37,7 @@ from lease.solo import SoloCandidate, SoloRegistry
 from logs.lines import Standing
 from store import CellStore
 from store.bulk import BulkPutter
+from store.hbase.addresses import parse_addresses
 from tso.connection import Connection
 from tso.floor import FloorOfData
 from tso.levels import LevelAgreement
@@ -406,6 +407,7 @@ class _LoopFront:
             metering=self._server.metering,
             on_deposed=lambda _reason: self._deposed(ended),
             send_answers=self._server.send_answers,
+            tries_min=len(parse_addresses(self._settings.thrift)) if self._settings.thrift else 1,
         )
         self._ran_ms = monotonic_ms()
         outage_ms = None if came is None else came.outage_ms(self._ran_ms)

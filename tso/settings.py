@@ -167,7 +167,7 @@ class Limits:
         "ms",
         "How long a failing write is repeated, while the lease is held, before the primary gives up its "
         "lease: a standby may have a way to HBase where this one has none, and what was under way is not lost "
-        "by it.",
+        "by it. Of several gateways each is tried once, however long that takes.",
         least=1,
         most=600_000,
         because=WAIT,

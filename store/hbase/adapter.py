@@ -246,13 +246,16 @@ class HBaseCellStore:
         return [region.startKey for region in regions]
 
     def _write(self, name: bytes, ask: Call[None]) -> None:
-        """Of a table that is missing, the gateway's answer to a write says only that all its retries are used up."""
+        """Of a table that is missing, the gateway's answer to a write says only that all its retries are used up.
+
+        What asks for the table must need no permission that the write does not: else its refusal hides what failed.
+        """
 
         def write(connection: GatewayConnection) -> None:
             try:
                 ask(connection)
             except GatewayIOError:
-                connection.client.getColumnDescriptors(name)
+                connection.client.isTableEnabled(name)
                 raise
 
         self._gateway.repeat(write)

@@ -61,7 +61,15 @@ BREAKDOWNS: tuple[type[BaseException], ...] = (
 _TEXT_CHARACTERS_MAX = 300
 
 _MISSING = ("TableNotFoundException", "NoSuchColumnFamilyException", "table does not exist")
-_REFUSED = ("DoNotRetryIOException", "AccessDeniedException", "NamespaceNotFoundException")
+_REFUSED = (
+    "DoNotRetryIOException",
+    "AccessDeniedException",
+    "NamespaceNotFoundException",
+    "QuotaExceededException",  # of tables and regions, when a table is made
+    "space quota",  # of several rows, the first line names no exception
+)
+_ATTEMPTS = "exceptions:"
+"""So ends the first line where HBase's own client has repeated a call; each attempt is a line of its own."""
 
 
 def meaning_of(error: BaseException) -> StoreError:
@@ -121,4 +129,8 @@ def _message(error: BaseException) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    return _message(error).partition("\n")[0].strip()[:_TEXT_CHARACTERS_MAX]
+    first, _, rest = _message(error).partition("\n")
+    if first.endswith(_ATTEMPTS):
+        attempt, _, _ = rest.partition("\n")
+        first = f"{first} {attempt}"
+    return first.strip()[:_TEXT_CHARACTERS_MAX]

@@ -107,6 +107,13 @@ CLIENT_RULES = [
         "unit/client/test_reading.py::test_a_commit_that_came_right_before_the_fence_is_found",
     ),
     Mutation(
+        "each read waits anew for a table that takes no writes",
+        "client/resolver.py",
+        "began_s < self._rests_until_s.get(table, 0.0)",
+        "False",
+        "unit/client/test_reading.py::test_reads_do_not_wait_each_time_for_a_table_that_takes_no_writes",
+    ),
+    Mutation(
         "the shadow cell is not read again after a fence",
         "client/resolver.py",
         "        shadow = self._read_shadow(writer, site)\n        return NOT_COMMITTED if shadow == OPEN else shadow",

@@ -50,16 +50,23 @@ COMMIT_TABLE_RULES = [
     Mutation(
         "a rejected fence is taken for a placed one",
         "commit_table/table.py",
-        "return isinstance(answer, Applied)",
-        'return type(answer).__name__ != "Unknown"',
+        "if isinstance(answer, Applied):",
+        'if type(answer).__name__ != "Unknown":',
         "unit/commit_table/test_races.py::test_a_commit_between_the_read_and_the_fence_is_found",
     ),
     Mutation(
         "a fence whose answer was lost is taken for a placed one",
         "commit_table/table.py",
-        "return isinstance(answer, Applied)",
-        'return type(answer).__name__ != "Rejected"',
+        "if isinstance(answer, Applied):",
+        'if type(answer).__name__ != "Rejected":',
         "unit/commit_table/test_races.py::test_a_fence_whose_answer_is_lost_is_made_sure_of",
+    ),
+    Mutation(
+        "a fence is tried a hundred times where no write is answered",
+        "commit_table/table.py",
+        "if unknown >= UNKNOWN_ANSWERS_MAX:",
+        "if False:",
+        "unit/commit_table/test_races.py::test_a_store_that_answers_reads_only_is_asked_three_times",
     ),
     Mutation(
         "the cell timestamp of a commit is not the epoch",

@@ -26,6 +26,21 @@ STORE_RULES = [
         _REGIONS + "test_a_region_with_replicas_is_one_range",
     ),
     Mutation(
+        "what failed for a moment is refused for a permission that the write does not need",
+        "store/hbase/adapter.py",
+        "connection.client.isTableEnabled(name)",
+        "connection.client.getColumnDescriptors(name)",
+        "unit/store/test_hbase_gateway.py::"
+        "test_a_write_that_failed_for_a_moment_is_repeated_by_who_may_only_read_and_write",
+    ),
+    Mutation(
+        "a write beyond a space quota is repeated",
+        "store/hbase/failures.py",
+        '    "space quota",',
+        "    ",
+        "unit/store/test_hbase_gateway.py::test_an_error_that_will_not_pass_is_given_at_once",
+    ),
+    Mutation(
         "a gap or an overlap between regions is handed on",
         "store/hbase/regions.py",
         "        if not left.stop or left.stop != right.start:",

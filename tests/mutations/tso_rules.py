@@ -116,9 +116,24 @@ TSO_RULES = [
     Mutation(
         "a write that was given up is taken for a success",
         "tso/persist.py",
-        "            if self._monotonic_ms() >= give_up_at_ms:\n",
+        "            if tries >= self._tries_min and self._monotonic_ms() >= give_up_at_ms:\n",
         "            if self._monotonic_ms() >= give_up_at_ms:\n                return\n            if False:\n",
         "unit/tso/test_pipeline_lease.py::test_a_write_that_stays_failed_deposes_and_is_never_called_committed",
+    ),
+    Mutation(
+        "a primary gives up though it has tried one of its gateways only",
+        "tso/persist.py",
+        "tries >= self._tries_min and ",
+        "",
+        "unit/tso/test_pipeline_lease.py::test_where_one_gateway_was_silent_for_all_of_the_time_the_others_are_tried",
+    ),
+    Mutation(
+        "a primary counts several gateways as one",
+        "tso/process.py",
+        "len(parse_addresses(self._settings.thrift)) if self._settings.thrift else 1",
+        "1",
+        "unit/tso/test_pipeline_lease.py::test_a_failed_write_is_repeated_and_never_answered_before_it_succeeds "
+        "unit/tso/test_process.py::test_a_primary_tries_each_of_its_gateways_before_it_gives_the_lease_up",
     ),
     Mutation(
         "conflicts are ignored",

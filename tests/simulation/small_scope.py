@@ -144,6 +144,7 @@ class Primary:
             in_lookup_thread=at_once,
             in_read_back_thread=at_once,
             persist_retry_ms_max=1.0,
+            tries_min=1,
             monotonic_ms=lambda: 0.0,
             metering=Metering(lambda: 0.0),
         )

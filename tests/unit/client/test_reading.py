@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -357,6 +358,33 @@ def test_healing_that_fails_is_no_failure_of_the_read(world: World) -> None:
     write(world, Writer(2_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=True, marked="none"))
     world.store.plan("put", Fault.LOST)
     assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"2100"}
+
+
+def test_reads_do_not_wait_each_time_for_a_table_that_takes_no_writes(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 1_000.0
+    monkeypatch.setattr("client.resolver.time", SimpleNamespace(monotonic=lambda: now_s))
+    write(world, Writer(2_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=True, marked="none"))
+    puts: list[str] = []
+
+    def refuse(table: str, *_: object) -> None:
+        nonlocal now_s
+        puts.append(table)
+        now_s += 30.0
+        raise StoreUnavailable("too busy")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.store, "put", refuse)
+        for _ in range(5):
+            assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"2100"}
+    assert puts == [TABLE]
+    now_s += 299.0
+    world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None)
+    assert not world.store.versions(TABLE, b"r1", b"f:\x00", limit=1)
+    now_s += 1.0
+    world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None)
+    assert world.store.versions(TABLE, b"r1", b"f:\x00", limit=1)
 
 
 def test_a_reader_told_not_to_heal_writes_nothing(world: World) -> None:

@@ -7,6 +7,7 @@ never proved wrong by whatever lands later.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -94,6 +95,13 @@ def test_a_fence_whose_answer_is_lost_is_made_sure_of(store: Interrupted, table:
     assert table.outcome(START) == Undecided()
 
 
+def test_a_store_that_answers_reads_only_is_asked_three_times(store: Interrupted, table: CommitTable) -> None:
+    store.plan("compare_and_set", *[Fault.LOST] * 3)
+    with pytest.raises(StoreUnavailable, match=r"can be read, and 3 times did not take a write: .+"):
+        table.resolve(START, NEW)
+    assert table.resolve(START, NEW) == Undecided(), "each answer that does not come takes as long as a request may"
+
+
 def test_a_store_that_never_answers_is_said_so(store: Interrupted, table: CommitTable) -> None:
     store.plan("compare_and_set", *[Fault.LOST] * 200)
     with pytest.raises(StoreUnavailable, match="could not be fenced"):
@@ -129,13 +137,19 @@ def test_what_a_resolver_learnt_stays_true(
     table.create()
     learnt: list[tuple[int, Outcome]] = []
 
+    def insist(call: Callable[[], Outcome]) -> Outcome:
+        """As callers may: again where nothing is known."""
+        while True:
+            with suppress(StoreUnavailable):
+                return call()
+
     def take(step: str, fence: int) -> None:
         if step == "old oracle":
             record(store, TABLE, {START: OLD_COMMIT}, OLD)
-        elif step == "new oracle" and table.resolve(START, NEW) == Undecided():
+        elif step == "new oracle" and insist(lambda: table.resolve(START, NEW)) == Undecided():
             record(store, TABLE, {START: NEW_COMMIT}, NEW)
         elif step in ("resolve", "abort"):
-            learnt.append((fence, table.resolve(START, fence)))
+            learnt.append((fence, insist(lambda: table.resolve(START, fence))))
         elif step == "deliver":
             store.deliver_late()
         holds()
@@ -158,7 +172,7 @@ def test_what_a_resolver_learnt_stays_true(
         take(*step)
     store.deliver_late()
     holds()
-    final = table.abort(START)
+    final = insist(lambda: table.abort(START))
     assert isinstance(final, Committed | Aborted)
     record(store, TABLE, {START: OLD_COMMIT}, OLD)
     assert table.outcome(START) == final

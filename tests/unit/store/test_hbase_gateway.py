@@ -222,6 +222,9 @@ def java(first_line: str) -> bytes:
         (GatewayIOError(message=java("…regionserver.NoSuchColumnFamilyException: Column family x")), TableMissing),
         (GatewayIOError(message=java("org.apache.hadoop.hbase.DoNotRetryIOException: too big")), StoreError),
         (GatewayIOError(message=java("…security.AccessDeniedException: not yours")), StoreError),
+        (GatewayIOError(message=java("…quotas.SpaceLimitingException: due to a space quota.")), StoreError),
+        (GatewayIOError(message=java("Failed 2 actions: Puts are disallowed due to a space quota.")), StoreError),
+        (GatewayIOError(message=java("…quotas.QuotaExceededException: it would exceed the quota")), StoreError),
     ],
 )
 def test_an_error_that_will_not_pass_is_given_at_once(
@@ -265,6 +268,30 @@ def test_the_table_that_a_failed_write_does_not_name_is_looked_for(gateway: Fake
     gateway.fates.append(GatewayIOError(message=java("org.apache.hadoop.hbase.TableNotFoundException: t")))
     with pytest.raises(TableMissing):
         store.put("t", [RowPut(b"r", {b"f:a": b"1"})], 5)
+
+
+def test_a_write_that_failed_for_a_moment_is_repeated_by_who_may_only_read_and_write(
+    gateway: FakeGateway, store: HBaseCellStore
+) -> None:
+    """HBase tells the families of a table to those who may create tables, and whether there is one to everybody."""
+
+    def denied(*_: object) -> object:
+        raise GatewayIOError(message=java("AccessDeniedException: Insufficient permissions (user=u, action=CREATE)"))
+
+    gateway.methods.getColumnDescriptors = denied  # type: ignore[attr-defined]
+    gateway.fates.append(GatewayIOError(message=java("Failed 1 action: RegionTooBusyException: 1 time")))
+    store.put("t", [RowPut(b"r", {b"f:a": b"1"})], 5)
+    assert gateway.methods.asked == ["mutateRowTs", "isTableEnabled", "mutateRowTs"]
+
+
+def test_why_hbase_itself_has_given_up_is_told(gateway: FakeGateway) -> None:
+    attempts = (
+        "RetriesExhaustedException: Failed after attempts=16, exceptions:\n"
+        "2026-11-24T01:56:02Z, RpcThrottlingException: number of read requests exceeded - wait 1min"
+    )
+    gateway.fates.extend([GatewayIOError(message=java(attempts))] * 1_000)
+    with pytest.raises(StoreUnavailable, match=r"number of read requests exceeded - wait 1min$"):
+        get(connected(gateway, unavailable_after_ms=50))
 
 
 def test_a_table_that_exists_is_named_as_such(gateway: FakeGateway, store: HBaseCellStore) -> None:

@@ -172,7 +172,7 @@ class FakeRequester:
 class Rig:
     """A pipeline with everything around it fake."""
 
-    def __init__(self, ceiling: int, limits: dict[str, float]) -> None:
+    def __init__(self, ceiling: int, limits: dict[str, float], tries_min: int) -> None:
         self.tenure = FakeTenure(ceiling)
         self.table = FakeTable()
         self.requester = FakeRequester()
@@ -191,6 +191,7 @@ class Rig:
             metering=self.metering,
             on_deposed=self.deposed.append,
             send_answers=self.note_sent,
+            tries_min=tries_min,
         )
 
     def note_sent(self) -> None:
@@ -258,15 +259,17 @@ class RunPipeline(Protocol):
     """Runs a scenario on a pipeline of its own, with these limits."""
 
     def __call__(
-        self, scenario: Callable[[Rig], Awaitable[None]], *, ceiling: int = 10**9, **limits: float
+        self, scenario: Callable[[Rig], Awaitable[None]], *, ceiling: int = 10**9, tries_min: int = 1, **limits: float
     ) -> None: ...
 
 
 @pytest.fixture
 def run() -> RunPipeline:
-    def run_scenario(scenario: Callable[[Rig], Awaitable[None]], *, ceiling: int = 10**9, **limits: float) -> None:
+    def run_scenario(
+        scenario: Callable[[Rig], Awaitable[None]], *, ceiling: int = 10**9, tries_min: int = 1, **limits: float
+    ) -> None:
         async def limited() -> None:
-            rig = Rig(ceiling, limits)
+            rig = Rig(ceiling, limits, tries_min)
             try:
                 async with asyncio.timeout(2 * WAIT_S):
                     await scenario(rig)
@@ -301,13 +304,14 @@ class House:
         tls: ServerFiles | None = None,
         beside: Beside | None = None,
         give_up: Callable[[], None] = lambda: None,
+        thrift: str = "unused:1",
         **limits: Any,
     ) -> OracleProcess:
         """Start a process; it is listening when this returns, and standby or primary."""
         settings = ServeSettings(
             name,
             "unused:1",
-            "unused:1",
+            thrift,
             listen_port=0,
             advertise=advertise,
             tokens_file=tokens_file,

@@ -59,6 +59,23 @@ def test_a_write_that_stays_failed_deposes_and_is_never_called_committed(run: Ru
     run(scenario, persist_retry_ms_max=100)
 
 
+def test_where_one_gateway_was_silent_for_all_of_the_time_the_others_are_tried(run: RunPipeline) -> None:
+    async def scenario(rig: Rig) -> None:
+        def time_passes() -> None:
+            rig.now_ms += 3_000
+
+        rig.table.before_write = time_passes
+        rig.table.errors = [StoreUnavailable("silent"), StoreUnavailable("silent, too")]
+        begun = await rig.begin()
+        assert rig.reason_of(await rig.answer(rig.commit(begun, 7))) is Reason.COMMITTED
+        rig.table.errors = [StoreUnavailable("silent")] * 1000
+        begun = await rig.begin()
+        await rig.until_deposed(rig.commit(begun, 8))
+        assert len(rig.table.writes) == 3 + 3, "once for each gateway, and no more"
+
+    run(scenario, persist_retry_ms_max=3_000, tries_min=3)
+
+
 def test_a_lease_lost_before_the_write_stops_the_write(run: RunPipeline) -> None:
     async def scenario(rig: Rig) -> None:
         first, second = await rig.begin(), await rig.begin()

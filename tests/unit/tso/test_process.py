@@ -177,6 +177,17 @@ def test_a_primary_that_cannot_write_gives_the_lease_up_unanswered(run_house: Ru
     run_house(scenario)
 
 
+def test_a_primary_tries_each_of_its_gateways_before_it_gives_the_lease_up(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a", persist_retry_ms_max=1, thrift="one:1,two:1,three:1,four:1,five:1")
+        caller = await house.call("a")
+        house.store.plan("put", *[Fault.LOST] * 4)
+        assert await commit(caller, await begin(caller), 1) is Reason.COMMITTED
+        assert house.lines["a"].count("standby") == 0
+
+    run_house(scenario)
+
+
 def test_a_process_without_its_store_stays_standby_and_names_the_primary(
     run_house: RunHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
