@@ -35,6 +35,7 @@ RUN_SECONDS_MAX = 120
 """Of the tests of one mutation."""
 SOUND_RUN_SECONDS_MAX = 1_800
 """Of those of all mutations, with no rule broken."""
+COMPILE_SECONDS_MAX = 300
 OUTPUT_LINES_SHOWN = 30
 TESTS_FAILED = 1
 """pytest's exit code when tests ran and failed; above it are errors of the entry: nothing collected, no such test."""
@@ -61,11 +62,18 @@ class Run:
 
 
 def copy_project(source: Path, copy: Path) -> None:
-    """Copy all that the tests import or read, and the configuration of pytest."""
+    """Copy all that the tests import or read, the configuration of pytest, and the kernels that are compiled."""
     packages = tomllib.loads((source / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     shutil.copy2(source / "pyproject.toml", copy)
     for folder in {"tests", "docs", *(package.partition(".")[0] for package in packages)}:
-        shutil.copytree(source / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(source / folder, copy / folder, ignore=shutil.ignore_patterns("*.pyc"))
+
+
+def compile_kernels(project: Path) -> None:
+    """Compile what is not compiled yet, which takes longer than some tests wait for a process to begin."""
+    calls = "drop_stale_kernels(pathlib.Path()); from tso.warmth import warm_kernels; warm_kernels()"
+    command = [sys.executable, "-B", "-c", f"import pathlib; from tests.kernel_caches import drop_stale_kernels; {calls}"]
+    subprocess.run(command, cwd=project, timeout=COMPILE_SECONDS_MAX, check=True)
 
 
 def stale_entries(project: Path, mutations: Iterable[Mutation]) -> Iterator[str]:
@@ -189,6 +197,7 @@ def main(only: str | None, only_list: bool) -> None:
         stale = list(stale_entries(project, RULES))
         if stale:
             raise click.ClickException("\n".join(stale))
+        compile_kernels(project)
         named = sorted({test for mutation in mutations for test in mutation.caught_by.split()})
         sound = run_tests(project, named, seconds_max=SOUND_RUN_SECONDS_MAX)
         if sound.exit_code != 0:

@@ -132,7 +132,6 @@ TSO_RULES = [
         "tso/process.py",
         "len(parse_addresses(self._settings.thrift)) if self._settings.thrift else 1",
         "1",
-        "unit/tso/test_pipeline_lease.py::test_a_failed_write_is_repeated_and_never_answered_before_it_succeeds "
         "unit/tso/test_process.py::test_a_primary_tries_each_of_its_gateways_before_it_gives_the_lease_up",
     ),
     Mutation(
