@@ -36,6 +36,13 @@ RUN_SECONDS_MAX = 120
 SOUND_RUN_SECONDS_MAX = 1_800
 """Of those of all mutations, with no rule broken."""
 COMPILE_SECONDS_MAX = 300
+_COMPILE = """
+import pathlib
+from tests.kernel_caches import drop_stale_kernels
+drop_stale_kernels(pathlib.Path())
+from tso.warmth import warm_kernels
+warm_kernels()
+"""
 OUTPUT_LINES_SHOWN = 30
 TESTS_FAILED = 1
 """pytest's exit code when tests ran and failed; above it are errors of the entry: nothing collected, no such test."""
@@ -71,8 +78,7 @@ def copy_project(source: Path, copy: Path) -> None:
 
 def compile_kernels(project: Path) -> None:
     """Compile what is not compiled yet, which takes longer than some tests wait for a process to begin."""
-    calls = "drop_stale_kernels(pathlib.Path()); from tso.warmth import warm_kernels; warm_kernels()"
-    command = [sys.executable, "-B", "-c", f"import pathlib; from tests.kernel_caches import drop_stale_kernels; {calls}"]
+    command = [sys.executable, "-B", "-c", _COMPILE]
     subprocess.run(command, cwd=project, timeout=COMPILE_SECONDS_MAX, check=True)
 
 
