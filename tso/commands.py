@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -28,8 +28,8 @@ from configuration.connection_flags import root_flag, zookeeper_flag
 from configuration.misspelt import misspelt
 from configuration.options import file_flag, flags
 from configuration.rest_limits import REST_LIMITS
-from fleet import CannotHandOver, Seen, hand_over, look
-from lease import LeaseError
+from fleet import CannotHandOver, Seen, hand_over, look, observe
+from lease import LeaseError, Member
 from lease.credentials import CREDENTIALS_VARIABLE
 from lease.zookeeper import ZooKeeperCoordinator
 from logs.lines import Standing, configure_logs
@@ -243,14 +243,21 @@ def _explained() -> Iterator[None]:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with `members` and `history`.")
 @credential_flags
 def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credentials: Credentials) -> None:
-    """Show every oracle process and its state, and the last tenures. Exit code 3 when none of them is primary."""
+    """Show every oracle process and its state, and the last tenures. Exit code 3 when none of them is primary.
+
+    A standby that is not warm yet, since it compiles or waits for HBase, cannot take over before it is.
+    """
     with _explained(), contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
         seen = look(coordinator, root, timeout_ms=timeout_ms, credentials=credentials)
         tenures = last_tenures(coordinator, root, _TENURES_SHOWN)
+    standbys = [one.member for one in seen if one.role == "standby"]
+    told = observe(standbys, timeout_ms=timeout_ms, credentials=credentials)
+    warmth = {one.member: one.report.details.warm for one in told if one.report and one.report.details}
+    states = [_state(one, warmth) for one in seen]
     if as_json:
-        click.echo(json.dumps({"members": [_state(one) for one in seen], "history": as_objects(tenures)}, indent=2))
+        click.echo(json.dumps({"members": states, "history": as_objects(tenures)}, indent=2))
     else:
-        _print_states(seen)
+        _print_states(seen, states)
         if tenures:
             click.echo()
             print_tenures(tenures)
@@ -278,10 +285,12 @@ def handover(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credenti
         )
 
 
-def _state(seen: Seen) -> dict[str, Any]:
+def _state(seen: Seen, warmth: Mapping[Member, bool]) -> dict[str, Any]:
+    """``warmth``: of the standbys, as far as it is known. Who serves, or did, is warm."""
     state: dict[str, Any] = {"holder": seen.member.holder, "address": seen.member.address, "role": seen.role}
     if seen.status is None:
         return {**state, "problem": seen.problem}
+    state["warm"] = warmth.get(seen.member) if seen.role == "standby" else True
     return {**state, **{name: getattr(seen.status, name) for name in StatusReply.NUMBERS}}
 
 
@@ -290,6 +299,7 @@ _COLUMNS = {
     "holder": "process",
     "address": "address",
     "role": "role",
+    "warm": "warm",
     "epoch": "epoch",
     "begins": "begun",
     "commits": "committed",
@@ -298,12 +308,15 @@ _COLUMNS = {
 }
 
 
-def _print_states(seen: list[Seen]) -> None:
+_WORDS = {True: "yes", False: "no", None: "?"}
+
+
+def _print_states(seen: Sequence[Seen], states: Sequence[Mapping[str, Any]]) -> None:
     if not seen:
         click.echo("No oracle process is a member here. Start one: pythia tso serve --help")
         return
-    states = map(_state, seen)
-    print_table(_COLUMNS.values(), ([str(state.get(name, "")) for name in _COLUMNS] for state in states))
+    shown = ({**state, "warm": _WORDS[state["warm"]]} if "warm" in state else state for state in states)
+    print_table(_COLUMNS.values(), ([str(state.get(name, "")) for name in _COLUMNS] for state in shown))
     for one in seen:
         if one.problem:
             click.echo(f"error: {one.problem}{'' if one.is_closed else '; look at its log'}", err=True)

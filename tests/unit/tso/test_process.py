@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -329,6 +330,12 @@ def test_status_shows_every_member_and_fails_without_a_primary(
         members = json.loads(result.output)["members"]
         assert [(member["holder"], member["role"]) for member in members] == [("a", "primary"), ("b", "standby")]
         assert members[0]["epoch"] == await house.until_primary("a")
+        for ready, word in ((False, "no"), (True, "yes")):
+            house.processes["b"].server.own.warm = ready
+            result = await asyncio.to_thread(CliRunner().invoke, commands.tso, [*arguments, "--json"])
+            assert [member["warm"] for member in json.loads(result.output)["members"]] == [True, ready]
+            table = await asyncio.to_thread(CliRunner().invoke, commands.tso, arguments)
+            assert re.search(rf"standby\W+{word}\W", table.output), table.output
 
     run_house(scenario)
 
