@@ -50,6 +50,12 @@ class Observed:
         """Of what it told."""
         return None if self.report is None else self.report.status
 
+    @property
+    def warm(self) -> bool | None:
+        """Whether it could take over at once, or serves; ``None`` where it told nothing of that."""
+        details = None if self.report is None else self.report.details
+        return None if details is None else details.warm
+
 
 class _Told(Protocol):
     """A member, and the status that it told, if any."""

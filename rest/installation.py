@@ -78,7 +78,7 @@ def _member(one: Observed, own_address: str) -> MemberState:
         address=one.member.address,
         rest="" if details is None else details.rest_address,
         role="silent" if report is None else ROLE_NAMES[report.status.role],
-        warm=None if details is None else details.warm,
+        warm=one.warm,
         own=one.member.address == own_address,
         connections=None if report is None else report.status.connections,
         problem=one.problem,

@@ -252,7 +252,7 @@ def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credential
         tenures = last_tenures(coordinator, root, _TENURES_SHOWN)
     standbys = [one.member for one in seen if one.role == "standby"]
     told = observe(standbys, timeout_ms=timeout_ms, credentials=credentials)
-    warmth = {one.member: one.report.details.warm for one in told if one.report and one.report.details}
+    warmth = {one.member: one.warm for one in told}
     states = [_state(one, warmth) for one in seen]
     if as_json:
         click.echo(json.dumps({"members": states, "history": as_objects(tenures)}, indent=2))
@@ -285,12 +285,12 @@ def handover(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credenti
         )
 
 
-def _state(seen: Seen, warmth: Mapping[Member, bool]) -> dict[str, Any]:
-    """``warmth``: of the standbys, as far as it is known. Who serves, or did, is warm."""
+def _state(seen: Seen, warmth: Mapping[Member, bool | None]) -> dict[str, Any]:
+    """``warmth``: of the standbys. Who serves is warm."""
     state: dict[str, Any] = {"holder": seen.member.holder, "address": seen.member.address, "role": seen.role}
     if seen.status is None:
         return {**state, "problem": seen.problem}
-    state["warm"] = warmth.get(seen.member) if seen.role == "standby" else True
+    state["warm"] = warmth[seen.member] if seen.role == "standby" else True
     return {**state, **{name: getattr(seen.status, name) for name in StatusReply.NUMBERS}}
 
 

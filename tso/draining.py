@@ -19,7 +19,6 @@ from fleet import (
     NobodyServes,
     NotLetIn,
     Observed,
-    Report,
     Seen,
     ask_status,
     ask_to_drain,
@@ -134,7 +133,7 @@ def require_warmth(standbys: Sequence[Observed], one: Seen) -> None:
 
     One of a release that does not tell how warm it is counts as ready: it cannot be waited for.
     """
-    if not any(_may_be_warm(standby.report) for standby in standbys):
+    if not any(standby.report is not None and standby.warm is not False for standby in standbys):
         names = ", ".join(standby.member.holder for standby in standbys)
         raise CannotHandOver(
             f"no standby is ready to take over from {one.member.holder} yet ({names}): wait until one is, the console "
@@ -145,10 +144,6 @@ def require_warmth(standbys: Sequence[Observed], one: Seen) -> None:
 def _is_same(one: Member, other: Member) -> bool:
     """Whatever their roles, which change."""
     return (one.holder, one.address) == (other.holder, other.address)
-
-
-def _may_be_warm(report: Report | None) -> bool:
-    return report is not None and (report.details is None or report.details.warm)
 
 
 def _ask(one: Seen, limit_ms: int, tell: Callable[[str], None], credentials: Credentials) -> DrainReply:

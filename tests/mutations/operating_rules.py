@@ -124,15 +124,15 @@ OPERATING_RULES = [
     Mutation(
         "a primary goes before its standby is warm",
         "tso/draining.py",
-        "    if not any(_may_be_warm(standby.report) for standby in standbys):",
+        "    if not any(standby.report is not None and standby.warm is not False for standby in standbys):",
         "    if not standbys:",
         _DRAINING,
     ),
     Mutation(
         "a standby that does not tell how warm it is is waited for",
         "tso/draining.py",
-        "(report.details is None or report.details.warm)",
-        "(report.details is not None and report.details.warm)",
+        "standby.warm is not False for",
+        "standby.warm for",
         f"{_DRAINING}::test_one_warm_standby_is_enough_and_one_that_does_not_tell_counts_as_warm",
     ),
     Mutation(

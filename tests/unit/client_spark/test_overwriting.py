@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -15,19 +14,8 @@ from client.spark.key_codec import row_key
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.options import SourceOptions
 from client.spark.tables import create_table
-from tests.unit.client.conftest import Installation
 
 MAPPING = TableMapping("w", ("k",), (KeyColumn("k", "int"), ValueColumn("v", "string")))
-
-
-@pytest.fixture
-def manager() -> Iterator[TransactionManager]:
-    installation = Installation()
-    primary = installation.oracle()
-    primary.await_primary()
-    installation.find_primary = lambda: primary.address
-    yield installation.manager()
-    installation.close()
 
 
 def batch(rows: dict[int, str]) -> pa.RecordBatch:

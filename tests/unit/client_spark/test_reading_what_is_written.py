@@ -24,11 +24,7 @@ BEFORE = {1: "before", 2: "before"}
 
 
 @pytest.fixture
-def manager(monkeypatch: pytest.MonkeyPatch) -> Iterator[TransactionManager]:
-    installation = Installation()
-    primary = installation.oracle()
-    primary.await_primary()
-    installation.find_primary = lambda: primary.address
+def manager(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> TransactionManager:
     made = installation.manager()
     for module in (reader, writer):
         monkeypatch.setattr(module, "manager_for", lambda settings: made)
@@ -36,8 +32,7 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> Iterator[TransactionManager]:
         create_table(made, mapping)
     with made.transaction() as transaction:
         write(transaction, MAPPING, BEFORE)
-    yield made
-    installation.close()
+    return made
 
 
 class Job:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pyarrow as pa
 import pytest
 
 from client import InvalidRequest, TransactionManager
 from client.spark import InvalidMapping, KeyColumn, TableMapping, ValueColumn, create_table, record_batches, row_key
 from client.spark.codecs import RowEncoder
-from tests.unit.client.conftest import Installation
 
 COLUMNS = (KeyColumn("month", "int"), KeyColumn("day", "int"), ValueColumn("v", "string"), ValueColumn("w", "double"))
 ROWS = [
@@ -18,16 +15,6 @@ ROWS = [
     {"month": 7, "day": 5, "v": None, "w": None},
     {"month": 8, "day": 1, "v": "", "w": -0.5},
 ]
-
-
-@pytest.fixture
-def manager() -> Iterator[TransactionManager]:
-    installation = Installation()
-    primary = installation.oracle()
-    primary.await_primary()
-    installation.find_primary = lambda: primary.address
-    yield installation.manager()
-    installation.close()
 
 
 @pytest.mark.parametrize("packed", [False, True])
