@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
@@ -15,6 +15,7 @@ from lease import Coordinator, Member, members
 from wire import Role
 
 _LOOK_INTERVAL_SECONDS = 0.01
+_READY_INTERVAL_SECONDS = 0.1
 _STATUS_TIMEOUT_MS_MAX = 2_000.0
 ASKED_AT_ONCE_MAX = 8
 
@@ -66,10 +67,11 @@ def addresses(coordinator: Coordinator, root: str) -> list[str]:
 def hand_over(
     coordinator: Coordinator, root: str, *, timeout_ms: float, credentials: Credentials = ANONYMOUS
 ) -> Handover:
-    """Have the primary finish what is under way and release its lease, and wait for the next one.
+    """Wait for a standby that is ready, have the primary finish what is under way and release its lease, and wait for
+    the next one.
 
-    Refused while no standby answers. ``timeout_ms``: for all of it. Raises ``CannotHandOver`` where nothing was done,
-    ``HandoverUncertain`` where that is not known, ``LeaseError``.
+    ``timeout_ms``: for all of it, half of it for a standby to get ready. Raises ``CannotHandOver`` where nothing was
+    done, ``HandoverUncertain`` where that is not known, ``LeaseError``.
     """
     ends_s = time.monotonic() + timeout_ms / 1000
     seen = look(coordinator, root, timeout_ms=min(_STATUS_TIMEOUT_MS_MAX, timeout_ms), credentials=credentials)
@@ -84,6 +86,7 @@ def hand_over(
         )
     if not standbys:
         raise CannotHandOver(f"no standby answers that could take over from {primary.member.holder}: start one first")
+    _wait_for_one_ready(primary, [one.member for one in standbys], timeout_ms / 2, credentials)
     began_s = time.monotonic()
     try:
         epoch = ask_to_hand_over(primary.member.address, 1000 * (ends_s - began_s), credentials)
@@ -104,12 +107,38 @@ def hand_over(
     )
 
 
+def is_one_ready(standbys: Iterable[Observed]) -> bool:
+    """Whether one of them could take over at once: clients of a primary that ends would wait for any other.
+
+    One of a release that does not tell how warm it is counts as ready: it cannot be waited for.
+    """
+    return any(standby.report is not None and standby.warm is not False for standby in standbys)
+
+
+def nobody_ready(primary: Seen, standbys: Iterable[Member], advice: str) -> CannotHandOver:
+    """The error where each of ``standbys`` is still getting ready."""
+    names = ", ".join(standby.holder for standby in standbys)
+    return CannotHandOver(
+        f"no standby is ready to take over from {primary.member.holder} yet ({names}): wait until pythia tso status "
+        f"calls one warm, and ask again. Its log says what it lacks; {advice}"
+    )
+
+
 def nobody_serves(seen: Sequence[Seen], advice: str) -> CannotHandOver:
     """The error where no primary was seen: there may be one that does not let us in, and that is another matter."""
     closed = [one.problem for one in seen if one.is_closed]
     if closed:
         return CannotHandOver(f"no process that lets this program in is primary: {'; '.join(closed)}")
     return NobodyServes(f"no process is primary now: {advice}")
+
+
+def _wait_for_one_ready(primary: Seen, standbys: Sequence[Member], limit_ms: float, credentials: Credentials) -> None:
+    ends_s = time.monotonic() + limit_ms / 1000
+    each_ms = min(_STATUS_TIMEOUT_MS_MAX, limit_ms)
+    while not is_one_ready(observe(standbys, timeout_ms=each_ms, credentials=credentials)):
+        if time.monotonic() > ends_s:
+            raise nobody_ready(primary, standbys, f"SIGTERM to {primary.member.holder} hands over all the same")
+        time.sleep(_READY_INTERVAL_SECONDS)
 
 
 def _seen(member: Member, timeout_ms: float, credentials: Credentials) -> Seen:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from access import Credentials
@@ -18,11 +18,12 @@ from fleet import (
     NoAnswer,
     NobodyServes,
     NotLetIn,
-    Observed,
     Seen,
     ask_status,
     ask_to_drain,
+    is_one_ready,
     look,
+    nobody_ready,
     nobody_serves,
     observe,
     primary_of,
@@ -73,7 +74,8 @@ def drain(
         require_successor(seen, one)
         if one.role != "standby":
             standbys = [other.member for other in seen if other.role == "standby"]
-            require_warmth(observe(standbys, timeout_ms=_STATUS_TIMEOUT_MS, credentials=credentials), one)
+            if not is_one_ready(observe(standbys, timeout_ms=_STATUS_TIMEOUT_MS, credentials=credentials)):
+                raise nobody_ready(one, standbys, "--even-if-last drains all the same")
     tell(f"{one.member.holder} at {one.member.address}, {one.role}: is asked to take no new work")
     reply = _ask(one, limit_ms, tell, credentials)
     if reply.under_way:
@@ -125,19 +127,6 @@ def require_successor(seen: list[Seen], one: Seen) -> None:
         raise CannotHandOver(
             f"no standby answers that could take over from {one.member.holder}: start one first, or give "
             f"--even-if-last to end the service"
-        )
-
-
-def require_warmth(standbys: Sequence[Observed], one: Seen) -> None:
-    """Raise ``CannotHandOver`` where each standby would have clients of ``one`` wait while it gets ready.
-
-    One of a release that does not tell how warm it is counts as ready: it cannot be waited for.
-    """
-    if not any(standby.report is not None and standby.warm is not False for standby in standbys):
-        names = ", ".join(standby.member.holder for standby in standbys)
-        raise CannotHandOver(
-            f"no standby is ready to take over from {one.member.holder} yet ({names}): wait until one is, the console "
-            f"calls it warm, and ask again. Its log says what it lacks; --even-if-last drains all the same"
         )
 
 

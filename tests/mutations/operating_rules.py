@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _DRAINING = "unit/tso/test_draining.py"
+_FLEET = "unit/fleet/test_fleet_oracles.py"
 _INQUIRY = "unit/client/test_transaction_inquiry.py"
 _RESTORING = "unit/client_tables/test_table_restoring.py"
 
@@ -124,16 +125,23 @@ OPERATING_RULES = [
     Mutation(
         "a primary goes before its standby is warm",
         "tso/draining.py",
-        "    if not any(standby.report is not None and standby.warm is not False for standby in standbys):",
-        "    if not standbys:",
+        "            if not is_one_ready(",
+        "            if not standbys or not (",
         _DRAINING,
     ),
     Mutation(
+        "a primary hands over before its standby is warm",
+        "fleet/oracles.py",
+        "    while not is_one_ready(",
+        "    while not (",
+        f"{_FLEET}::test_a_hand_over_waits_until_a_standby_is_ready",
+    ),
+    Mutation(
         "a standby that does not tell how warm it is is waited for",
-        "tso/draining.py",
+        "fleet/oracles.py",
         "standby.warm is not False for",
         "standby.warm for",
-        f"{_DRAINING}::test_one_warm_standby_is_enough_and_one_that_does_not_tell_counts_as_warm",
+        f"{_FLEET}::test_one_warm_standby_is_enough_and_one_that_does_not_tell_counts_as_warm",
     ),
     Mutation(
         "any number of transactions may be asked about in one go on the event loop",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pytest
@@ -13,15 +15,17 @@ from fleet import (
     HandoverUncertain,
     NoAnswer,
     NobodyServes,
+    Observed,
     Report,
     Seen,
     hand_over,
+    is_one_ready,
     observe,
     oracles,
 )
 from lease import Member
 from lease.memory import MemoryCoordinator, MemoryTree
-from wire import MetricsReply, Role, StatusReply
+from wire import DetailsReply, MetricsReply, Role, StatusReply
 
 WAIT_S = 20.0
 STANDBY = ("c", Role.STANDBY, 0)
@@ -44,9 +48,26 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return addresses
 
 
-def hand_over_among(monkeypatch: pytest.MonkeyPatch, *told: tuple[str, Role, int]) -> None:
+def observed(name: str, **warm: bool) -> Observed:
+    """A standby that tells no more of itself than whether it is warm; without that, one that knows no such question."""
+    none = np.zeros(0, np.int64)
+    details = DetailsReply(none, none, none, "", **warm) if warm else None
+    return Observed(member(name), Report(None, None, details), 0)  # type: ignore[arg-type]
+
+
+def hand_over_among(
+    monkeypatch: pytest.MonkeyPatch, *told: tuple[str, Role, int], warmth: Iterable[bool] = (True,)
+) -> None:
+    """``warmth``: of each standby, at one look after another."""
     seen = [Seen(member(holder), StatusReply(role, holder, f"{holder}:1", "", epoch)) for holder, role, epoch in told]
+    warmths = iter(warmth)
+
+    def observe_them(standbys: Sequence[Member], **_: object) -> list[Observed]:
+        warm = next(warmths)
+        return [observed(standby.holder, warm=warm) for standby in standbys]
+
     monkeypatch.setattr(oracles, "look", lambda *_, **__: seen)
+    monkeypatch.setattr(oracles, "observe", observe_them)
     hand_over(MemoryCoordinator(MemoryTree()), "/pythia", timeout_ms=1_000)
 
 
@@ -68,6 +89,23 @@ def test_who_finishes_already_is_not_asked_and_nor_is_who_is_deposed(
     with pytest.raises(NobodyServes):
         hand_over_among(monkeypatch, STANDBY)
     assert asked == []
+
+
+def test_one_warm_standby_is_enough_and_one_that_does_not_tell_counts_as_warm() -> None:
+    cold, silent = observed("b", warm=False), Observed(member("c"), None, 0, "it does not answer")
+    assert is_one_ready([cold, silent, observed("d", warm=True)])
+    assert is_one_ready([cold, observed("d")])
+    assert not is_one_ready([cold, silent])
+
+
+def test_a_hand_over_waits_until_a_standby_is_ready(monkeypatch: pytest.MonkeyPatch, asked: list[str]) -> None:
+    primary = ("a", Role.PRIMARY, 5)
+    with pytest.raises(CannotHandOver, match=r"no standby is ready to take over from a yet \(c\): .* SIGTERM to a"):
+        hand_over_among(monkeypatch, primary, STANDBY, warmth=itertools.repeat(False))
+    assert asked == [], "its clients would wait for who compiles"
+    with pytest.raises(HandoverUncertain, match="it hung up"):
+        hand_over_among(monkeypatch, primary, STANDBY, warmth=[False, False, True])
+    assert asked == ["a:1"]
 
 
 def test_a_report_is_of_when_it_came_and_not_of_when_the_slowest_was_given_up(

@@ -8,25 +8,23 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from commit_table import CommitTable, Committed, table_name
-from fleet import CannotHandOver, Observed, Report, Seen
+from fleet import CannotHandOver, Seen
 from lease import Member
 from lease.memory import MemoryCoordinator
 from tests.tokens import one_of_each
 from tests.unit.tso.test_process import begin, commit_request
 from tso import drain_command
 from tso.commands import tso
-from tso.draining import chosen, require_warmth
+from tso.draining import chosen
 from tso.warmth import warm_kernels
 from wire import (
     BadRequest,
     BeginRequest,
     CommitReply,
-    DetailsReply,
     DrainReply,
     DrainRequest,
     HandoverReply,
@@ -270,29 +268,13 @@ def test_a_primary_stays_until_its_standby_is_warm(run_house: RunHouse, monkeypa
         house.processes["b"].server.own.warm = False
         refused = await invoke(house, monkeypatch)
         assert refused.exit_code == 1
-        assert "no standby is ready to take over from a yet (b): wait until one is" in refused.stderr
+        assert "no standby is ready to take over from a yet (b): wait until pythia tso status" in refused.stderr
         assert not house.running["a"].done()
         await begin(await house.call("a"))
         leave_when_ended(house, "b")
         assert (await invoke(house, monkeypatch, "b")).exit_code == 0, "a standby may leave that nobody waits for"
 
     run_house(scenario)
-
-
-def observed(name: str, **warm: bool) -> Observed:
-    """A standby that tells no more of itself than whether it is warm; without that, one that knows no such question."""
-    none = np.zeros(0, np.int64)
-    details = DetailsReply(none, none, none, "", **warm) if warm else None
-    return Observed(Member(name, "standby", f"{name}:1"), Report(None, None, details), 0)  # type: ignore[arg-type]
-
-
-def test_one_warm_standby_is_enough_and_one_that_does_not_tell_counts_as_warm() -> None:
-    primary = Seen(Member("a", "primary", "a:1"), None)
-    cold, silent = observed("b", warm=False), Observed(Member("c", "standby", "c:1"), None, 0, "it does not answer")
-    require_warmth([cold, silent, observed("d", warm=True)], primary)
-    require_warmth([cold, observed("d")], primary)
-    with pytest.raises(CannotHandOver, match=r"from a yet \(b, c\)"):
-        require_warmth([cold, silent], primary)
 
 
 def test_the_last_one_is_drained_only_where_that_is_said(run_house: RunHouse, monkeypatch: pytest.MonkeyPatch) -> None:
