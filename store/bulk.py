@@ -17,9 +17,10 @@ from typing import Protocol
 import numpy as np
 
 from store import validation
+from store.cells import RowPut
 from store.errors import InvalidCell, StoreUnavailable
 from store.lines import ByteLines, first_without_family, packed
-from store.protocol import CellStore, RowPut
+from store.protocol import CellStore
 
 LINE_OVERHEAD_BYTES = 32
 """What is counted for each line beside its row, column and value: no encoding of a line adds more."""

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from store import validation
+from store.cells import ROW_KEY_BYTES_MAX, Cell, KeyRange, Row, RowPut
 from store.errors import InvalidCell
-from store.protocol import ROW_KEY_BYTES_MAX, Cell, KeyRange, Row, RowPut
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Places: TypeAlias = npt.NDArray[np.int64]

@@ -10,9 +10,10 @@ import enum
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 
+from store.cells import Cell, KeyRange, Row, RowPut
 from store.errors import StoreUnavailable
 from store.memory import MemoryCellStore
-from store.protocol import Cell, CompareAndSet, KeyRange, Row, RowPut, Unknown
+from store.protocol import CompareAndSet, Unknown
 
 
 class Fault(enum.Enum):

@@ -14,10 +14,11 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from store import validation
+from store.cells import Cell, Family, KeyRange, Row, RowPut
 from store.columns import ColumnsByRows
 from store.errors import StoreClosed, TableExists, TableMissing
 from store.forking import leave_at_fork
-from store.protocol import Applied, Cell, CompareAndSet, Family, KeyRange, Rejected, Row, RowPut
+from store.protocol import Applied, CompareAndSet, Rejected
 
 
 class _Row:

@@ -11,54 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from store.columns import CellColumns, ScannedColumns
-
-ROW_KEY_BYTES_MAX = 32_512
-"""HBase keeps a row key's length in a signed 16-bit integer, and looks a row's region up under a longer key: the
-table's name (200 bytes at most in this room), the row key and a number. A longer row key fails or not, depending on
-what the gateway has looked up before."""
-
-TIMESTAMP_MAX = 2**63 - 2
-"""The largest cell timestamp. HBase has signed 64-bit ones, and puts the server's time in place of the very largest."""
-
-ALL_VERSIONS = 2**31 - 1
-"""``Family.versions_max`` of a family that never drops a version by itself."""
-
-
-class Cell(NamedTuple):
-    """One version of one column."""
-
-    value: bytes
-    timestamp: int
-
-
-Row = Mapping[bytes, Cell]
-"""Of one row: column ``b"family:qualifier"`` → its newest cell below the bound that the read named."""
-
-
-class RowPut(NamedTuple):
-    """Columns to write in one row; all land, or none (HBase writes a row atomically)."""
-
-    row: bytes
-    columns: Mapping[bytes, bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """A column family: its name, and how many versions of a column the store keeps."""
-
-    name: str
-    versions_max: int = ALL_VERSIONS
-
-
-class KeyRange(NamedTuple):
-    """Rows with ``start <= key < stop``; an empty ``stop`` means up to the end of the table."""
-
-    start: bytes
-    stop: bytes
+from store.cells import Cell, Family, KeyRange, Row, RowPut
+from store.columns import CellColumns, ScannedColumns
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from store.cells import ALL_VERSIONS, ROW_KEY_BYTES_MAX, TIMESTAMP_MAX, Family, KeyRange, RowPut
 from store.errors import InvalidCell
-from store.protocol import ALL_VERSIONS, ROW_KEY_BYTES_MAX, TIMESTAMP_MAX, Family, KeyRange, RowPut
 
 TABLE_NAME_BYTES_MAX = 200
 """A table's name, with its namespace, becomes the name of a directory of at most 255 bytes."""

@@ -15,6 +15,7 @@ from itertools import chain
 
 from store import validation
 from store.answer_size import AnswerSize
+from store.cells import Cell, Family, KeyRange, Row, RowPut
 from store.columns import CellColumns, ScannedColumns, batches_of_columns, check_columns, gathered
 from store.errors import TableMissing
 from store.hbase.column_calls import put_rows
@@ -29,7 +30,7 @@ from store.hbase.scanner import BATCH_BYTES_WANTED, ROWS_FIRST, Batch, ColumnFor
 from store.hbase.settings import PoolSettings, RequestLimits
 from store.hbase.thrift_types import BatchMutation, ColumnDescriptor, GatewayIOError, Mutation
 from store.key_order import in_key_order
-from store.protocol import Applied, Cell, CompareAndSet, Family, KeyRange, Rejected, Row, RowPut, Unknown
+from store.protocol import Applied, CompareAndSet, Rejected, Unknown
 
 _DEFAULT_SETTINGS = PoolSettings()
 _DEFAULT_LIMITS = RequestLimits()

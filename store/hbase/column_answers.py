@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernels import kernel
+from store.cells import Cell
 from store.columns import ABSENT, Bytes, CellColumns, Places, ScannedColumns
 from store.hbase.answers import Answer, AnswerReader, NotAnAnswer
 from store.hbase.binary_protocol import (
@@ -33,7 +34,6 @@ from store.hbase.binary_protocol import (
     STRUCT,
     VERSION,
 )
-from store.protocol import Cell
 
 ANSWER_BYTES_MAX: Final = 2**31 - 1
 """What Thrift itself can say of a length. How large an answer becomes is up to the rows that were asked for."""

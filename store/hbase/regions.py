@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from store.cells import KeyRange
 from store.hbase.failures import RegionsUnsettled
-from store.protocol import KeyRange
 
 STARTS_SECONDS: Final = 10.0
 """How long it is believed where regions begin. A region has to be split, compacted and merged within it for a scan to

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, TypeVar
 
+from store.cells import Cell, RowPut
 from store.garbage import collector_paused
 from store.hbase.settings import RequestLimits
 from store.hbase.thrift_types import BatchMutation, Mutation
-from store.protocol import Cell, RowPut
 
 T = TypeVar("T")
 

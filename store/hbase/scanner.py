@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from store.answer_size import AnswerSize
+from store.cells import KeyRange, Row
 from store.columns import ScannedColumns
 from store.garbage import collector_paused
 from store.hbase.column_answers import ColumnAnswerReader
@@ -27,7 +28,6 @@ from store.hbase.gateway import Gateway
 from store.hbase.patience import Patience
 from store.hbase.requests import bytes_of, cells_of
 from store.hbase.thrift_types import IllegalArgument, TScan
-from store.protocol import KeyRange, Row
 
 BATCH_BYTES_WANTED: Final = 2 * 2**20
 """Of rows that are given together: each batch costs whoever decodes it some hundred microseconds."""

@@ -21,9 +21,9 @@ from store import (
     StoreUnavailable,
     Unknown,
 )
+from store.cells import Cell
 from store.columns import ColumnsByRows
 from store.memory import MemoryCellStore
-from store.protocol import Cell
 from store.validation import check_puts, check_rows
 from tests.simulation.kernel import Kernel
 from tests.simulation.processes import Process

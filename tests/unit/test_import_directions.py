@@ -113,7 +113,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     ],
     "lease": ["history", "paths", "records", "rules"],
     "rest": ["installation", "installation_models", "metrics", "models", "roles", "texts"],
-    "store": ["answer_size", "columns", "errors", "key_order", "lines", "protocol", "validation"],
+    "store": ["answer_size", "cells", "columns", "errors", "key_order", "lines", "protocol", "validation"],
     "store/hbase": ["addresses", "answers", "binary_protocol", "column_encoding", "encoding", "settings"],
     "tso": [
         "admission",
@@ -226,7 +226,7 @@ def test_input_and_output_are_found_behind_other_modules_and_through_a_package()
     behind = ways_out(ROOT / "client" / "commit.py")
     assert behind["time"].startswith("commit → client.")
     assert behind["socket"] == "commit → client.oracle → client.async_oracle → client.dispatch → client.line"
-    assert defining("store", "Family") == ROOT / "store" / "protocol.py"
+    assert defining("store", "Family") == ROOT / "store" / "cells.py"
     assert defining("store", "MemoryCellStore") == ROOT / "store" / "memory.py"
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from store import Cell, Family, InvalidCell, MemoryCellStore, RowPut, StoreUnavailable, TableMissing
 from store.bulk import LINE_OVERHEAD_BYTES, PUT_BYTES_MAX, BlockingPutter, check_lines
+from store.cells import ROW_KEY_BYTES_MAX, TIMESTAMP_MAX
 from store.faults import Fault, FaultyCellStore
 from store.lines import ByteLines
-from store.protocol import ROW_KEY_BYTES_MAX, TIMESTAMP_MAX
 
 
 def lines(*texts: bytes) -> ByteLines:

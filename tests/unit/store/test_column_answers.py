@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.transport import TMemoryBuffer
 
+from store.cells import Cell, Row
 from store.columns import ScannedColumns
 from store.hbase.answers import Answer, Kind, NotAnAnswer
 from store.hbase.column_answers import ColumnAnswerReader
 from store.hbase.thrift_types import GatewayIOError, IllegalArgument
-from store.protocol import Cell, Row
 
 _protocol: Any = TBinaryProtocol
 _memory: Any = TMemoryBuffer

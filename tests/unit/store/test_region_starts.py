@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from store.cells import KeyRange
 from store.hbase.regions import STARTS_SECONDS, STARTS_TIMES_ASKED, TABLES_KNOWN_MAX, RegionStarts
-from store.protocol import KeyRange
 
 STARTS = [b"", b"f", b"p"]
 TABLE = b"t"
