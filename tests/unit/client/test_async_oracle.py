@@ -96,6 +96,7 @@ class Directory:
     """Knows one address, which may change."""
 
     address: str
+    data: str | None = None
 
     def primary(self, timeout_ms: int) -> str | None:
         return self.address
