@@ -188,8 +188,11 @@ async def _serve(
 def _look_at_data(settings: ServeSettings, coordinator: ZooKeeperCoordinator | None, pool: PoolSettings) -> None:
     """Through each gateway by itself: one of several may be another cluster's. One that does not answer may be down."""
     for address in map(str, parse_addresses(settings.thrift)):
-        with contextlib.closing(HBaseCellStore(address, pool)) as store, contextlib.suppress(StoreError):
-            DataAgreement(replace(settings, thrift=address), coordinator, store).look()
+        with contextlib.closing(HBaseCellStore(address, pool)) as store:
+            try:
+                DataAgreement(replace(settings, thrift=address), coordinator, store).look()
+            except StoreError as error:
+                log.warning("whether the gateway at %s leads to the data is not known: %s", address, error)
 
 
 def _rest(

@@ -63,6 +63,13 @@ UPGRADE_RULES = [
         f"{_SAME_DATA}::test_a_library_at_another_hbase_is_refused_before_it_writes_anything",
     ),
     Mutation(
+        "a primary that takes its lease back has handed over",
+        "fleet/oracles.py",
+        "                if one is primary:\n",
+        "                if False:\n",
+        "unit/fleet/test_fleet_oracles.py::test_a_primary_that_takes_its_lease_back_has_not_handed_over",
+    ),
+    Mutation(
         "a member whose node was removed is never seen again",
         "lease/membership.py",
         " and not self._touched.is_set():\n",

@@ -114,7 +114,9 @@ def test_who_is_alone_takes_the_data_that_are_there(site: Site) -> None:
     assert IdentityOfData(store, PATHS.root).read() is None
 
 
-def test_each_gateway_is_looked_through_when_an_oracle_starts(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_gateway_is_looked_through_when_an_oracle_starts(
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     ours, theirs, dead = site.data(NAMES[0]), site.data(NAMES[1]), site.data(NAMES[1])
     site.agreement(ours).agree()
     dead.plan("get_many", Fault.LOST)
@@ -123,6 +125,9 @@ def test_each_gateway_is_looked_through_when_an_oracle_starts(site: Site, monkey
     settings = ServeSettings("a", "unused:1", "dead:1,ours:1")
     with contextlib.closing(MemoryCoordinator(site.tree)) as coordinator:
         commands._look_at_data(settings, coordinator, PoolSettings())  # type: ignore[arg-type]
+        assert [record.getMessage().split(" leads")[0] for record in caplog.records] == [
+            "whether the gateway at dead:1"
+        ]
         settings = ServeSettings("a", "unused:1", "ours:1,theirs:1")
         with pytest.raises(DataRefused, match="the gateway at theirs:1 leads to an HBase"):
             commands._look_at_data(settings, coordinator, PoolSettings())  # type: ignore[arg-type]
