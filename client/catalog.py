@@ -32,6 +32,7 @@ from client.catalog_entry import CatalogEntry, ConflictLevel, ShownFrom, validat
 from client.cells import family_of
 from client.errors import InvalidRequest, UpgradeNeeded
 from commit_table import system_table
+from commit_table.identity import IdentityOfData
 from commit_table.level_record import LevelOfData
 from lease.clocks import monotonic_ms, wall_ms
 from store import ALL_VERSIONS, CellStore, Family, KeyRange, RowPut, StoreUnavailable, TableExists, TableMissing
@@ -80,8 +81,15 @@ _OWN_PURPOSES = ("catalog", "commits", "manifest", "snapshots")
 class Catalog:
     """The agreed descriptions of an installation's tables; remembers what it read, for a while. Thread-safe."""
 
-    def __init__(self, store: CellStore, root: str) -> None:
+    def __init__(
+        self, store: CellStore, root: str, *, data_of_oracles: Callable[[], str | None] = lambda: None
+    ) -> None:
+        """``data_of_oracles``: the name of the data that the oracles write to, where that is known already."""
         self._store = store
+        self._root = root
+        self._data_of_oracles = data_of_oracles
+        self._identity = IdentityOfData(store, root)
+        self._are_same_data = False
         self.own_table = system_table(root, "catalog")
         """The table that all this lies in."""
         self._own = OwnTable(store, self.own_table, Family("t", versions_max=1), Family(FENCE_FAMILY))
@@ -163,8 +171,10 @@ class Catalog:
     def require_level(self) -> None:
         """Raise ``UpgradeNeeded`` unless this library worked at the level, ``ENTRY_AGE_SECONDS_MAX`` ago at most.
 
-        Raises ``StoreUnavailable``. For those who go on for long without asking for an entry: before each step.
+        Raises ``StoreUnavailable``, and ``InvalidRequest`` where these are not the data that the oracles write to. For
+        those who go on for long without asking for an entry: before each step.
         """
+        self._require_same_data()
         read_seconds = monotonic_ms() / 1000
         if read_seconds < self._level_read_seconds + ENTRY_AGE_SECONDS_MAX:
             return
@@ -175,6 +185,23 @@ class Catalog:
         except (LevelNotSpoken, FormatNotSpoken) as error:
             raise UpgradeNeeded(str(error)) from None
         self._level_read_seconds = read_seconds
+
+    def _require_same_data(self) -> None:
+        """Raise ``InvalidRequest`` where the store is known not to be the one that the oracles write to.
+
+        Commits would be recorded there, and their cells be here: nobody would see both.
+        """
+        named = None if self._are_same_data else self._data_of_oracles()
+        if named is None:
+            return
+        found = self._identity.read()
+        if found != named:
+            what = "no data of it" if found is None else f"data of another installation ({found})"
+            raise InvalidRequest(
+                f"the gateway leads to an HBase that has {what}, and the oracles of {self._root} write to {named}: "
+                f"look at thrift, zookeeper and root"
+            )
+        self._are_same_data = True
 
     def _known(self, table: str) -> _Remembered:
         self.require_level()

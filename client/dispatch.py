@@ -224,7 +224,7 @@ class Dispatcher:
         except LeaseError as error:
             self._pause(f"ZooKeeper does not say who is primary: {error}")
         except (OSError, ValueError) as error:
-            self._pause(f"no connection to the primary at {self._address}: {error or 'it does not answer'}")
+            self._pause(f"no connection to the primary at {self._address}: {str(error) or 'it does not answer'}")
         except Exception as error:  # such as no thread to look for the primary with: without a pause it were a whirl
             self._puzzled(error)
         finally:

@@ -66,7 +66,7 @@ class TransactionManager(StaysInItsProcess):
         self.settings = settings
         self.store = store
         self.commit_table = CommitTable(store, table_name(settings.root))
-        self.catalog = Catalog(store, settings.root)
+        self.catalog = Catalog(store, settings.root, data_of_oracles=lambda: directory.data)
         self.manifest = Manifest(store, settings.root)
         self.oracle = OracleClient(directory, settings)
         self.heartbeats = Heartbeats(self.oracle, settings.heartbeat_interval_ms)

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from client.deadline import Deadline
 from client.settings import ClientSettings
+from lease.data_record import read_data
 from lease.errors import CoordinatorUnavailable, LeaseError, LevelRefused
 from lease.paths import ZnodePaths
 from lease.primary import PrimaryFinder
@@ -38,6 +39,11 @@ class Directory(Protocol):
         """
         ...
 
+    @property
+    def data(self) -> str | None:
+        """The name of the data that the installation's oracles write to; ``None`` where it is not known here yet."""
+        ...
+
     def settled(self, timeout_ms: int) -> Settled | None:
         """Up to where the past may be read without an oracle; ``None`` before the first epoch.
 
@@ -64,6 +70,11 @@ class SoloDirectory:
         """See ``Directory``. There is nowhere to move to."""
         return False
 
+    @property
+    def data(self) -> str | None:
+        """See ``Directory``. Who is alone puts no name on record."""
+        return None
+
     def settled(self, timeout_ms: int) -> Settled | None:
         """See ``Directory``. The store has limits of its own."""
         record = None if self._registry is None else self._registry.read()
@@ -80,6 +91,7 @@ class ZooKeeperDirectory:
         self._settings = settings
         self._coordinator: ZooKeeperCoordinator | None = None
         self._last_seen: str | None = None
+        self._data: str | None = None
         self._closed = False
         self._start()
         leave_at_fork(self)
@@ -96,8 +108,16 @@ class ZooKeeperDirectory:
     def primary(self, timeout_ms: int) -> str | None:
         """See ``Directory``."""
         deadline = Deadline(timeout_ms)
-        record = self._lease(self._connected(deadline), deadline)
+        coordinator = self._connected(deadline)
+        record = self._lease(coordinator, deadline)
+        if record is not None and self._data is None:
+            self._data = self._recorded_data(coordinator, deadline)
         return None if record is None else record.addresses[0]
+
+    @property
+    def data(self) -> str | None:
+        """See ``Directory``. Known once the primary has been looked for."""
+        return self._data
 
     def has_moved(self, address: str, timeout_ms: int) -> bool:
         """See ``Directory``. The lease is read only when it was written since: a renewal is that, too."""
@@ -140,6 +160,13 @@ class ZooKeeperDirectory:
         except BaseException:
             self._changed.set()
             raise
+
+    def _recorded_data(self, coordinator: ZooKeeperCoordinator, deadline: Deadline) -> str | None:
+        """A record that cannot be read keeps nobody from the primary: it is asked for again with the next look."""
+        try:
+            return read_data(coordinator, ZnodePaths(self._settings.root), 1000 * deadline.remaining_seconds())
+        except LeaseError:
+            return None
 
     def _connected(self, deadline: Deadline) -> ZooKeeperCoordinator:
         """One caller connects; the others wait for it, none for longer than it may."""

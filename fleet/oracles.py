@@ -31,7 +31,9 @@ class NobodyServes(CannotHandOver):
 
 
 class HandoverUncertain(CannotHandOver):
-    """The primary was asked, and no successor was seen in time: the lease may have been released, or may yet be."""
+    """The primary was asked, and no successor was seen: the lease may have been released, or may yet be, or it took it
+    back.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,11 @@ def hand_over(
         for one in (*standbys, primary):
             status = _seen(one.member, 1000 * (ends_s - time.monotonic()), credentials).status
             if status is not None and status.role is Role.PRIMARY and status.epoch > epoch:
+                if one is primary:
+                    raise HandoverUncertain(
+                        f"{status.holder} gave the lease back, and took it again in epoch {status.epoch}, since no "
+                        "standby did: look at their logs, and wait until pythia tso status calls one warm"
+                    )
                 took_ms = 1000 * (time.monotonic() - began_s)
                 return Handover(primary.member.holder, status.holder, epoch, status.epoch, took_ms)
         time.sleep(_LOOK_INTERVAL_SECONDS)

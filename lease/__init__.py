@@ -11,6 +11,7 @@ from lease.election import Contender, Holding, StandBy
 from lease.errors import (
     CoordinatorRefused,
     CoordinatorUnavailable,
+    DataRefused,
     InvalidLeaseSettings,
     LeaseError,
     LevelRefused,
@@ -36,6 +37,7 @@ __all__ = [
     "CoordinatorRefused",
     "CoordinatorUnavailable",
     "Create",
+    "DataRefused",
     "EpochRecord",
     "Floor",
     "FloorRecord",

@@ -27,6 +27,10 @@ class LevelRefused(LeaseError):
     """This program does not work at the installation's level: the text says what to upgrade. No try will help."""
 
 
+class DataRefused(LeaseError):
+    """The data that were found are not those of the installation: the text says what to look at. No try will help."""
+
+
 class InvalidLeaseSettings(LeaseError, ValueError):
     """Settings under which a lease could not be kept, would not be safe, or has no place; the text says why."""
 

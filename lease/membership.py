@@ -5,11 +5,13 @@ Who serves is not decided by it. But whoever raises the installation's level rea
 of the members' parent, so that a list of members that was read before is known to be out of date.
 
 A member's node carries its session in the name, so that after an expired session a new node is made rather than the old
-one, about to vanish, written once more.
+one, about to vanish, written once more. A watch tells when somebody else removed or overwrote it: who is not seen there
+cannot be handed over to, drained, or counted in when the level is raised.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 from lease.coordinator import (
@@ -33,13 +35,15 @@ MEMBERS_MAX = 1000
 
 
 class Membership:
-    """This process's node under ``members/``, made again whenever the coordinator gave the process a new session."""
+    """This process's node under ``members/``, made again in each new session of the process, and where it is gone."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
         self._coordinator = gate.coordinator
         self._wanted: Member | None = None
         self._written: tuple[Member, int] | None = None
+        self._touched = threading.Event()
+        """Set once the node may not stand any more as it was written."""
 
     def join(self, member: Member) -> None:
         """Show ``member`` from now on. Where that cannot be written now, ``refresh`` does it later.
@@ -52,19 +56,32 @@ class Membership:
     def refresh(self) -> None:
         """Write the node if it does not stand in the present session; no I/O when it does. Raises ``LevelRefused``."""
         session_id = self._coordinator.session_id()
-        if self._wanted is None or session_id is None or self._written == (self._wanted, session_id):
+        if self._wanted is None or session_id is None:
+            return
+        if self._written == (self._wanted, session_id) and not self._touched.is_set():
             return
         try:
-            if self._write(self._wanted, session_id):
-                self._written = (self._wanted, session_id)
+            stands = self._write(self._wanted, session_id) and self._watch(self._wanted, session_id)
+            self._written = (self._wanted, session_id) if stands else None
         except LevelRefused:
             raise
         except LeaseError:
             # The lease itself tells a caller that the coordinator does not answer.
             self._written = None
 
+    def _path(self, member: Member, session_id: int) -> str:
+        return f"{self._gate.paths.members}/{member.holder}-{session_id & (2**64 - 1):016x}"
+
+    def _watch(self, member: Member, session_id: int) -> bool:
+        """Be told of what happens to the node from now on; whether it stands now."""
+        touched = self._touched = threading.Event()  # one of its own: the last one is set by our own write
+        node = self._coordinator.read(
+            self._path(member, session_id), timeout_ms=self._gate.timeout_ms, synced=True, changed=touched
+        )
+        return node is not None and node.data == member.encode()
+
     def _write(self, member: Member, session_id: int) -> bool:
-        path = f"{self._gate.paths.members}/{member.holder}-{session_id & (2**64 - 1):016x}"
+        path = self._path(member, session_id)
         # A node that stands was admitted; what it says of levels is the same throughout a process's life.
         result = self._commit([SetData(path, member.encode(), None)])
         for _ in range(JOINS_MAX):

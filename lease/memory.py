@@ -54,6 +54,12 @@ class MemoryTree:
                 _fire(entry.watches)
             self._entries = {"/": _Entry(b"", 0, None)}
 
+    def remove(self, path: str) -> None:
+        """Remove a node and all below it, as an operator does by hand."""
+        with self._lock:
+            for other in [other for other in self._entries if other == path or other.startswith(f"{path}/")]:
+                _fire(self._entries.pop(other).watches)
+
     def open_session(self) -> int:
         """A session id never given before."""
         with self._lock:

@@ -44,6 +44,11 @@ class ZnodePaths:
         return f"{self.root}/level"
 
     @property
+    def data(self) -> str:
+        """The record of which data are the installation's."""
+        return f"{self.root}/data"
+
+    @property
     def history(self) -> str:
         """The record of past tenures."""
         return f"{self.root}/history"

@@ -1,4 +1,4 @@
-"""The records that say who may serve, which timestamps are theirs, who takes part, and at which level.
+"""The records that say who may serve, which timestamps are theirs, who takes part, at which level, and on which data.
 
 All are small JSON objects with a format version. Invariant: ``parse`` gives back exactly what ``encode`` wrote, or
 raises ``RecordInvalid``. A record that is not understood, or was written by a newer format, is never read as "free": it
@@ -124,6 +124,25 @@ class LevelRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class DataRecord:
+    """Which data are the installation's: ``identity`` is the name that they bear themselves."""
+
+    identity: str
+
+    def __post_init__(self) -> None:
+        check_name("identity", self.identity)
+
+    def encode(self) -> bytes:
+        """The record as it is stored."""
+        return _encode(asdict(self))
+
+    @classmethod
+    def parse(cls, data: bytes) -> DataRecord:
+        """The record from stored bytes. Raises ``RecordInvalid`` with what is wrong and what to do."""
+        return _parse("data", data, _DATA_FIELDS, lambda fields: DataRecord(**fields))
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
     """A process that takes part: holder name, role (``primary``, ``standby``, …), address, levels it works at."""
 
@@ -150,6 +169,7 @@ class Member:
 _LEASE_FIELDS = frozenset({"holder", "nonce", "addresses", "epoch", "released", "lease_ms", "level"})
 _EPOCH_FIELDS = frozenset({"epoch", "ceiling", "durable"})
 _LEVEL_FIELDS = frozenset({"level", "required"})
+_DATA_FIELDS = frozenset({"identity"})
 _MEMBER_FIELDS = frozenset({"holder", "role", "address", "levels"})
 
 

@@ -33,7 +33,9 @@ from lease import LeaseError, Member
 from lease.credentials import CREDENTIALS_VARIABLE
 from lease.zookeeper import ZooKeeperCoordinator
 from logs.lines import Standing, configure_logs
+from store import StoreError
 from store.hbase import HBaseCellStore, PoolSettings
+from store.hbase.addresses import parse_addresses
 from store.hbase.putter import GatewayPutter
 from tso.alone import NotAlone, require_alone
 from tso.credential_flags import credential_flags
@@ -41,6 +43,7 @@ from tso.descriptors import hold_standard_descriptors, raise_descriptor_limit
 from tso.drain_command import drain_command
 from tso.endings import Ending
 from tso.history_command import as_objects, history, last_tenures, print_tenures
+from tso.identity import DataAgreement
 from tso.levels import LevelAgreement
 from tso.metrics_command import metrics
 from tso.options import ORACLE, ServeOptions, choose, default_name, limits_of
@@ -119,6 +122,7 @@ def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...
             _coordinator(chosen.options) as coordinator,
         ):
             LevelAgreement(store, coordinator, settings.root, settings.lease.request_timeout_ms).look()
+            _look_at_data(settings, coordinator, pool)
             if coordinator is None:
                 require_alone(store, settings.root)
             code = _run(_serve(settings, coordinator, store, pool, standing, rest))
@@ -179,6 +183,16 @@ async def _serve(
         return await run_with_signals(process)
     finally:
         await putter.close()
+
+
+def _look_at_data(settings: ServeSettings, coordinator: ZooKeeperCoordinator | None, pool: PoolSettings) -> None:
+    """Through each gateway by itself: one of several may be another cluster's. One that does not answer may be down."""
+    for address in map(str, parse_addresses(settings.thrift)):
+        with contextlib.closing(HBaseCellStore(address, pool)) as store:
+            try:
+                DataAgreement(replace(settings, thrift=address), coordinator, store).look()
+            except StoreError as error:
+                log.warning("whether the gateway at %s leads to the data is not known: %s", address, error)
 
 
 def _rest(

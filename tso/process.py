@@ -23,6 +23,7 @@ from lease import (
     Candidate,
     Contender,
     Coordinator,
+    DataRefused,
     Historian,
     Holding,
     LeaseRecord,
@@ -40,6 +41,7 @@ from store.bulk import BulkPutter
 from store.hbase.addresses import parse_addresses
 from tso.connection import Connection
 from tso.floor import FloorOfData
+from tso.identity import DataAgreement
 from tso.levels import LevelAgreement
 from tso.metering import Metering
 from tso.oracle import Moment
@@ -104,6 +106,7 @@ class OracleProcess:
         self._table = CommitTable(store, table_name(settings.root))
         self._recorder = CommitRecorder(putter, table_name(settings.root))
         self._levels = LevelAgreement(store, coordinator, settings.root, settings.lease.request_timeout_ms)
+        self._data = DataAgreement(settings, coordinator, store)
         self._announce = announce
         self._stop = asyncio.Event()
         self._handing_over: asyncio.Task[None] | None = None
@@ -147,7 +150,7 @@ class OracleProcess:
         keeper.stop()
         try:
             await roles
-        except LevelRefused as error:
+        except (LevelRefused, DataRefused) as error:
             log.error("%s", error)
             return 1
         except Exception:
@@ -261,8 +264,10 @@ class OracleProcess:
             "warms up, and is not to be primary before: the first start of an installation compiles for half a minute"
         )
         warm_kernels()
+        self._data.look()
         self._table.create()
         self._levels.agree()
+        self._data.agree()
         self.server.own.warm = True
         log.info("is warm: ready to become primary")
 

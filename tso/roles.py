@@ -19,6 +19,7 @@ from typing import NamedTuple, Protocol
 
 from lease import (
     Contender,
+    DataRefused,
     Holding,
     LeaseError,
     LeaseRecord,
@@ -94,7 +95,7 @@ class RoleKeeper:
     def run(self) -> None:
         """Stand by and serve in turn until `stop`.
 
-        Raises ``LevelRefused``, and what nobody expected, after serving has ended.
+        Raises ``LevelRefused``, ``DataRefused``, and what nobody expected, after serving has ended.
         """
         self._candidate.join("standby")
         warm = False
@@ -168,7 +169,7 @@ class RoleKeeper:
         except StoreError as error:
             log.warning("stays standby while the commit table cannot be used: %s", error)
             return False
-        except LevelRefused:  # whatever is tried, another program has to
+        except (LevelRefused, DataRefused):  # whatever is tried, another program has to, or with other settings
             raise
         except LeaseError as error:
             log.warning("stays standby while the level cannot be read: %s", error)

@@ -51,7 +51,7 @@ class Format:
 
 
 FRAMES: Final = Format("frames", "between client and oracle", {1: 1})
-ZNODES: Final = Format("lease, epoch, level and member records", "ZooKeeper", {1: 1})
+ZNODES: Final = Format("lease, epoch, level, data and member records", "ZooKeeper", {1: 1})
 TENURES: Final = Format("histories of tenures", "ZooKeeper", {1: 1})
 SOLO_RECORDS: Final = Format("epoch records of an oracle that is alone", "table ROOT_epoch", {1: 1})
 LEVEL_RECORDS: Final = Format("level records", "table ROOT_commits, its first row", {1: 1})

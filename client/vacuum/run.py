@@ -79,6 +79,7 @@ def run_vacuum(
             raise InvalidRequest(f"{name} is a number of milliseconds, not {given!r}")
     status = _status_with_horizon(manager.oracle)
     now = manager.oracle.begin().first_start_timestamp
+    manager.catalog.require_level()  # before anything is written: these may be the data of other oracles
     wanted = horizons(status.horizon, now, retain_ms, outcomes_retain_ms)
     limits, named = _below_all_names(manager, wanted, dry_run=dry_run)
     report = VacuumReport(dry_run, limits.data, limits.outcomes)

@@ -7,7 +7,76 @@ from tests.mutations.mutation import Mutation
 _RACES = "unit/lease/test_level_races.py"
 _GATE = "unit/lease/test_level_gate.py"
 
+_DATA = "unit/tso/test_identity.py"
+_SAME_DATA = "unit/client/test_same_data.py"
+
 UPGRADE_RULES = [
+    Mutation(
+        "an oracle at an empty HBase takes over where another one has the data",
+        "tso/identity.py",
+        "        if found == recorded:\n",
+        "        if found in (recorded, None):\n",
+        f"{_DATA}::test_an_oracle_at_another_hbase_ends_and_does_not_take_over "
+        f"{_DATA}::test_an_empty_hbase_under_a_zookeeper_that_knows_better_is_refused_with_what_to_do",
+    ),
+    Mutation(
+        "an oracle makes its tables in somebody else's HBase",
+        "tso/process.py",
+        "        self._data.look()\n",
+        "",
+        f"{_DATA}::test_an_oracle_at_another_hbase_ends_and_does_not_take_over",
+    ),
+    Mutation(
+        "of two oracles that come first with different data both may serve",
+        "tso/identity.py",
+        "self._timeout_ms)\n            if recorded is None:\n",
+        "self._timeout_ms) and identity\n            if recorded is None:\n",
+        f"{_DATA}::test_of_two_that_come_first_with_different_data_one_is_refused",
+    ),
+    Mutation(
+        "data are given another name than they have",
+        "commit_table/identity.py",
+        "            if stands is not None:\n",
+        "            if stands == identity:\n",
+        f"{_DATA}::test_a_zookeeper_that_was_made_anew_learns_the_name_from_the_data "
+        f"{_DATA}::test_data_keep_their_first_name_whatever_answers_are_lost",
+    ),
+    Mutation(
+        "only the first of several gateways is looked through",
+        "tso/commands.py",
+        "    for address in map(str, parse_addresses(settings.thrift)):\n",
+        "    for address in map(str, parse_addresses(settings.thrift)[:1]):\n",
+        f"{_DATA}::test_each_gateway_is_looked_through_when_an_oracle_starts",
+    ),
+    Mutation(
+        "a client writes where the oracles do not",
+        "client/catalog.py",
+        "        self._require_same_data()\n",
+        "",
+        f"{_SAME_DATA}::test_a_library_at_another_hbase_is_refused_before_it_writes_anything",
+    ),
+    Mutation(
+        "a vacuum marks another installation's tables by its own horizon",
+        "client/vacuum/run.py",
+        "    manager.catalog.require_level()  # before anything is written: these may be the data of other oracles\n",
+        "",
+        f"{_SAME_DATA}::test_a_library_at_another_hbase_is_refused_before_it_writes_anything",
+    ),
+    Mutation(
+        "a primary that takes its lease back has handed over",
+        "fleet/oracles.py",
+        "                if one is primary:\n",
+        "                if False:\n",
+        "unit/fleet/test_fleet_oracles.py::test_a_primary_that_takes_its_lease_back_has_not_handed_over",
+    ),
+    Mutation(
+        "a member whose node was removed is never seen again",
+        "lease/membership.py",
+        " and not self._touched.is_set():\n",
+        ":\n",
+        "unit/lease/test_candidate.py::test_a_member_whose_node_is_touched_by_hand_is_seen_again "
+        "unit/lease/test_candidate.py::test_members_are_seen_again_after_every_znode_was_removed",
+    ),
     Mutation(
         "a process joins without a look at the level as it joins",
         "lease/membership.py",

@@ -291,6 +291,10 @@ class Installation:
         store: Any = SteppedStore(self.kernel, self.cells)
         return TransactionManager(settings, store, self, hooks=hooks)
 
+    @property
+    def data(self) -> None:
+        """See ``Directory``."""
+
     def primary(self, timeout_ms: int) -> str | None:
         """See ``Directory``."""
         return f"oracle:{1 + EPOCHS.index(self.epoch)}"

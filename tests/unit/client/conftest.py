@@ -14,6 +14,7 @@ from client.cells import encode_value
 from client.primary import Settled
 from commit_table import table_name
 from lease import EpochRecord, LeaseSettings, ZnodePaths
+from lease.data_record import read_data
 from lease.memory import MemoryCoordinator, MemoryTree
 from store import RowPut
 from store.bulk import BlockingPutter
@@ -92,6 +93,10 @@ class InstallationDirectory:
 
     def __init__(self, installation: Installation) -> None:
         self._installation = installation
+
+    @property
+    def data(self) -> str | None:
+        return read_data(MemoryCoordinator(self._installation.tree), ZnodePaths(SETTINGS.root), 1)
 
     def primary(self, timeout_ms: int) -> str | None:
         return self._installation.find_primary()

@@ -96,6 +96,7 @@ class Directory:
     """Knows one address, which may change."""
 
     address: str
+    data: str | None = None
 
     def primary(self, timeout_ms: int) -> str | None:
         return self.address
@@ -243,6 +244,32 @@ def test_what_nobody_expected_while_a_primary_is_looked_for_makes_no_whirl(
         assert (await client.begin()).transactions == 1
 
     with_client(Granting(), use)
+
+
+def test_an_address_that_takes_connections_and_says_nothing_is_told_so() -> None:
+    listening: set[asyncio.StreamWriter] = set()
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        listening.add(writer)
+        await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        listening.remove(writer)
+
+    async def main() -> None:
+        async with await asyncio.start_server(hear, "127.0.0.1", 0) as server:
+            host, port = server.sockets[0].getsockname()[:2]
+            client = AsyncOracleClient(Directory(f"{host}:{port}"), replace(SETTINGS, request_timeout_ms=100))
+            try:
+                with pytest.raises(NoPrimary, match=f"to the primary at {host}:{port}: it does not answer"):
+                    await client.begin(deadline_ms=500)
+            finally:
+                client.close()
+            async with asyncio.timeout(USE_SECONDS_MAX):
+                while listening:
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(main())
 
 
 def test_another_primary_is_noticed_however_far_away_is_who_knows_of_it() -> None:

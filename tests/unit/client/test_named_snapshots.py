@@ -122,6 +122,8 @@ def test_the_table_of_names_is_no_table_for_transactions(manager: TransactionMan
 class Unreachable:
     """Neither ZooKeeper nor an oracle answers."""
 
+    data = None
+
     def primary(self, timeout_ms: int) -> str | None:
         raise CoordinatorUnavailable("nobody is there")
 

@@ -58,6 +58,8 @@ class SteppingStore(WatchedStore):
 class NoOracle:
     """Of an installation whose past is settled, as its record says."""
 
+    data = None
+
     def primary(self, timeout_ms: int) -> str | None:
         return None
 

@@ -108,6 +108,19 @@ def test_a_hand_over_waits_until_a_standby_is_ready(monkeypatch: pytest.MonkeyPa
     assert asked == ["a:1"]
 
 
+def test_a_primary_that_takes_its_lease_back_has_not_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who upgrades would end it now, and nobody would serve."""
+
+    def ask(address: str, timeout_ms: float, credentials: Credentials) -> StatusReply:
+        served = address == "a:1"
+        return StatusReply(Role.PRIMARY if served else Role.STANDBY, address[0], address, "", 7 if served else 0)
+
+    monkeypatch.setattr(oracles, "ask_to_hand_over", lambda address, timeout_ms, credentials: 5)
+    monkeypatch.setattr(oracles, "ask_status", ask)
+    with pytest.raises(HandoverUncertain, match="a gave the lease back, and took it again in epoch 7"):
+        hand_over_among(monkeypatch, ("a", Role.PRIMARY, 5), STANDBY)
+
+
 def test_a_report_is_of_when_it_came_and_not_of_when_the_slowest_was_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -259,6 +259,40 @@ def test_members_show_role_and_outlive_a_lost_session(site: Installation) -> Non
     assert members(site.by_hand, site.root) == expected
 
 
+@pytest.mark.parametrize("harm", ["removed", "overwritten"])
+def test_a_member_whose_node_is_touched_by_hand_is_seen_again(site: Installation, harm: str) -> None:
+    (one, _), (other, _) = site.candidate("a"), site.candidate("b")
+    other.join("standby")
+    tenure = site.held(one)
+    one.join("primary")
+    expected = members(site.by_hand, site.root)
+    nodes = [f"{site.paths.members}/{name}" for name in site.by_hand.children(site.paths.members, timeout_ms=1)]
+    for node in nodes:
+        if harm == "removed":
+            site.tree.remove(node)
+        else:
+            site.by_hand.commit([SetData(node, b"rubbish", None)], timeout_ms=1)
+    for _ in range(2):
+        assert tenure.renew()
+        site.waiting(other)
+        assert members(site.by_hand, site.root) == expected
+    versions = [site.node(node).version for node in nodes]
+    assert versions == ([0, 0] if harm == "removed" else [2, 2]), "what stands is not written again"
+
+
+def test_members_are_seen_again_after_every_znode_was_removed(site: Installation) -> None:
+    (one, _), (other, _) = site.candidate("a"), site.candidate("b")
+    other.join("standby")
+    tenure = site.held(one)
+    one.join("primary")
+    expected = members(site.by_hand, site.root)
+    site.tree.remove(site.root)
+    assert not tenure.renew()
+    for candidate in (one, other):
+        site.waiting(candidate)
+    assert members(site.by_hand, site.root) == expected
+
+
 def test_wake_ends_a_wait(site: Installation) -> None:
     candidate, _ = site.candidate("a")
     candidate.wake()

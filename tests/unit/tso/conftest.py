@@ -17,6 +17,7 @@ from access.server_files import ServerFiles
 from commit_table import Aborted, Committed, Outcome, Undecided
 from lease import LeaseSettings
 from lease.memory import MemoryCoordinator, MemoryTree
+from store import CellStore
 from store.bulk import BlockingPutter
 from store.faults import FaultyCellStore
 from tests.small_limits import small_limits
@@ -305,9 +306,11 @@ class House:
         beside: Beside | None = None,
         give_up: Callable[[], None] = lambda: None,
         thrift: str = "unused:1",
+        store: CellStore | None = None,
         **limits: Any,
     ) -> OracleProcess:
-        """Start a process; it is listening when this returns, and standby or primary."""
+        """Start a process; it is listening when this returns, and standby or primary. ``store``: not the house's."""
+        store = store or self.store
         settings = ServeSettings(
             name,
             "unused:1",
@@ -321,9 +324,9 @@ class House:
         )
         coordinator = self.coordinators[name] = MemoryCoordinator(self.tree)
         lines = self.lines[name] = []
-        putter = BlockingPutter(self.store)
+        putter = BlockingPutter(store)
         process = self.processes[name] = OracleProcess(
-            settings, coordinator, self.store, putter, announce=lines.append, beside=beside, give_up=give_up
+            settings, coordinator, store, putter, announce=lines.append, beside=beside, give_up=give_up
         )
         self.running[name] = asyncio.create_task(process.run())
         await Rig.until(lambda: bool(lines))
