@@ -296,7 +296,7 @@ def _finish_through_oracle(services: Services, start_timestamp: int, deadline: D
     """
     try:
         outcome = services.oracle.abort(start_timestamp, deadline)
-    except PythiaError as error:
+    except (PythiaError, StoreError) as error:  # the latter where there is no thread to ask it with
         raise OutcomeUnknown(start_timestamp, deadline.waited_ms) from error
     return outcome.commit_timestamp if isinstance(outcome, Committed) else 0
 

@@ -90,7 +90,10 @@ class Heartbeats:
         self._start(closed=self._closed.is_set())
 
     def beat(self) -> None:
-        """One round, for all that the round before has met; those given up are told. Raises ``NoPrimary``."""
+        """One round, for all that the round before has met; those given up are told.
+
+        Raises ``NoPrimary``, ``InvalidRequest`` where the client is closed, ``NoThreadFree``.
+        """
         due = self._due()
         starts = sorted(due)
         for first in range(0, len(starts), HEARTBEAT_TRANSACTIONS_MAX):
@@ -114,5 +117,5 @@ class Heartbeats:
         while not self._closed.wait(self._interval_seconds):
             try:
                 self.beat()
-            except PythiaError as error:
+            except (PythiaError, NoThreadFree) as error:
                 _log.warning("no heartbeat got through, the next one may: %s", error)

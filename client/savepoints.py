@@ -97,8 +97,11 @@ class Savepoint:
         try:
             transaction.rollback_to(self)
             transaction.release(self)
-        except (PythiaError, StoreError) as failure:  # the caller's own error is the one to show
-            transaction.forbid_commit(f"a block failed, and its savepoint could not be rolled back to: {failure}")
+        except BaseException as failure:
+            transaction.forbid_commit(f"a block failed, and its savepoint could not be rolled back to: {failure!r}")
+            if not isinstance(failure, PythiaError | StoreError):
+                raise
+            # the caller's own error is the one to show
             _log.warning("transaction %d cannot commit any more: %s", transaction.start_timestamp, failure)
 
 

@@ -123,6 +123,8 @@ def check_columns_to_scan(known: Sequence[bytes], columns: Sequence[bytes] | Non
         raise InvalidRequest("known names nothing: name at least one column")
     for column in known:
         validate_column(column)
+    if len(set(known)) < len(known):
+        raise InvalidRequest("known names a column twice: name each once, its values are then in one place")
 
 
 def check_read(row: bytes, columns: Sequence[bytes] | None) -> None:

@@ -6,8 +6,40 @@ nobody any more.
 
 from __future__ import annotations
 
-from client.errors import NOT_HEARD_OF, InvalidRequest, OutcomeUnknown, TransactionExpired
+from types import TracebackType
+from typing import Final
+
+from client.errors import NOT_HEARD_OF, InvalidRequest, OutcomeUnknown, PythiaError, TransactionExpired
 from client.status import TransactionStatus
+
+INTERRUPTED: Final = "a write or an undoing in it was interrupted, and only a part of that may have been done"
+
+
+class Change:
+    """A change of what one transaction has written, or of its savepoints: made whole, refused whole, or found out.
+
+    Whatever but a refusal ends the block, such as Ctrl-C between two steps of it, leaves the change under way for good.
+    """
+
+    __slots__ = ("is_under_way",)
+
+    def __init__(self) -> None:
+        self.is_under_way = False
+
+    def require_none(self) -> None:
+        """Raise ``InvalidRequest`` where an earlier one did not come to its end."""
+        if self.is_under_way:
+            raise InvalidRequest(f"{INTERRUPTED}: roll the transaction back, and begin another")
+
+    def __enter__(self) -> None:
+        self.require_none()
+        self.is_under_way = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is None or issubclass(kind, PythiaError):  # which are raised before anything is done
+            self.is_under_way = False
 
 
 class Standing:
@@ -19,8 +51,9 @@ class Standing:
         self.status = TransactionStatus.ACTIVE
         self.expired = False
         """Whether the oracle has given it up."""
-        self.forbidden: str | None = None
-        """Why it must not commit; ``None`` where nobody forbade it."""
+        self.change = Change()
+        """To be entered around each change of what it has written."""
+        self._forbidden: str | None = None
         self.in_hook = False
         """Whether a hook is being called for it."""
 
@@ -28,11 +61,15 @@ class Standing:
         """Whether it has not ended, as far as is known."""
         return self.status in (TransactionStatus.ACTIVE, TransactionStatus.UNKNOWN)
 
+    @property
+    def forbidden(self) -> str | None:
+        """Why it must not commit; ``None`` where nothing forbids it."""
+        return self._forbidden or (INTERRUPTED if self.change.is_under_way else None)
+
     def forbid(self, reason: str) -> None:
         """Keep it from committing; the first reason counts."""
         self.require_not_ended()
-        if self.forbidden is None:
-            self.forbidden = reason
+        self._forbidden = self._forbidden or reason
 
     def require_not_ended(self) -> None:
         """Raise ``OutcomeUnknown`` or ``InvalidRequest`` where its commit or rollback was called."""

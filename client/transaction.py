@@ -195,7 +195,8 @@ class Transaction(StaysInItsProcess):
         self._standing.require_writable()
         stored = stored_values(row, values, self.start_timestamp)
         self._services.catalog.require_families(table, values)
-        self._buffer.write(table, row, stored, conflict_free=conflict_free)
+        with self._standing.change:
+            self._buffer.write(table, row, stored, conflict_free=conflict_free)
 
     def delete(
         self, table: str, row: bytes, columns: Sequence[bytes] | None = None, *, conflict_free: bool = False
@@ -212,7 +213,8 @@ class Transaction(StaysInItsProcess):
         if columns is None:
             columns = list(self._buffer.overlay(table, row, self._reader.row(table, row, None), None) or ())
         if columns:
-            self._buffer.write(table, row, tombstones(columns), conflict_free=conflict_free)
+            with self._standing.change:
+                self._buffer.write(table, row, tombstones(columns), conflict_free=conflict_free)
 
     def savepoint(self) -> Savepoint:
         """This moment, for ``rollback_to``; as a context manager it is gone back to when the block raises.
@@ -222,7 +224,8 @@ class Transaction(StaysInItsProcess):
         """
         self._standing.require_active()
         sealed = sealed_jobs(self._services.manifest, self.start_timestamp) if self._shared else frozenset()
-        return self._savepoints.open(self, sealed)
+        with self._standing.change:
+            return self._savepoints.open(self, sealed)
 
     def rollback_to(self, savepoint: Savepoint) -> None:
         """Undo every put and delete after the savepoint, which stays open; savepoints made after it are gone.
@@ -235,13 +238,15 @@ class Transaction(StaysInItsProcess):
         savepoint.require_open_in(self)
         if self._shared:
             require_undoable(self._services.manifest, self.start_timestamp, savepoint.sealed_jobs)
-        self._savepoints.roll_back_to(savepoint)
+        with self._standing.change:
+            self._savepoints.roll_back_to(savepoint)
 
     def release(self, savepoint: Savepoint) -> None:
         """Do without a savepoint, and those made after it, from now on; what was written stays."""
         self._standing.require_active()
         savepoint.require_open_in(self)
-        self._savepoints.release(savepoint)
+        with self._standing.change:
+            self._savepoints.release(savepoint)
 
     def checkpoint(self) -> None:
         """Have reads with ``own_writes="before_checkpoint"`` show what was written up to here; as often as wanted.
@@ -252,7 +257,8 @@ class Transaction(StaysInItsProcess):
         self._standing.require_active()
         if self._shared:
             require_no_bulk_writes(self._services.manifest, self.start_timestamp)
-        self._savepoints.set_checkpoint()
+        with self._standing.change:
+            self._savepoints.set_checkpoint()
 
     def forbid_commit(self, reason: str) -> None:
         """Have ``commit`` roll the transaction back, for good, and raise ``TransactionAborted`` with the first reason.
@@ -330,6 +336,7 @@ class Transaction(StaysInItsProcess):
 
     def _sight(self, own_writes: OwnWrites) -> tuple[SnapshotReader, WriteBuffer, Mark | None]:
         """What to read with, the writes to lay over it, and the mark up to which they count (``None``: all of them)."""
+        self._standing.change.require_none()
         written, as_of = self._savepoints.shown(own_writes)
         return self._reader if own_writes == "all" else self._snapshot_reader, written, as_of
 

@@ -121,8 +121,9 @@ class CellStore(Protocol):
     ) -> Iterator[ScannedColumns]:
         """``scan``, with the rows of each batch as columns (``store.columns``), for whoever reads many rows.
 
-        ``known``: the columns that the batches have, in this order; the cells of others that ``columns`` chooses come
-        one by one. No batch is empty, and the bytes of one stay what they are for as long as it is held.
+        ``known``: the columns that the batches have, each named once, in this order; the cells of others that
+        ``columns`` chooses come one by one. No batch is empty, and the bytes of one stay what they are for as long as
+        it is held.
         ``without_qualifier``: cells with this one, of any family, stay in the store, and so do rows that have no other.
         """
         ...

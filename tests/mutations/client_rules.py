@@ -476,6 +476,14 @@ CLIENT_RULES = [
         "unit/client/test_forking.py::test_the_parent_speaks_on_for_what_it_began_and_the_child_does_not",
     ),
     Mutation(
+        "one heartbeat without a thread to ask the oracle with is the last",
+        "client/heartbeat.py",
+        "            except (PythiaError, NoThreadFree) as error:",
+        "            except PythiaError as error:",
+        "unit/client/test_threads_that_do_not_start.py::"
+        "test_whoever_only_reads_is_spoken_for_once_there_is_a_file_for_an_event_loop",
+    ),
+    Mutation(
         "a client that was closed opens another session with ZooKeeper",
         "client/primary.py",
         "            if self._closed:\n",

@@ -17,6 +17,13 @@ COLUMN_RULES = [
         _READING + "test_a_reader_sees_what_the_model_says",
     ),
     Mutation(
+        "columns are shown of which one is named twice",
+        "client/snapshot.py",
+        "    if len(set(known)) < len(known):",
+        "    if False:",
+        "unit/client/test_refusals.py::test_columns_that_a_scan_cannot_show_are_refused",
+    ),
+    Mutation(
         "a tombstone is a value in columns",
         "client/column_visibility.py",
         "                if length == 1:\n",

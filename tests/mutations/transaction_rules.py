@@ -172,6 +172,27 @@ TRANSACTION_RULES = [
         "unit/client/test_hooks.py::test_a_commit_that_is_forbidden_rolls_back_and_says_why",
     ),
     Mutation(
+        "what an interrupted write or undoing left is committed",
+        "client/standing.py",
+        "        return self._forbidden or (INTERRUPTED if self.change.is_under_way else None)",
+        "        return self._forbidden",
+        "unit/client/test_interrupts.py::test_a_change_that_was_interrupted_was_made_whole_or_is_never_committed",
+    ),
+    Mutation(
+        "what an interrupted write or undoing left is gone on with",
+        "client/standing.py",
+        "        self.require_none()\n",
+        "",
+        "unit/client/test_interrupts.py::test_a_change_that_was_interrupted_was_made_whole_or_is_never_committed",
+    ),
+    Mutation(
+        "a failed block whose undoing was interrupted commits",
+        "client/savepoints.py",
+        "        except BaseException as failure:",
+        "        except (PythiaError, StoreError) as failure:",
+        "unit/client/test_interrupts.py::test_a_failed_block_whose_undoing_was_interrupted_never_commits",
+    ),
+    Mutation(
         "a coroutine is run for nothing, and committed",
         "client/manager.py",
         "            if inspect.iscoroutine(result):",

@@ -5,13 +5,23 @@ on, and says what is so.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from client import NoPrimary, OutcomeUnknown, TransactionManager, TransactionStatus
+from client import (
+    InvalidRequest,
+    NoPrimary,
+    OutcomeUnknown,
+    Transaction,
+    TransactionAborted,
+    TransactionManager,
+    TransactionStatus,
+)
 from client.deadline import Deadline
 from tests.interrupts import interrupted_at
+from tests.unit.client.conftest import A
 from tests.unit.client.transacting import get, open_with, put
 
 
@@ -57,3 +67,81 @@ def test_what_became_of_a_commit_that_was_interrupted_is_known_afterwards(manage
 
     assert sum(1 for _ in itertools.takewhile(interrupted, itertools.count(1))) > 100
     assert ends == {TransactionStatus.COMMITTED, TransactionStatus.ABORTED}
+
+
+def put_two(transaction: Transaction) -> None:
+    transaction.put("t", b"new", {A: b"1", b"g:a": b"1"})
+
+
+def undo_two(transaction: Transaction) -> None:
+    savepoint = transaction.savepoint()
+    transaction.put("t", b"new", {A: b"undone"})
+    transaction.put("t", b"kept", {A: b"undone"})
+    transaction.rollback_to(savepoint)
+
+
+def release_and_undo(transaction: Transaction) -> None:
+    earlier = transaction.savepoint()
+    transaction.put("t", b"new", {A: b"1"})
+    later = transaction.savepoint()
+    transaction.put("t", b"new", {A: b"2", b"g:a": b"2"})
+    transaction.checkpoint()
+    transaction.release(later)
+    transaction.rollback_to(earlier)
+
+
+@pytest.mark.parametrize("change", [put_two, undo_two, release_and_undo])
+def test_a_change_that_was_interrupted_was_made_whole_or_is_never_committed(
+    manager: TransactionManager, change: Callable[[Transaction], None]
+) -> None:
+    refused = 0
+
+    def interrupted(moment: int) -> bool:
+        nonlocal refused
+        transaction = manager.transaction()
+        transaction.put("t", b"kept", {A: b"1"})
+        before = transaction.savepoint()
+        came_to_it = interrupted_at(moment, lambda: change(transaction))
+        if transaction.commit_forbidden is None:
+            transaction.rollback_to(before)
+            assert dict(transaction.scan("t")) == {b"kept": {A: b"1"}}
+            transaction.rollback()
+            return came_to_it
+        refused += 1
+        uses: list[Callable[[], object]] = [
+            lambda: transaction.get("t", b"kept"),
+            lambda: transaction.put("t", b"kept", {A: b"2"}),
+            lambda: transaction.rollback_to(before),
+        ]
+        for use in uses:
+            with pytest.raises(InvalidRequest, match="interrupted"):
+                use()
+        with pytest.raises(TransactionAborted, match="interrupted"):
+            transaction.commit()
+        assert get(manager, b"kept") is None
+        return came_to_it
+
+    assert sum(1 for _ in itertools.takewhile(interrupted, itertools.count(1))) > 50
+    assert refused > 10
+
+
+def test_a_failed_block_whose_undoing_was_interrupted_never_commits(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    transaction = manager.transaction()
+    transaction.handle()  # shared: the undoing looks for bulk writes first
+    monkeypatch.setattr("client.transaction.require_undoable", interrupt)
+
+    def fail() -> None:
+        with transaction.savepoint():
+            transaction.put("t", b"r", {A: b"half"})
+            raise ZeroDivisionError
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    with pytest.raises(TransactionAborted, match=r"a block failed.*KeyboardInterrupt"):
+        transaction.commit()
+    assert get(manager, b"r") is None
