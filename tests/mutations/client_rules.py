@@ -320,6 +320,13 @@ CLIENT_RULES = [
         "unit/client/test_catalog.py::test_an_entry_that_arrives_late_brings_no_dropped_table_back",
     ),
     Mutation(
+        "another installation's table is dropped with its data",
+        "client/catalog.py",
+        "            if not _is_entry(stored) and self._holds_data(table):\n",
+        "            if False:\n",
+        "unit/client/test_catalog.py::test_the_data_of_others_is_not_dropped",
+    ),
+    Mutation(
         "who began while a table was dropped commits half of what it wrote",
         "client/manager.py",
         "self.catalog.drop_table(table, lambda: self._place_fence(table))",
