@@ -101,7 +101,10 @@ def what_failed(error: ssl.SSLError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message or error.reason}"
     if error.reason in ("WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL"):
-        return "it does not speak TLS: unset tls_authority_file, or give the oracle a certificate"
+        return (
+            "it does not speak TLS: unset tls_authority_file (PYTHIA_CLIENT_TLS_AUTHORITY_FILE), or give the oracle a "
+            "certificate"
+        )
     if error.reason is not None and "ALERT" in error.reason:
         return f"it refused the TLS of this client ({error.reason}): does it accept the certificate that is shown?"
     return f"no TLS could be agreed on: {error.reason or error}"

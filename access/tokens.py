@@ -98,7 +98,8 @@ class Tokens:
     def find(self, secret: str) -> Token:
         """The token that a secret belongs to, expired or not. Raises ``Refused``."""
         if not secret:
-            raise Refused(Refusal.NO_TOKEN, "a token is asked for here, and none was given: set token_file")
+            advice = "set token_file (PYTHIA_TOKEN_FILE)"
+            raise Refused(Refusal.NO_TOKEN, f"a token is asked for here, and none was given: {advice}")
         given, found = hash_of(secret), None
         for known, token in self._hashes:  # all of them, whatever was found
             if hmac.compare_digest(known, given):

@@ -42,6 +42,7 @@ from client.tickets import Begun, Decision, Decisions, ReplyLost
 from client.transaction import Transaction
 from commit_table import Aborted, Committed, Outcome, Undecided
 from store import StoreError, StoreUnavailable
+from wire import CommitRequest, OutcomeStatus, Reason
 
 __all__ = [
     "Aborted",
@@ -54,6 +55,7 @@ __all__ = [
     "Begun",
     "CatalogEntry",
     "ClientSettings",
+    "CommitRequest",
     "CommitStep",
     "Committed",
     "Conflict",
@@ -65,9 +67,11 @@ __all__ = [
     "NamedSnapshot",
     "NoPrimary",
     "Outcome",
+    "OutcomeStatus",
     "OutcomeUnknown",
     "OwnWrites",
     "PythiaError",
+    "Reason",
     "ReplyLost",
     "Savepoint",
     "Snapshot",

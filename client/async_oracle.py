@@ -17,7 +17,7 @@ from client.dispatch import Dispatcher
 from client.errors import InvalidRequest
 from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from client.settings import ClientSettings
-from client.tickets import BatchTicket, BeginTicket, Begun, Decision, Decisions, QuestionTicket, Ticket
+from client.tickets import BatchTicket, BeginTicket, Begun, Caller, Decision, Decisions, QuestionTicket, Ticket
 from wire import (
     FRAME_BYTES_MAX,
     HEADER_BYTES,
@@ -113,13 +113,7 @@ class AsyncOracleClient:
     def commit_many(self, request: CommitRequest, deadline_ms: int | None = None) -> asyncio.Future[Decisions]:
         """Have many transactions decided, as columns, in their order and in one frame."""
         caller = self._loop.create_future()
-        ticket = BatchTicket(caller, *self._times(deadline_ms), request)
-        frame_bytes = HEADER_BYTES + len(ticket.payload)
-        if frame_bytes > FRAME_BYTES_MAX:
-            raise InvalidRequest(
-                f"these commits come to {frame_bytes:,} bytes, one frame takes {FRAME_BYTES_MAX:,}: send fewer at once"
-            )
-        self._submit(ticket)
+        self._submit(batch_ticket(caller, *self._times(deadline_ms), request))
         return caller
 
     async def commit_large(
@@ -137,7 +131,7 @@ class AsyncOracleClient:
 
         ``on_sent`` is called whenever the commit itself is out.
         """
-        keys = _conflict_keys(cells)
+        keys = conflict_keys(cells)
         if not 1 <= keys.size <= CELLS_MAX:
             raise InvalidRequest(f"a large write set has 1…{CELLS_MAX:,} conflict keys, not {keys.size:,}")
         until_s = self._times(deadline_ms)[1]
@@ -226,6 +220,17 @@ class AsyncOracleClient:
         return self._dispatcher.times(None if deadline_ms is None else seconds_of(deadline_ms))
 
 
+def batch_ticket(caller: Caller, asked_s: float, until_s: float, request: CommitRequest) -> BatchTicket:
+    """For many commits in one frame. Raises ``InvalidRequest`` where they are too many for one."""
+    ticket = BatchTicket(caller, asked_s, until_s, request)
+    frame_bytes = HEADER_BYTES + len(ticket.payload)
+    if frame_bytes > FRAME_BYTES_MAX:
+        raise InvalidRequest(
+            f"these commits come to {frame_bytes:,} bytes, one frame takes {FRAME_BYTES_MAX:,}: send fewer at once"
+        )
+    return ticket
+
+
 def heartbeat_request(snapshots: Mapping[int, int]) -> HeartbeatRequest:
     """Start timestamp → snapshot, as a request. Raises ``InvalidRequest``."""
     columns = (("start_timestamps", snapshots.keys()), ("snapshots", snapshots.values()))
@@ -239,7 +244,8 @@ def request_about(
     return _sendable(lambda: kind(column("start_timestamps", start_timestamps, TIMESTAMP)))
 
 
-def _conflict_keys(cells: Sequence[int] | Cells) -> Cells:
+def conflict_keys(cells: Sequence[int] | Cells) -> Cells:
+    """As a column. Raises ``InvalidRequest``."""
     try:
         return column("cells", cells, CELL)
     except ProtocolError as error:

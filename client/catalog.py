@@ -255,12 +255,17 @@ class Catalog:
 
         ``fence`` places one once HBase has no such table any more, and returns its timestamp: who took a snapshot
         before that may have read or written the old table, and has nothing to do with a new one. Ends a drop that
-        failed halfway, too. Raises ``InvalidRequest`` where there is neither table nor entry, ``StoreUnavailable`` and
-        what ``fence`` raises where the drop has to be repeated.
+        failed halfway, too. Raises ``InvalidRequest`` where there is neither table nor entry, or data without an entry,
+        ``StoreUnavailable`` and what ``fence`` raises where the drop has to be repeated.
         """
         self._check_name(table)
         stored = self._stored_value(table.encode(), _ENTRY)
         try:
+            if not _is_entry(stored) and self._holds_data(table):
+                raise InvalidRequest(
+                    f"table {table!r} holds data and is none of the tables of this installation: it is another one's "
+                    f"(look at the root), or a plain table. Drop it there, or in HBase's shell"
+                )
             self._store.drop_table(table)
         except TableMissing as error:
             if not _is_entry(stored):
@@ -315,14 +320,17 @@ class Catalog:
         Their timestamps are no transactions', so that no snapshot would show them, and readers would look for the
         outcome of each.
         """
-        families = [family.encode() for family in self._store.families(table)]
-        written = next(self._store.scan(table, _ALL_ROWS, families, batch_rows=1), None) is not None
+        written = self._holds_data(table)
         if written and self._stored_entry(table) is None:  # by now another process may have agreed on it and written
             raise InvalidRequest(
                 f"table {table!r} holds data that was not written in transactions, which no snapshot would show: make "
                 f"a new table with manager.create_table and write the rows into it in a transaction, or let pythia "
                 f"table copy do that"
             )
+
+    def _holds_data(self, table: str) -> bool:
+        families = [family.encode() for family in self._store.families(table)]
+        return next(self._store.scan(table, _ALL_ROWS, families, batch_rows=1), None) is not None
 
     def _stored_entry(self, table: str) -> CatalogEntry | None:
         stored = self._stored_value(table.encode(), _ENTRY)

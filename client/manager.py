@@ -156,8 +156,8 @@ class TransactionManager(StaysInItsProcess):
         It is fenced (``fence``) before and after that: whoever may have written it and has not committed by then gets
         ``TableFenced``, although a table may have been made anew under its name meanwhile; whoever reads it as of
         before the drop gets ``InvalidRequest``. ``create_table`` waits until every process has learned of the drop,
-        11 s at most. Raises ``InvalidRequest`` where there is none, and drops nothing where the first fence fails;
-        repeating a drop that failed is harmless.
+        11 s at most. Raises ``InvalidRequest`` where there is none, and for one with data that is not this
+        installation's; drops nothing where the first fence fails; repeating a drop that failed is harmless.
         """
         if self.catalog.has_entry(table):
             self._place_fence(table)

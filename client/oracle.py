@@ -19,24 +19,44 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import uvloop
 
-from client.async_oracle import COMMIT_CELLS_MAX, AsyncOracleClient, heartbeat_request, request_about
+from client.async_oracle import (
+    COMMIT_CELLS_MAX,
+    AsyncOracleClient,
+    batch_ticket,
+    check_count,
+    conflict_keys,
+    heartbeat_request,
+    request_about,
+)
 from client.cells import ConflictKeys
 from client.deadline import Deadline
 from client.errors import CLOSED, InvalidRequest, NoPrimary, NoThreadFree
 from client.primary import Directory
 from client.settings import ClientSettings
-from client.tickets import BeginTicket, Begun, CommitTicket, Decision, QuestionTicket, ReplyLost, Ticket
+from client.tickets import (
+    BatchTicket,
+    BeginTicket,
+    Begun,
+    CommitTicket,
+    Decision,
+    Decisions,
+    QuestionTicket,
+    ReplyLost,
+    Ticket,
+)
 from commit_table import Aborted, Committed
 from store.forking import leave_at_fork
 from wire import (
     LIVES_TRANSACTIONS_MAX,
     AbortRequest,
+    CommitRequest,
     HeartbeatReply,
     Life,
     LivesReply,
     LivesRequest,
     Message,
     OutcomeReply,
+    OutcomeRequest,
     OutcomeStatus,
     Role,
     StatusReply,
@@ -63,7 +83,19 @@ class OracleClient:
 
     def begin(self, deadline: Deadline | None = None) -> Begun:
         """One start timestamp and its snapshot. Raises ``NoPrimary``."""
-        begun: Begun = self._answer(lambda waiter, now_s, until_s: BeginTicket([waiter], now_s, until_s, 1), deadline)
+        return self.begin_many(1, deadline)
+
+    def begin_many(self, count: int, deadline: Deadline | None = None) -> Begun:
+        """``count`` start timestamps in a row, all at one snapshot; the oracle says how many it begins at once.
+
+        Raises ``NoPrimary``, ``InvalidRequest``.
+        """
+        check_count(count)
+
+        def ticket(waiter: _Waiter, now_s: float, until_s: float) -> BeginTicket:
+            return BeginTicket([waiter], now_s, until_s, count)
+
+        begun: Begun = self._answer(ticket, deadline)
         return begun
 
     def abort(self, start_timestamp: int, deadline: Deadline | None = None) -> Committed | Aborted:
@@ -76,13 +108,17 @@ class OracleClient:
             return Committed(int(reply.commit_timestamps[0]))
         return Aborted()
 
+    def outcomes(self, start_timestamps: Sequence[int], deadline: Deadline | None = None) -> OutcomeReply:
+        """What became of transactions, ``lookup_ids_max`` of the oracle at once. Raises as ``abort``."""
+        return self._question(request_about(OutcomeRequest, start_timestamps), OutcomeReply, deadline)
+
     def commit(
         self,
         start_timestamp: int,
         snapshot: int,
-        cells: ConflictKeys,
-        on_sent: Callable[[], None] | None,
-        deadline: Deadline,
+        cells: ConflictKeys | Sequence[int],
+        on_sent: Callable[[], None] | None = None,
+        deadline: Deadline | None = None,
         *,
         guards: Sequence[int] = (),
         validated: int = 0,
@@ -94,10 +130,10 @@ class OracleClient:
         ``ReplyLost`` (the time is up and it may have committed), ``InvalidRequest``.
         """
         if len(cells) + len(guards) > COMMIT_CELLS_MAX:
-            everything = np.concatenate([cells, np.array(guards, np.uint64)])
+            everything = np.concatenate([conflict_keys(cells), np.array(guards, np.uint64)])
             return self._commit_large(start_timestamp, snapshot, everything, len(guards), on_sent, deadline, validated)
 
-        keys = [*cells.tolist(), *guards]
+        keys = [*(cells.tolist() if isinstance(cells, np.ndarray) else cells), *guards]
         arguments = (start_timestamp, snapshot, validated, keys, len(guards))
 
         def ticket(waiter: _Waiter, now_s: float, until_s: float) -> CommitTicket:
@@ -106,6 +142,15 @@ class OracleClient:
         decision: Decision = self._answer(ticket, deadline, on_sent)
         return decision
 
+    def commit_many(self, request: CommitRequest, deadline: Deadline | None = None) -> Decisions:
+        """Have many transactions decided, as columns, in their order and in one frame. Raises as ``commit``."""
+
+        def ticket(waiter: _Waiter, now_s: float, until_s: float) -> BatchTicket:
+            return batch_ticket(waiter, now_s, until_s, request)
+
+        decisions: Decisions = self._answer(ticket, deadline)
+        return decisions
+
     def _commit_large(
         self,
         start_timestamp: int,
@@ -113,10 +158,10 @@ class OracleClient:
         cells: ConflictKeys,
         guards: int,
         on_sent: Callable[[], None] | None,
-        deadline: Deadline,
+        deadline: Deadline | None,
         validated: int,
     ) -> Decision:
-        waiter, thread, left_seconds = _Waiter(), self._running(), deadline.remaining_seconds()
+        waiter, thread, left_seconds = _Waiter(), self._running(), self._left_seconds(deadline)
         limit_ms = int(1000 * left_seconds)
         note_sent = None if on_sent is None else waiter.note_sent
 
@@ -187,7 +232,7 @@ class OracleClient:
         deadline: Deadline | None,
         on_sent: Callable[[], None] | None = None,
     ) -> Any:
-        left_seconds = self._settings.deadline_ms / 1000 if deadline is None else deadline.remaining_seconds()
+        left_seconds = self._left_seconds(deadline)
         waiter, thread = _Waiter(), self._running()
         now_s = time.monotonic()
         ticket = make(waiter, now_s, now_s + left_seconds)
@@ -197,9 +242,12 @@ class OracleClient:
         try:
             return waiter.wait(left_seconds + GRACE_SECONDS, on_sent)
         except ReplyLost as error:
-            if isinstance(ticket, CommitTicket):
+            if isinstance(ticket, CommitTicket | BatchTicket):
                 raise
             raise NoPrimary(int(1000 * (time.monotonic() - now_s)), str(error)) from error
+
+    def _left_seconds(self, deadline: Deadline | None) -> float:
+        return self._settings.deadline_ms / 1000 if deadline is None else deadline.remaining_seconds()
 
     def _running(self) -> _LoopThread:
         thread = self._thread

@@ -55,7 +55,8 @@ class Decisions(NamedTuple):
 class ReplyLost(PythiaError):
     """A request was sent and its answer did not come: it may have been done.
 
-    Nobody meets it but callers of ``AsyncOracleClient``: for all others the library finds out.
+    Nobody meets it but who asks the oracle by itself (``AsyncOracleClient``, ``TransactionManager.oracle``): for all
+    others the library finds out.
     """
 
 

@@ -127,6 +127,9 @@ def _open(found: Findings) -> Verdict:
     return _undecided(found)
 
 
+_NOTHING = "One that wrote nothing, met a Conflict, or was rolled back before its commit leaves no record, either"
+
+
 def _undecided(found: Findings) -> Verdict:
     abort = f"pythia txn abort {found.start_timestamp} ends it for good"
     if found.life is Life.HEARD_OF:
@@ -136,17 +139,21 @@ def _undecided(found: Findings) -> Verdict:
     if found.life is Life.GIVEN_UP:
         return Verdict(
             State.GIVEN_UP,
-            "the oracle has heard nothing of it for a whole transaction_life_ms: it cannot commit in this epoch. Or it "
-            "wrote nothing, and left no record",
+            "the oracle has heard nothing of it for a whole transaction_life_ms: it cannot commit in this epoch. "
+            + _NOTHING,
             f"run its work again in a new transaction; {abort}, which a vacuum does, too",
         )
     young = "it began less than a transaction_life_ms ago, so it may be running; or its client has died since. "
+    older = (
+        "whether it lives is not known, since the primary serves for less than a transaction_life_ms: it may be "
+        "running, or its client has died. "
+    )
     unasked = "nothing is on record, and no primary was asked whether it lives. "
     across = "It is from an older epoch: its client can still commit it, by revalidation. " if _is_over(found) else ""
     fenced = found.record.largest_fence
     below = f"A reader fenced it at {fenced}: it did not commit below that. " if fenced else ""
-    nothing = "One that wrote nothing leaves no record, either"
-    means = (young if found.life is Life.YOUNG else unasked) + across + below + nothing
+    heard = (older if _is_over(found) else young) if found.life is Life.YOUNG else unasked
+    means = heard + across + below + _NOTHING
     wait = "wait for its client" if found.life is Life.YOUNG else "ask again when an oracle serves"
     return Verdict(State.UNDECIDED, means, f"{wait}; {abort}")
 
@@ -201,7 +208,7 @@ def _primary(found: Findings) -> str:
     lives = {
         None: "",
         Life.HEARD_OF: "; it sends heartbeats, or is being committed",
-        Life.YOUNG: "; within its first transaction_life_ms",
+        Life.YOUNG: "" if _is_over(found) else "; within its first transaction_life_ms",
         Life.GIVEN_UP: "; nothing was heard of it for a transaction_life_ms",
     }[found.life]
     horizon = found.primary.horizon

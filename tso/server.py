@@ -127,7 +127,8 @@ class Server:
     def _tls_door(self, listening: socket.socket, tls: ServerTls) -> TlsDoor:
         listening.listen()
         listening.setblocking(False)
-        refusal = NotAllowed(NotAllowedCode.TLS_NEEDED, "this port speaks TLS only: set tls_authority_file")
+        advice = "this port speaks TLS only: set tls_authority_file (PYTHIA_CLIENT_TLS_AUTHORITY_FILE)"
+        refusal = NotAllowed(NotAllowedCode.TLS_NEEDED, advice)
         return TlsDoor(
             listening,
             lambda: tls.context(self.metering.clock_s()),

@@ -40,7 +40,8 @@ def pack_commits(commits: Sequence[CommitArguments]) -> bytes:
             return _pack_single(commits[0])
         return _pack_columns(commits)
     except (OverflowError, TypeError, struct.error) as error:
-        raise ProtocolError(f"timestamps and cell ids are integers of 64 bits: {error}") from error
+        allowed = "timestamps and cell ids are whole numbers of 64 bits, cell ids from 0 to 2**64 - 1"
+        raise ProtocolError(f"{allowed}: {error}") from error
 
 
 def _pack_single(commit: CommitArguments) -> bytes:

@@ -8,6 +8,20 @@ _FORKED_STORE = "unit/store/test_forking.py::"
 
 CLIENT_RULES = [
     Mutation(
+        "a thread is told that nothing was done of a batch of commits whose answer was lost",
+        "client/oracle.py",
+        "            if isinstance(ticket, CommitTicket | BatchTicket):\n",
+        "            if isinstance(ticket, CommitTicket):\n",
+        "unit/client/test_raw_oracle.py::test_a_batch_of_commits_whose_answer_does_not_come_may_have_been_done",
+    ),
+    Mutation(
+        "a transaction from before the epoch is said to be young",
+        "client/transaction_findings.py",
+        "    heard = (older if _is_over(found) else young) if found.life is Life.YOUNG else unasked\n",
+        "    heard = young if found.life is Life.YOUNG else unasked\n",
+        "unit/client/test_transaction_inquiry.py",
+    ),
+    Mutation(
         "a caller who is interrupted while he wakes the loop keeps everybody from the oracle",
         "client/oracle.py",
         "            self._wake(self._take_in)\n            raise\n",
@@ -304,6 +318,13 @@ CLIENT_RULES = [
         'b"%s %s %d" % (_DROPPED, uuid.uuid4().hex.encode(), wall_ms())',
         "_DROPPED",
         "unit/client/test_catalog.py::test_an_entry_that_arrives_late_brings_no_dropped_table_back",
+    ),
+    Mutation(
+        "another installation's table is dropped with its data",
+        "client/catalog.py",
+        "            if not _is_entry(stored) and self._holds_data(table):\n",
+        "            if False:\n",
+        "unit/client/test_catalog.py::test_the_data_of_others_is_not_dropped",
     ),
     Mutation(
         "who began while a table was dropped commits half of what it wrote",

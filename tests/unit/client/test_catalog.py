@@ -165,6 +165,19 @@ def test_a_table_without_an_entry_can_be_dropped(store: FaultyCellStore, catalog
     assert "plain" not in store.table_names()
 
 
+def test_the_data_of_others_is_not_dropped(store: FaultyCellStore, catalog: Catalog) -> None:
+    store.create_table("plain", [Family("f")])
+    store.put("plain", [RowPut(b"r", {b"f:a": b"1"})], 1)
+    other = Catalog(store, "/other")
+    other.create_table("theirs", ENTRY)
+    store.put("theirs", [RowPut(b"r", {b"f:a": b"1"})], 1)
+    for table in ("plain", "theirs", other.own_table):
+        with pytest.raises(InvalidRequest, match="another one's"):
+            catalog.drop_table(table, fence)
+        assert table in store.table_names()
+    other.drop_table("theirs", fence)
+
+
 def test_an_entry_is_believed_for_a_while_only(store: FaultyCellStore, clock: SimpleNamespace) -> None:
     here, there = Catalog(store, "/pythia"), Catalog(store, "/pythia")
     there.create_table("t", ENTRY)

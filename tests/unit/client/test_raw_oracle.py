@@ -9,13 +9,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from client import AsyncOracleClient, InvalidRequest, cell_id
+from client import (
+    AsyncOracleClient,
+    CommitRequest,
+    InvalidRequest,
+    NoPrimary,
+    OutcomeStatus,
+    Reason,
+    ReplyLost,
+    cell_id,
+)
+from client.async_oracle import COMMIT_CELLS_MAX
 from client.deadline import Deadline
-from client.oracle import _Waiter
-from client.tickets import BeginTicket
+from client.oracle import _LoopThread, _Waiter
+from client.tickets import BeginTicket, Ticket
 from commit_table import Committed
 from tests.unit.client.conftest import SETTINGS, Installation
-from wire import PART_CELLS_MAX, CommitRequest, OutcomeStatus, Reason
+from wire import PART_CELLS_MAX
 
 
 def test_the_later_of_two_that_overlap_gets_its_reason_and_both_can_be_asked_about(installation: Installation) -> None:
@@ -41,6 +51,56 @@ def test_the_later_of_two_that_overlap_gets_its_reason_and_both_can_be_asked_abo
         assert recorded[first.first_start_timestamp] == Committed(won.commit_timestamp)
 
     asyncio.run(main())
+
+
+def test_threads_begin_commit_and_ask_in_batches_too(installation: Installation) -> None:
+    oracle = installation.manager().oracle
+    begun = oracle.begin_many(3)
+    starts = begun.first_start_timestamp + np.arange(3)
+    alone = oracle.begin()
+    key = 2**64 - 1
+    cells = np.array([key, key, 7], np.uint64)
+    request = CommitRequest(starts, np.full(3, begun.snapshot), np.zeros(3, "i8"), np.arange(4, dtype=np.uint32), cells)
+    reply, after_loss = oracle.commit_many(request)
+    assert not after_loss
+    assert reply.reasons.tolist() == [Reason.COMMITTED, Reason.CONFLICT, Reason.COMMITTED]
+    lost = oracle.commit(alone.first_start_timestamp, alone.snapshot, [key], guards=[5])
+    assert (lost.commit_timestamp, lost.reason) == (0, Reason.CONFLICT)
+    found = oracle.outcomes(starts.tolist())
+    assert found.commit_timestamps.tolist() == reply.commit_timestamps.tolist()
+    assert found.statuses.tolist() == [OutcomeStatus.COMMITTED, OutcomeStatus.UNDECIDED, OutcomeStatus.COMMITTED]
+    many = oracle.begin()
+    large = oracle.commit(many.first_start_timestamp, many.snapshot, list(range(2**63, 2**63 + COMMIT_CELLS_MAX + 1)))
+    assert large.reason is Reason.COMMITTED
+
+
+def test_a_batch_that_no_frame_can_carry_is_refused_to_threads_at_once(installation: Installation) -> None:
+    oracle = installation.manager().oracle
+    begun = oracle.begin_many(2)
+    starts = begun.first_start_timestamp + np.arange(2)
+    offsets, cells = np.array([0, 1, 150_000], np.uint32), np.arange(150_000, dtype=np.uint64)
+    request = CommitRequest(starts, np.full(2, begun.snapshot), np.zeros(2, "i8"), offsets, cells)
+    with pytest.raises(InvalidRequest, match="send fewer at once"):
+        oracle.commit_many(request)
+    for count in (0, 2**32):
+        with pytest.raises(InvalidRequest, match="at least one transaction"):
+            oracle.begin_many(count)
+
+
+def test_a_batch_of_commits_whose_answer_does_not_come_may_have_been_done(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose(_: object, wanted: Ticket) -> None:
+        wanted.callers[0].set_exception(ReplyLost("no answer came"))
+
+    oracle = installation.manager().oracle
+    begun = oracle.begin()
+    monkeypatch.setattr(_LoopThread, "submit", lose)
+    request = CommitRequest(*map(np.array, ([begun.first_start_timestamp], [begun.snapshot], [0], [0, 1], [1])))
+    with pytest.raises(ReplyLost):
+        oracle.commit_many(request)
+    with pytest.raises(NoPrimary):
+        oracle.begin_many(2)
 
 
 def test_whoever_asks_while_or_after_the_client_is_closed_is_told_so_at_once(installation: Installation) -> None:

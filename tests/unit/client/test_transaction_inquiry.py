@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from client import ClientSettings, InvalidRequest, TransactionManager, transaction_commands
+from client import ClientSettings, Conflict, InvalidRequest, TransactionManager, transaction_commands
 from client.manifest_summary import BulkSummary
 from client.transaction_findings import Findings, Primary, State, fields, lines, verdict
 from client.transaction_inquiry import inquire
@@ -41,6 +42,8 @@ CASES: list[tuple[Findings, State, str]] = [
     (replace(OPEN, life=Life.HEARD_OF), State.RUNNING, "sends heartbeats"),
     (replace(OPEN, life=Life.GIVEN_UP), State.GIVEN_UP, "cannot commit in this epoch"),
     (OPEN, State.UNDECIDED, "may be running"),
+    (OPEN, State.UNDECIDED, "met a Conflict"),
+    (replace(OPEN, life=Life.GIVEN_UP), State.GIVEN_UP, "met a Conflict"),
     (replace(OPEN, epoch=LATER, primary=replace(PRIMARY, epoch=LATER)), State.UNDECIDED, "older epoch"),
     (replace(OPEN, start_timestamp=LATER + 1), State.NEVER_BEGUN, "has handed out"),
     (replace(UNASKED, start_timestamp=compose(NOW_MS + 7_200_000)), State.NEVER_BEGUN, "has not come"),
@@ -69,6 +72,12 @@ def test_a_commit_that_does_not_count_is_never_shown_as_one() -> None:
         assert not any(line.startswith("  commit ") for line in lines(found))
 
 
+def test_of_an_older_epoch_nobody_says_that_it_is_young() -> None:
+    found = replace(OPEN, epoch=LATER, primary=replace(PRIMARY, epoch=LATER))
+    assert "whether it lives is not known" in verdict(found).means
+    assert not any("began less than" in line or "within its first" in line for line in lines(found))
+
+
 def ask(installation: Installation, manager: TransactionManager, start: int) -> Findings:
     [found] = inquire(manager, InstallationDirectory(installation), [start])
     return found
@@ -85,6 +94,14 @@ def test_the_life_of_a_transaction_is_followed(installation: Installation, manag
     given_back.put("t", b"r", {b"f:a": b"2"})
     manager.abort(given_back.start_timestamp)
     assert verdict(ask(installation, manager, given_back.start_timestamp)).state is State.ABORTED
+    late, rolled_back = manager.transaction(), manager.transaction()
+    with manager.transaction() as first:
+        first.put("t", b"r", {b"f:a": b"3"})
+    for ended, end in ((late, late.commit), (rolled_back, rolled_back.rollback)):
+        ended.put("t", b"r", {b"f:a": b"4"})
+        with contextlib.suppress(Conflict):
+            end()
+        assert "leaves no record" in verdict(ask(installation, manager, ended.start_timestamp)).means
     assert verdict(ask(installation, manager, start + (60_000 << 18))).state is State.NEVER_BEGUN
 
 

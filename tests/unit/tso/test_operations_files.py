@@ -35,7 +35,12 @@ def dashboard_targets() -> Iterator[dict[str, Any]]:
         yield from panel["targets"]
 
 
-EXPRESSIONS = [*(rule["expr"] for rule in alert_rules()), *(target["expr"] for target in dashboard_targets())]
+OF_PROMETHEUS = 'up{job="pythia"} == 0'
+"""The one expression that asks for no metric of ours: there is none while an oracle is not scraped."""
+EXPRESSIONS = [
+    *(rule["expr"] for rule in alert_rules() if rule["expr"] != OF_PROMETHEUS),
+    *(target["expr"] for target in dashboard_targets()),
+]
 
 
 def table_of_metrics() -> str:
@@ -65,6 +70,18 @@ def test_each_alert_says_what_it_is_and_what_to_do() -> None:
     for rule in alert_rules():
         assert set(rule["annotations"]) == {"summary", "action", "runbook_url"}
         assert rule["labels"]["severity"] in ("page", "ticket")
+
+
+def test_an_oracle_that_is_not_scraped_is_told_by_the_job_that_the_documentation_names() -> None:
+    assert [rule["alert"] for rule in alert_rules() if rule["expr"] == OF_PROMETHEUS] == ["PythiaNotScraped"]
+    [block] = re.findall(r"```yaml\n(.*?)```", DOCUMENTED.read_text(), re.DOTALL)
+    [job] = yaml.safe_load(block)["scrape_configs"]
+    assert job["job_name"] == "pythia"
+
+
+def test_a_process_that_is_started_again_and_again_may_have_another_name_each_time() -> None:
+    [expression] = [rule["expr"] for rule in alert_rules() if rule["alert"] == "PythiaRestarts"]
+    assert "max without (process) (pythia_process_start_time_seconds)" in expression
 
 
 def test_every_metric_is_on_the_dashboard() -> None:

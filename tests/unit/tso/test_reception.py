@@ -374,7 +374,7 @@ def test_the_library_is_refused_at_once_and_in_words(run_house: RunHouse, tmp_pa
             return AsyncOracleClient(SoloDirectory(address), ClientSettings("", "t:1", oracle=address, **settings))  # type: ignore[arg-type]
 
         for settings, words in (
-            ({}, "set token_file"),
+            ({}, r"set token_file \(PYTHIA_TOKEN_FILE\)"),
             ({"token_file": str(tmp_path / "none")}, "No such file"),
             ({"token_file": keyring.file_of("read")}, "BEGIN_REQUEST asks for the role transact"),
         ):
