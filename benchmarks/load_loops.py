@@ -5,9 +5,11 @@ Invariant: a transaction that ends after the window does not count, and nothing 
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from typing import Any
@@ -27,6 +29,9 @@ CELL_BITS = 40
 BATCHES = 4
 """The fronts with batches have their transactions in flight in so many of them."""
 LATENCIES_MAX = 500_000
+TIMED_EVERY = 8
+"""Of a task's transactions one in so many is timed: that of each would be a tenth of what the core does."""
+DRAWN_TOGETHER = 1_024
 PERCENTILES = (50, 99)
 
 
@@ -85,23 +90,35 @@ def percentiles_us(seconds: npt.NDArray[np.float64]) -> list[float]:
     return [float(each) * 1e6 for each in np.percentile(seconds, PERCENTILES)] if seconds.size else [0.0, 0.0]
 
 
-async def transactions(client: AsyncOracleClient, cells: int, tally: Tally) -> None:
-    """One transaction after the other. What it counts itself is as little as can be: it is measured along."""
-    draw, now, times, ends_at, wanted = random.getrandbits, time.perf_counter, tally.times, tally.ends_at, range(cells)
-    asked = committed = 0
-    while (began := now()) < ends_at:
+async def transactions(client: AsyncOracleClient, write_sets: Iterator[Sequence[int]], tally: Tally) -> None:
+    """One transaction after the other. What it does itself is as little as can be, since it is measured along."""
+    now, times, ends_at = time.perf_counter, tally.times, tally.ends_at
+    began = begun_at = now()
+    asked = aborted = 0
+    while True:
+        timed = asked % TIMED_EVERY == TIMED_EVERY - 1
+        if timed:
+            began = now()
         begun = await client.begin()
-        begun_at = now()
-        keys = [draw(CELL_BITS) for _ in wanted]
-        decision = await client.commit(begun.first_start_timestamp, begun.snapshot, keys)
+        if timed:
+            begun_at = now()
+        decision = await client.commit(begun.first_start_timestamp, begun.snapshot, next(write_sets))
         if (ended := now()) > ends_at:
             break
         asked += 1
-        committed += decision.commit_timestamp > 0
-        if len(times) < LATENCIES_MAX:
+        if not decision.commit_timestamp:
+            aborted += 1
+        if timed and len(times) < LATENCIES_MAX:
             times.append((began, begun_at, ended))
-    tally.committed += committed
-    tally.aborted += asked - committed
+    tally.committed += asked - aborted
+    tally.aborted += aborted
+
+
+def drawn_write_sets(cells: int, draw: np.random.Generator) -> Iterator[Sequence[int]]:
+    """Write sets without end. Many are drawn together: one by one they would cost as much as a future each."""
+    while True:
+        keys = iter(draw.integers(0, 2**CELL_BITS, DRAWN_TOGETHER * cells, np.uint64).tolist())
+        yield from zip(*[keys] * cells, strict=True) if cells else itertools.repeat((), DRAWN_TOGETHER)
 
 
 async def batches(client: AsyncOracleClient, size: int, cells: int, tally: Tally, draw: np.random.Generator) -> None:

@@ -29,6 +29,7 @@ from benchmarks.load_loops import (
     ask_rest,
     batches,
     begins,
+    drawn_write_sets,
     transactions,
     transactions_of_thread,
     transactions_over_rest,
@@ -120,7 +121,8 @@ class Load:
             return [batches(client, size, cells, tally, np.random.default_rng()) for client in chosen]
         if self._front in ("begin", "begins"):
             return [begins(client, size, tally) for client in chosen]
-        return [transactions(client, cells, tally) for client in chosen]
+        write_sets = drawn_write_sets(cells, np.random.default_rng())
+        return [transactions(client, write_sets, tally) for client in chosen]
 
 
 def _await_rest(connection: HTTPConnection) -> None:

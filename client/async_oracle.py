@@ -40,8 +40,6 @@ from wire import (
 )
 from wire.columns import CELL, TIMESTAMP, Cells, column
 
-COMMIT_CELLS_MAX = 65_536
-"""Conflict keys of one transaction in a commit request; more of them go ahead in parts."""
 CELLS_MAX = 2**32 - 1
 PARTS_UNDER_WAY_MAX = 4
 """Parts of a write set that are sent before the first of them is answered."""
@@ -63,6 +61,9 @@ class AsyncOracleClient:
         self._loop = asyncio.get_running_loop()
         self._dispatcher = Dispatcher(directory, settings, self._loop)
         self._submit = self._dispatcher.submit
+        # What every transaction passes through is looked up once.
+        self._begin = self._dispatcher.begin
+        self._commit = self._dispatcher.commit
         self._close = close
 
     @classmethod
@@ -75,9 +76,7 @@ class AsyncOracleClient:
 
     def begin(self, deadline_ms: int | None = None) -> asyncio.Future[Begun]:
         """Begin one transaction."""
-        caller = self._loop.create_future()
-        self._dispatcher.begin(caller, None if deadline_ms is None else seconds_of(deadline_ms))
-        return caller
+        return self._begin(None if deadline_ms is None else seconds_of(deadline_ms))
 
     def begin_many(self, count: int, deadline_ms: int | None = None) -> asyncio.Future[Begun]:
         """Begin ``count`` transactions, all at one snapshot; the oracle says how many it begins at once."""
@@ -100,15 +99,8 @@ class AsyncOracleClient:
 
         ``validated``: a later snapshot, up to which the caller has looked for conflicts itself (0: none).
         """
-        count = len(cells)
-        if count > COMMIT_CELLS_MAX:
-            raise InvalidRequest(
-                f"one commit request takes {COMMIT_CELLS_MAX:,} conflict keys, not {count:,}: use commit_large"
-            )
-        caller = self._loop.create_future()
-        arguments = (start_timestamp, snapshot, validated, cells, guards)
-        self._dispatcher.commit(caller, arguments, count, None if deadline_ms is None else seconds_of(deadline_ms))
-        return caller
+        limit_seconds = None if deadline_ms is None else seconds_of(deadline_ms)
+        return self._commit(start_timestamp, snapshot, validated, cells, guards, limit_seconds)
 
     def commit_many(self, request: CommitRequest, deadline_ms: int | None = None) -> asyncio.Future[Decisions]:
         """Have many transactions decided, as columns, in their order and in one frame."""

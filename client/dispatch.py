@@ -18,7 +18,7 @@ import ssl
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import Final, SupportsIndex
 
 from access import BadCredentials
 from access.tls import what_failed
@@ -30,7 +30,7 @@ from client.line import Line
 from client.pauses import Pause
 from client.primary import Directory
 from client.settings import ClientSettings
-from client.tickets import BeginTicket, Caller, CommitTicket, Ticket
+from client.tickets import BeginTicket, Begun, CommitTicket, Decision, Ticket
 from lease.errors import LeaseError, LevelRefused
 from wire import Greeting, HelloReply, NotAllowed, NotAllowedCode, NotPrimary, Overloaded, ProtocolError
 from wire.packing import CommitArguments
@@ -47,6 +47,8 @@ one look waits for ZooKeeper, which may be far away or busy."""
 DIRECTORY_THREAD: Final = "pythia-directory"
 """Up to two of them: one looks for a primary, one looks whether there is another."""
 RECEIVE_BYTES: Final = 256 * 2**10
+COMMIT_CELLS_MAX: Final = FRAME_CELLS_MAX
+"""Conflict keys of one transaction in a commit request; more of them go ahead in parts."""
 NOBODY: Final = "no oracle is primary now"
 OVERLOADED: Final = "the oracle is overloaded"
 
@@ -66,6 +68,7 @@ class Dispatcher:
         self._directory = directory
         self._settings = settings
         self.loop = loop
+        self._create_future = loop.create_future
         self.queue = Queue()
         self._waiting = self.queue.waiting
         self._requests_max = settings.oracle_requests_max
@@ -87,11 +90,12 @@ class Dispatcher:
         self._look_again_s = 0.0
         self._closed = False
 
-    def begin(self, caller: Caller, limit_seconds: float | None) -> None:
-        """Begin one transaction for a caller, who waits for so long; ``None``: as the settings say.
+    def begin(self, limit_seconds: float | None) -> asyncio.Future[Begun]:
+        """Begin one transaction for a caller who waits for so long; ``None``: as the settings say.
 
         Who asks in the same turn of the event loop, and has no limit of its own, shares a ticket with the others.
         """
+        caller: asyncio.Future[Begun] = self._create_future()
         ticket = self._open_begin
         if ticket is None or limit_seconds is not None or not self._may_join(ticket):
             ticket = BeginTicket([caller], *self.times(limit_seconds), 1)
@@ -101,9 +105,23 @@ class Dispatcher:
         else:
             ticket.callers.append(caller)
             self._waiting[_BEGINS] += 1
+        return caller
 
-    def commit(self, caller: Caller, arguments: CommitArguments, cells: int, limit_seconds: float | None) -> None:
-        """Have one transaction decided for a caller, over so many cells. See ``begin``."""
+    def commit(
+        self,
+        start_timestamp: SupportsIndex,
+        snapshot: SupportsIndex,
+        validated: SupportsIndex,
+        write_set: Sequence[SupportsIndex],
+        guards: SupportsIndex,
+        limit_seconds: float | None,
+    ) -> asyncio.Future[Decision]:
+        """Have one transaction decided for a caller. See ``begin``, and ``CommitArguments`` for the rest.
+
+        Raises ``InvalidRequest`` for a write set that is to go ahead in parts.
+        """
+        cells = len(write_set)
+        caller: asyncio.Future[Decision] = self._create_future()
         ticket = self._open_commit
         if (
             ticket is None
@@ -111,15 +129,21 @@ class Dispatcher:
             or not self._may_join(ticket)
             or ticket.cells + cells > FRAME_CELLS_MAX
         ):
-            ticket = CommitTicket([caller], *self.times(limit_seconds), [arguments], cells)
+            if cells > COMMIT_CELLS_MAX:
+                raise InvalidRequest(
+                    f"one commit request takes {COMMIT_CELLS_MAX:,} conflict keys, not {cells:,}: use commit_large"
+                )
+            arguments = CommitArguments.of_one(start_timestamp, snapshot, validated, write_set, guards)
+            ticket = CommitTicket([caller], *self.times(limit_seconds), arguments, cells)
             waits = self.submit(ticket)
             if limit_seconds is None:
                 self._open_commit = ticket if waits else None
         else:
             ticket.callers.append(caller)
             self._waiting[_COMMITS] += 1
-            ticket.arguments.append(arguments)
+            ticket.arguments.add(start_timestamp, snapshot, validated, write_set, guards)
             ticket.cells += cells
+        return caller
 
     def times(self, limit_seconds: float | None) -> tuple[float, float]:
         """Now on the monotonic clock, and when the time of somebody is up who waits for so long."""

@@ -38,7 +38,7 @@ from wire import (
     decode,
     encode_frame,
 )
-from wire.packing import pack_begin, pack_commits, unpack_answers, unpack_begin_reply
+from wire.packing import CommitArguments, pack_begin, pack_commits, unpack_answers, unpack_begin_reply
 
 BEGIN_FRAMES_MAX: Final = 2
 """Begin requests under way at once."""
@@ -283,7 +283,9 @@ class Exchange:
             self._add_companions(tickets, share)
         commits = first.arguments
         if len(tickets) > 1:
-            commits = [arguments for ticket in tickets for arguments in ticket.arguments]
+            commits = CommitArguments()
+            for ticket in tickets:
+                commits.add_all(ticket.arguments)
         return self._send(now_s, tickets, Kind.COMMIT_REQUEST, lambda: pack_commits(commits))
 
     def _add_companions(self, tickets: list[CommitTicket], share: int) -> None:

@@ -20,7 +20,6 @@ import numpy as np
 import uvloop
 
 from client.async_oracle import (
-    COMMIT_CELLS_MAX,
     AsyncOracleClient,
     batch_ticket,
     check_count,
@@ -30,6 +29,7 @@ from client.async_oracle import (
 )
 from client.cells import ConflictKeys
 from client.deadline import Deadline
+from client.dispatch import COMMIT_CELLS_MAX
 from client.errors import CLOSED, InvalidRequest, NoPrimary, NoThreadFree
 from client.primary import Directory
 from client.settings import ClientSettings
@@ -62,6 +62,7 @@ from wire import (
     StatusReply,
     StatusRequest,
 )
+from wire.packing import CommitArguments
 
 GRACE_SECONDS: Final = 5.0
 """A ticket is settled when its time is up; a caller waits for so much longer at most."""
@@ -134,10 +135,10 @@ class OracleClient:
             return self._commit_large(start_timestamp, snapshot, everything, len(guards), on_sent, deadline, validated)
 
         keys = [*(cells.tolist() if isinstance(cells, np.ndarray) else cells), *guards]
-        arguments = (start_timestamp, snapshot, validated, keys, len(guards))
+        arguments = CommitArguments.of_one(start_timestamp, snapshot, validated, keys, len(guards))
 
         def ticket(waiter: _Waiter, now_s: float, until_s: float) -> CommitTicket:
-            return CommitTicket([waiter], now_s, until_s, [arguments], len(keys))
+            return CommitTicket([waiter], now_s, until_s, arguments, len(keys))
 
         decision: Decision = self._answer(ticket, deadline, on_sent)
         return decision

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from itertools import repeat
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
@@ -40,9 +39,8 @@ class Decision(NamedTuple):
     after_loss: bool
 
 
-_BEGUN: Final = partial(tuple.__new__, Begun)
-_DECISION: Final = partial(tuple.__new__, Decision)
-"""Both make a named tuple of a tuple at half of the cost of ``_make``."""
+_NAMED: Final = tuple.__new__
+"""Makes a named tuple of its class and a tuple, at half of the cost of ``_make``."""
 
 
 class Decisions(NamedTuple):
@@ -145,10 +143,11 @@ class BeginTicket(Ticket):
     def begun(self, first_start_timestamp: int, snapshot: int, epoch: int) -> None:
         """Tell each caller its own."""
         if len(self.callers) == 1:
-            _tell_one(self.callers[0], _BEGUN((first_start_timestamp, self.each, snapshot, epoch)))
+            _tell_one(self.callers[0], _NAMED(Begun, (first_start_timestamp, self.each, snapshot, epoch)))
             return
         starts = range(first_start_timestamp, first_start_timestamp + self.transactions, self.each)
-        _tell(self.callers, map(_BEGUN, zip(starts, repeat(self.each), repeat(snapshot), repeat(epoch))))
+        columns = zip(starts, repeat(self.each), repeat(snapshot), repeat(epoch))
+        _tell(self.callers, map(_NAMED, repeat(Begun), columns))
 
     def split(self) -> Sequence[Ticket]:
         """See ``Ticket``."""
@@ -162,7 +161,7 @@ class CommitTicket(Ticket):
     lane = 1
 
     def __init__(
-        self, callers: list[Caller], asked_s: float, until_s: float, arguments: list[CommitArguments], cells: int
+        self, callers: list[Caller], asked_s: float, until_s: float, arguments: CommitArguments, cells: int
     ) -> None:
         self.callers = callers
         self.asked_s = asked_s
@@ -173,10 +172,11 @@ class CommitTicket(Ticket):
     def decided(self, timestamps: Sequence[int], reasons: Sequence[int]) -> None:
         """Tell each caller its own; ``reasons`` are those of the protocol."""
         if len(self.callers) == 1:
-            _tell_one(self.callers[0], _DECISION((timestamps[0], _REASONS[reasons[0]], self.lost is not None)))
+            _tell_one(self.callers[0], _NAMED(Decision, (timestamps[0], _REASONS[reasons[0]], self.lost is not None)))
             return
         known = map(_REASONS.__getitem__, reasons)
-        _tell(self.callers, map(_DECISION, zip(timestamps, known, repeat(self.lost is not None))))
+        columns = zip(timestamps, known, repeat(self.lost is not None))
+        _tell(self.callers, map(_NAMED, repeat(Decision), columns))
 
     def doubt(self) -> ReplyLost | None:
         """See ``Ticket``: it may have committed."""
@@ -184,8 +184,10 @@ class CommitTicket(Ticket):
 
     def split(self) -> Sequence[Ticket]:
         """See ``Ticket``."""
-        each = zip(self.callers, self.arguments, strict=True)
-        parts = [CommitTicket([caller], self.asked_s, self.until_s, [one], len(one[3])) for caller, one in each]
+        parts = [
+            CommitTicket([caller], self.asked_s, self.until_s, one, len(one.write_sets[0]))
+            for caller, one in zip(self.callers, self.arguments.split(), strict=True)
+        ]
         for part in parts:
             part.on_sent = self.on_sent
         return _alone(parts, self.lost)

@@ -23,6 +23,7 @@ from wire import (
     decode,
     encode,
 )
+from wire.packing import CommitArguments
 
 
 class _Caller:
@@ -57,8 +58,8 @@ class Talk:
         return self.asked(BeginTicket([self.caller(name)], 0.0, until_s, count))
 
     def commit(self, name: str, start: int, cells: Sequence[int] = (7,), until_s: float = 10.0) -> CommitTicket:
-        arguments = (start, start - 1, 0, cells, 0)
-        return self.asked(CommitTicket([self.caller(name)], 0.0, until_s, [arguments], len(cells)))
+        arguments = CommitArguments.of_one(start, start - 1, 0, cells, 0)
+        return self.asked(CommitTicket([self.caller(name)], 0.0, until_s, arguments, len(cells)))
 
     def caller(self, name: str) -> _Caller:
         return _Caller(name, self.ends)

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from client import ClientSettings
-from client.async_oracle import COMMIT_CELLS_MAX, AsyncOracleClient
+from client.async_oracle import AsyncOracleClient
+from client.dispatch import COMMIT_CELLS_MAX
 from client.errors import AccessDenied, InvalidRequest, NoPrimary
 from client.primary import Settled
 from wire import (

@@ -19,8 +19,8 @@ from client import (
     ReplyLost,
     cell_id,
 )
-from client.async_oracle import COMMIT_CELLS_MAX
 from client.deadline import Deadline
+from client.dispatch import COMMIT_CELLS_MAX
 from client.oracle import _LoopThread, _Waiter
 from client.tickets import BeginTicket, Ticket
 from commit_table import Committed

@@ -58,7 +58,7 @@ from wire import (
 from wire.details import OPEN_TRANSACTIONS_MAX
 from wire.frames import OPENING_KINDS
 from wire.metrics import SAMPLE
-from wire.packing import SINGLE_CELLS_MAX, pack_commits, unpack_answers
+from wire.packing import SINGLE_CELLS_MAX, CommitArguments, pack_commits, unpack_answers
 
 PATIENT = settings(deadline=None, suppress_health_check=(HealthCheck.too_slow,))
 """No test here is about time: a busy machine must not fail one."""
@@ -446,14 +446,27 @@ def test_what_single_callers_send_is_packed_as_the_message_would_be(
     guards = [len(cells) // 2 for cells in sets]
     offsets, cells = np.cumsum([0, *map(len, sets)]), [cell for cells in sets for cell in cells]
     message = CommitRequest(starts, snapshots, validated, offsets, cells, guards)  # type: ignore[arg-type]
-    assert pack_commits(list(zip(starts, snapshots, validated, sets, guards, strict=True))) == message.payload()
+    sent_first, *others = (
+        CommitArguments.of_one(*each) for each in zip(starts, snapshots, validated, sets, guards, strict=True)
+    )
+    for other in others:
+        sent_first.add_all(other)
+    assert pack_commits(sent_first) == message.payload()
+    assert [pack_commits(part) for part in sent_first.split()[1:]] == [pack_commits(other) for other in others]
+
+
+def _alike(one: Any, among: int) -> CommitArguments:
+    arguments = CommitArguments()
+    for _ in range(among):
+        arguments.add(*one)
+    return arguments
 
 
 @pytest.mark.parametrize("among", [1, 2])
 @pytest.mark.parametrize("cell", [-1, 2**64, 0.5, "7", None])
 def test_a_cell_id_that_is_none_cannot_be_packed(cell: Any, among: int) -> None:
     with pytest.raises(ProtocolError, match="64 bits"):
-        pack_commits([(1, 0, 0, [cell], 0)] * among)
+        pack_commits(_alike((1, 0, 0, [cell], 0), among))
 
 
 @pytest.mark.parametrize("among", [1, 2])
@@ -462,7 +475,7 @@ def test_a_cell_id_that_is_none_cannot_be_packed(cell: Any, among: int) -> None:
 )
 def test_a_number_that_fits_no_column_cannot_be_packed(wrong: Any, among: int) -> None:
     with pytest.raises(ProtocolError, match="64 bits"):
-        pack_commits([wrong] * among)
+        pack_commits(_alike(wrong, among))
 
 
 @pytest.mark.parametrize("asked", [1, 2, 3])
