@@ -1,6 +1,7 @@
 """What single callers send and get, from and to plain numbers: for a few of them at a tenth of the cost of a message.
 
-The same bytes as those of the messages, and the same checks.
+The same bytes as those of the messages, and the same checks; but whoever unpacks answers to commits has to look whether
+their codes fit the timestamps.
 """
 
 from __future__ import annotations

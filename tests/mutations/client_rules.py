@@ -23,6 +23,13 @@ CLIENT_RULES = [
         "unit/client/test_async_oracle.py::test_a_large_commit_that_a_part_decides_after_a_loss_says_so",
     ),
     Mutation(
+        "a refusal with a commit timestamp beside it passes for a commit",
+        "client/exchange.py",
+        "max(reasons) < REASONS_KNOWN and all(unlike)",
+        "max(reasons) < REASONS_KNOWN",
+        "unit/client/test_exchange.py::test_decisions_that_no_oracle_makes_are_told_to_nobody",
+    ),
+    Mutation(
         "a write set that cannot be read keeps all who share its frame from being told",
         "wire/packing.py",
         "    except Exception as error:",
