@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from client.deadline import seconds_of
 from client.dispatch import Dispatcher
-from client.errors import InvalidRequest
+from client.errors import InvalidRequest, PythiaError
 from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from client.settings import ClientSettings
 from client.tickets import BatchTicket, BeginTicket, Begun, Caller, Decision, Decisions, QuestionTicket, Ticket
@@ -97,7 +97,8 @@ class AsyncOracleClient:
     ) -> asyncio.Future[Decision]:
         """Have a transaction decided over the conflict keys ``cells``, of which the last ``guards`` are only checked.
 
-        ``validated``: a later snapshot, up to which the caller has looked for conflicts itself (0: none).
+        ``validated``: a later snapshot, up to which the caller has looked for conflicts itself (0: none). ``cells`` are
+        read when the request goes out, which may be several times: they must not change before the answer.
         """
         limit_seconds = None if deadline_ms is None else seconds_of(deadline_ms)
         return self._commit(start_timestamp, snapshot, validated, cells, guards, limit_seconds)
@@ -129,17 +130,23 @@ class AsyncOracleClient:
         until_s = self._times(deadline_ms)[1]
         head = (start_timestamp, snapshot, validated, keys.size)
         _sendable(lambda: WriteSetPart(*head, guards, 0, keys[:PART_CELLS_MAX]))
-        taken = 0
-        while True:
-            decided = await self._send_parts(head, guards, keys, taken, until_s)
-            if decided is not None:
-                return Decision(int(decided.commit_timestamps[0]), Reason(int(decided.reasons[0])), after_loss=False)
-            future, ticket = self._question(LargeCommitRequest(*head), until_s, WriteSetTaken, CommitReply)
-            ticket.on_sent = on_sent
-            reply = await future
-            if isinstance(reply, CommitReply):
-                return Decision(int(reply.commit_timestamps[0]), Reason(int(reply.reasons[0])), ticket.lost is not None)
-            taken = reply.cells
+        taken, lost = 0, None
+        try:
+            while True:
+                reply = await self._send_parts(head, guards, keys, taken, until_s)
+                if reply is None:
+                    future, ticket = self._question(LargeCommitRequest(*head), until_s, WriteSetTaken, CommitReply)
+                    ticket.on_sent = on_sent
+                    reply = await future
+                    lost = ticket.lost or lost
+                if isinstance(reply, CommitReply):
+                    return Decision(int(reply.commit_timestamps[0]), Reason(int(reply.reasons[0])), lost is not None)
+                taken = reply.cells
+        except PythiaError as error:
+            if lost is None:
+                raise
+            # Whatever became of the last request: an earlier one may have been heard, by an oracle that is gone.
+            raise lost from error
 
     async def _send_parts(
         self, head: tuple[int, int, int, int], guards: int, cells: Cells, taken: int, until_s: float

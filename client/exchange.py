@@ -8,6 +8,7 @@ large: with one, or with huge ones, client, oracle and store would idle in turn.
 from __future__ import annotations
 
 import math
+import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
@@ -346,7 +347,7 @@ class Exchange:
     def _decided(payload: bytes, tickets: Sequence[Ticket]) -> None:
         times, reasons = unpack_answers(payload)
         asked = callers_of(tickets)
-        if len(times) != asked or max(reasons) >= REASONS_KNOWN:
+        if len(times) != asked or not _are_decisions(times, reasons):
             raise ProtocolError(f"an answer to {len(times)} commits came to {asked}, or one of another version")
         first = 0
         for ticket in tickets:
@@ -362,6 +363,17 @@ class Exchange:
             tickets[0].fail(tickets[0].doubt() or InvalidRequest(reason))
             return
         self._queue.add_first([part for ticket in tickets for part in ticket.split() if part.is_awaited])
+
+
+def _are_decisions(times: Sequence[int], reasons: Sequence[int]) -> bool:
+    """Whether each has a commit timestamp exactly where its reason is 0, that it committed, and all reasons are known.
+
+    Whoever is told goes by the timestamp: one beside a refusal would pass for a commit.
+    """
+    if not any(reasons):  # as a rule
+        return min(times) > 0
+    unlike = map(operator.ne, map(bool, times), map(bool, reasons))
+    return min(times) >= 0 and max(reasons) < REASONS_KNOWN and all(unlike)
 
 
 def _began(payload: bytes, tickets: Sequence[Ticket]) -> None:

@@ -1,6 +1,7 @@
 """What single callers send and get, from and to plain numbers: for a few of them at a tenth of the cost of a message.
 
-The same bytes as those of the messages, and the same checks.
+The same bytes as those of the messages, and the same checks; but whoever unpacks answers to commits has to look whether
+their codes fit the timestamps.
 """
 
 from __future__ import annotations
@@ -87,12 +88,15 @@ class CommitArguments:
 
 
 def pack_commits(commits: CommitArguments) -> bytes:
-    """The payload of a ``CommitRequest``. Raises ``ProtocolError`` where a number does not fit its column."""
+    """The payload of a ``CommitRequest``.
+
+    Raises ``ProtocolError`` where a number does not fit its column, or a write set cannot be read.
+    """
     try:
         if len(commits.write_sets) == 1 and len(commits.write_sets[0]) <= SINGLE_CELLS_MAX:
             return _pack_single(commits)
         return _pack_columns(commits)
-    except (OverflowError, TypeError, struct.error) as error:
+    except Exception as error:  # a write set is its caller's: whatever reading it raises is about this request alone
         allowed = "timestamps and cell ids are whole numbers of 64 bits, cell ids from 0 to 2**64 - 1"
         raise ProtocolError(f"{allowed}: {error}") from error
 

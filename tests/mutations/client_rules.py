@@ -8,6 +8,35 @@ _FORKED_STORE = "unit/store/test_forking.py::"
 
 CLIENT_RULES = [
     Mutation(
+        "nothing is said to have been done of a large commit that an oracle which is gone may have heard",
+        "client/async_oracle.py",
+        "            raise lost from error\n",
+        "            raise\n",
+        "unit/client/test_async_oracle.py::"
+        "test_a_large_commit_that_may_have_been_heard_is_in_doubt_while_its_parts_go_out_again",
+    ),
+    Mutation(
+        "a large commit that a part decides is said to be asked for once",
+        "client/async_oracle.py",
+        "Reason(int(reply.reasons[0])), lost is not None)",
+        "Reason(int(reply.reasons[0])), False)",
+        "unit/client/test_async_oracle.py::test_a_large_commit_that_a_part_decides_after_a_loss_says_so",
+    ),
+    Mutation(
+        "a refusal with a commit timestamp beside it passes for a commit",
+        "client/exchange.py",
+        "max(reasons) < REASONS_KNOWN and all(unlike)",
+        "max(reasons) < REASONS_KNOWN",
+        "unit/client/test_exchange.py::test_decisions_that_no_oracle_makes_are_told_to_nobody",
+    ),
+    Mutation(
+        "a write set that cannot be read keeps all who share its frame from being told",
+        "wire/packing.py",
+        "    except Exception as error:",
+        "    except (OverflowError, TypeError, struct.error) as error:",
+        "unit/client/test_async_oracle.py::test_a_write_set_that_cannot_be_read_is_refused_and_nobody_else_suffers",
+    ),
+    Mutation(
         "a thread is told that nothing was done of a batch of commits whose answer was lost",
         "client/oracle.py",
         "            if isinstance(ticket, CommitTicket | BatchTicket):\n",

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from client.async_oracle import AsyncOracleClient
 from client.dispatch import COMMIT_CELLS_MAX
 from client.errors import AccessDenied, InvalidRequest, NoPrimary
 from client.primary import Settled
+from client.tickets import ReplyLost
 from wire import (
     PART_CELLS_MAX,
     BeginReply,
@@ -548,3 +550,62 @@ def test_a_large_commit_ends_with_the_first_part_that_conflicts() -> None:
         assert not any(isinstance(request, LargeCommitRequest) for request in primary.requests)
 
     with_client(oracle, use)
+
+
+class Forgetting(Taking):
+    """Hangs up on the first request to commit, and says to the next that nothing was taken; then it is ``afterwards``
+    that answers."""
+
+    def __init__(self, afterwards: Message) -> None:
+        super().__init__()
+        self._afterwards = afterwards
+        self._commits = 0
+
+    def __call__(self, message: Message) -> Message | None:
+        if isinstance(message, LargeCommitRequest):
+            self._commits += 1
+            return None if self._commits == 1 else WriteSetTaken(0)
+        return super().__call__(message) if self._commits == 0 else self._afterwards
+
+
+def test_a_large_commit_that_may_have_been_heard_is_in_doubt_while_its_parts_go_out_again() -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        with pytest.raises(ReplyLost):
+            await client.commit_large(101, 100, np.arange(3, dtype=np.uint64), deadline_ms=500)
+        assert isinstance(primary.requests[-1], WriteSetPart)
+
+    with_client(Forgetting(SILENCE), use)
+
+
+def test_a_large_commit_that_a_part_decides_after_a_loss_says_so() -> None:
+    too_old = CommitReply(np.zeros(1, np.int64), np.array([Reason.TOO_OLD], np.uint8))
+
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        decision = await client.commit_large(101, 100, np.arange(3, dtype=np.uint64))
+        assert (decision.reason, decision.after_loss) == (Reason.TOO_OLD, True)
+
+    with_client(Forgetting(too_old), use)
+
+
+class Released(Sequence[int]):
+    """A write set that cannot be read any more when it is to go out, such as one in memory that was given back."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, place: Any) -> Any:
+        raise ValueError("operation forbidden on released memoryview object")
+
+
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_write_set_that_cannot_be_read_is_refused_and_nobody_else_suffers(others: int) -> None:
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        begun = await client.begin_many(1 + others)
+        starts = range(begun.first_start_timestamp, begun.first_start_timestamp + 1 + others)
+        asked = [client.commit(start, begun.snapshot, [7]) for start in starts[1:]]
+        bad = client.commit(starts[0], begun.snapshot, Released())
+        with pytest.raises(InvalidRequest, match="released memoryview"):
+            await bad
+        assert {decision.reason for decision in await asyncio.gather(*asked)} <= {Reason.COMMITTED}
+
+    with_client(Granting(), use)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 
 import numpy as np
@@ -32,6 +33,7 @@ from wire import (
     BeginRequest,
     CommitReply,
     CommitRequest,
+    Kind,
     LargeCommitRequest,
     Message,
     NotPrimary,
@@ -39,6 +41,7 @@ from wire import (
     Overloaded,
     ProtocolError,
     Reason,
+    encode_frame,
 )
 
 
@@ -311,3 +314,29 @@ def test_more_or_fewer_begun_than_asked_for_is_nonsense() -> None:
     [(number, _)] = talk.sent()
     with pytest.raises(ProtocolError, match="where 1 were asked for"):
         talk.answer(number, BeginReply(100, 2, 99, 50))
+
+
+@pytest.mark.parametrize(
+    ("times", "reasons"),
+    [
+        ([0], [0]),
+        ([5], [Reason.CONFLICT]),
+        ([-4], [0]),
+        ([0], [99]),
+        ([4, 0], [0, 0]),
+        ([4, 5], [0, Reason.CONFLICT]),
+        ([0, 5], [0, Reason.CONFLICT]),
+        ([-4, 0], [0, Reason.CONFLICT]),
+        ([4, 0], [0, 99]),
+    ],
+)
+def test_decisions_that_no_oracle_makes_are_told_to_nobody(times: list[int], reasons: list[int]) -> None:
+    talk, count = Talk(), len(times)
+    for place in range(count):
+        talk.commit(str(place), 10 + place)
+    [(number, _)] = talk.sent()
+    answer = struct.pack(f"<II{count}q{count}B", count, 0, *times, *reasons)
+    talk.exchange.received(encode_frame(Kind.COMMIT_REPLY, number, answer))
+    with pytest.raises(ProtocolError, match="another version"):
+        talk.exchange.settle()
+    assert talk.ends == {}
