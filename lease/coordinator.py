@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from lease.errors import CoordinatorUnavailable
+from lease.errors import CoordinatorRefused, CoordinatorUnavailable
 from lease.paths import ZnodePaths
 from store import Applied, CompareAndSet, Rejected, Unknown
 
@@ -95,8 +95,25 @@ class Coordinator(Protocol):
 
 
 def create_root(coordinator: Coordinator, paths: ZnodePaths, timeout_ms: float) -> None:
-    """Make the parent nodes, whoever else does so too. Raises ``CoordinatorUnavailable`` when that stays unknown."""
+    """Make the parent nodes that are missing, whoever else does so too.
+
+    Raises ``CoordinatorUnavailable`` when that stays unknown, ``CoordinatorRefused`` for one that may not be made.
+    """
     for path in paths.parents():
-        result = coordinator.commit([Create(path, b"")], timeout_ms=timeout_ms)
-        if isinstance(result, Unknown) and coordinator.read(path, timeout_ms=timeout_ms, synced=True) is None:
-            raise CoordinatorUnavailable(f"the znode {path} could not be made: {result.reason}")
+        try:
+            result = coordinator.commit([Create(path, b"")], timeout_ms=timeout_ms)
+        except CoordinatorRefused:
+            # ZooKeeper looks at what the parent grants before it looks whether the node is there: an administrator may
+            # have made ours in a place where nobody else may make any.
+            if not _exists(coordinator, path, timeout_ms):
+                raise
+        else:
+            if isinstance(result, Unknown) and not _exists(coordinator, path, timeout_ms):
+                raise CoordinatorUnavailable(f"the znode {path} could not be made: {result.reason}")
+
+
+def _exists(coordinator: Coordinator, path: str, timeout_ms: float) -> bool:
+    try:
+        return coordinator.read(path, timeout_ms=timeout_ms, synced=True) is not None
+    except CoordinatorRefused:  # one that is missing is told to everybody: it is there, and not for us to read
+        return True

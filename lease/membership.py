@@ -11,6 +11,7 @@ cannot be handed over to, drained, or counted in when the level is raised.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 
@@ -22,15 +23,18 @@ from lease.coordinator import (
     Operation,
     Rejected,
     SetData,
+    create_root,
 )
-from lease.errors import LeaseError, LevelRefused
+from lease.errors import CoordinatorUnavailable, LeaseError, LevelRefused, RecordInvalid
 from lease.gate import Gate
 from lease.paths import ZnodePaths
 from lease.records import Member
 
+log = logging.getLogger(__name__)
+
 READ_TIMEOUT_MS = 5000
 JOINS_MAX = 3
-"""How often one call tries to join: again only where the level was raised in between."""
+"""How often one call tries to join: again only where the level was raised in between, or the parent was missing."""
 MEMBERS_MAX = 1000
 
 
@@ -44,6 +48,8 @@ class Membership:
         self._written: tuple[Member, int] | None = None
         self._touched = threading.Event()
         """Set once the node may not stand any more as it was written."""
+        self._told = ""
+        """Why it could not be written, as the log has it; once, though it is tried several times a second."""
 
     def join(self, member: Member) -> None:
         """Show ``member`` from now on. Where that cannot be written now, ``refresh`` does it later.
@@ -63,11 +69,18 @@ class Membership:
         try:
             stands = self._write(self._wanted, session_id) and self._watch(self._wanted, session_id)
             self._written = (self._wanted, session_id) if stands else None
+            self._told = ""
         except LevelRefused:
             raise
-        except LeaseError:
+        except CoordinatorUnavailable:
             # The lease itself tells a caller that the coordinator does not answer.
             self._written = None
+        except LeaseError as error:
+            # The lease may be ours to write all the same: then this process serves, and no tool sees it.
+            self._written = None
+            if self._told != str(error):
+                self._told = str(error)
+                log.error("not shown among the members, so it cannot be handed over to or drained: %s", error)
 
     def _path(self, member: Member, session_id: int) -> str:
         return f"{self._gate.paths.members}/{member.holder}-{session_id & (2**64 - 1):016x}"
@@ -84,9 +97,11 @@ class Membership:
         path = self._path(member, session_id)
         # A node that stands was admitted; what it says of levels is the same throughout a process's life.
         result = self._commit([SetData(path, member.encode(), None)])
-        for _ in range(JOINS_MAX):
+        for joins in range(JOINS_MAX):
             if not isinstance(result, Rejected):
                 break
+            if joins:  # somebody may have removed the parent, too, and left the level
+                create_root(self._coordinator, self._gate.paths, self._gate.timeout_ms)
             level = self._gate.admitted()
             joined = SetData(self._gate.paths.members, b"", None)
             create = Create(path, member.encode(), ephemeral=True)
@@ -101,5 +116,13 @@ def members(coordinator: Coordinator, root: str, *, timeout_ms: float = READ_TIM
     """Everybody who takes part now, by name, at most 1,000. Raises ``CoordinatorUnavailable``, ``RecordInvalid``."""
     paths = ZnodePaths(root)
     names = coordinator.children(paths.members, timeout_ms=timeout_ms)[:MEMBERS_MAX]
-    nodes = [coordinator.read(f"{paths.members}/{name}", timeout_ms=timeout_ms) for name in names]
-    return [Member.parse(node.data) for node in nodes if node is not None]
+    read = (_member(coordinator, f"{paths.members}/{name}", timeout_ms) for name in names)
+    return [member for member in read if member is not None]
+
+
+def _member(coordinator: Coordinator, path: str, timeout_ms: float) -> Member | None:
+    node = coordinator.read(path, timeout_ms=timeout_ms)
+    try:
+        return None if node is None else Member.parse(node.data)
+    except RecordInvalid as error:
+        raise RecordInvalid(f"{path}: {error}. If no process of yours wrote it, remove that znode") from None

@@ -9,6 +9,7 @@ believes does not matter.
 from __future__ import annotations
 
 import dataclasses
+import logging
 import threading
 from collections.abc import Callable
 
@@ -18,6 +19,8 @@ from lease.gate import StoredLevel
 from lease.records import EpochRecord, LeaseRecord
 from lease.registry import Registry, StoredEpoch, StoredLease
 from lease.rules import WRITES_PER_CALL_MAX, raised_ceiling, valid_until_ms
+
+log = logging.getLogger(__name__)
 
 
 class Tenure:
@@ -139,7 +142,8 @@ class Tenure:
         except (RecordInvalid, LevelRefused):
             self._end()
             return True
-        except LeaseError:
+        except LeaseError as error:
+            log.warning("the lease is not renewed now: %s", error)
             return True
 
     def _wanted_epoch(self, reached: int, durable: int) -> StoredEpoch:

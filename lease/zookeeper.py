@@ -167,7 +167,7 @@ class ZooKeeperCoordinator:
                 results = deadline.answer(self._multi(operations).commit_async())
         except CoordinatorUnavailable as error:
             return Unknown(str(error))
-        return _outcome(results)
+        return _outcome(results, operations)
 
     @property
     def user(self) -> str | None:
@@ -346,7 +346,7 @@ def _add(transaction: TransactionRequest, operation: Operation) -> None:
         transaction.set_data(operation.path, operation.data, version)
 
 
-def _outcome(results: Sequence[object]) -> CompareAndSet:
+def _outcome(results: Sequence[object], operations: Sequence[Operation]) -> CompareAndSet:
     """What a multi's list of results means: it is atomic, so one real failure is the failure of all."""
     failures = [result for result in results if isinstance(result, Exception)]
     causes = [failure for failure in failures if not isinstance(failure, _SIDE_EFFECTS)]
@@ -355,5 +355,9 @@ def _outcome(results: Sequence[object]) -> CompareAndSet:
     if causes and all(isinstance(cause, _REJECTIONS) for cause in causes):
         return Rejected()
     if any(isinstance(cause, _REFUSALS) for cause in causes):
-        raise CoordinatorRefused(f"ZooKeeper refuses the write with {causes!r}; check its permissions and quota")
+        paths = [one.path for one, result in zip(operations, results, strict=False) if isinstance(result, _REFUSALS)]
+        raise CoordinatorRefused(
+            f"ZooKeeper refuses to have {', '.join(paths)} written with {causes!r}; check permissions, its parent's "
+            "where it is to be made, and quota"
+        )
     return Unknown(f"ZooKeeper answered {failures!r}")

@@ -208,7 +208,8 @@ class OracleProcess:
         pipeline = self.server.pipeline
         epoch = 0
         if pipeline is not None:
-            if not await pipeline.finish(limit_ms):
+            finished = await pipeline.finish(limit_ms)
+            if not finished and (self._stop.is_set() or not pipeline.ended):  # else the lease was lost: nothing is owed
                 under_way = pipeline.under_way
                 if not self._stop.is_set():
                     pipeline.resume()

@@ -18,6 +18,7 @@ from tso.printing import print_table
 from tso.upgrading import Outlook, finish, outlook
 from tso.zookeeper_session import writing_session, zookeeper_credentials_flag
 from versions import spoken
+from versions.levels import LEVEL_MAX
 
 _zookeeper = zookeeper_flag("where lease, level and members are kept.")
 
@@ -76,7 +77,8 @@ def finish_command(zookeeper: str, thrift: str, zookeeper_credentials_file: str,
             )
             if not agreed:
                 raise click.ClickException(f"nothing was done: the level stays at {found.level}")
-        level = finish(coordinator, store, root, spoken(), tell=click.echo)
+        at_most = LEVEL_MAX if yes else found.target
+        level = finish(coordinator, store, root, spoken(), tell=click.echo, agreed=at_most)
     click.echo(f"level {level}")
 
 

@@ -15,6 +15,7 @@ from lease import Coordinator, CoordinatorUnavailable, LeaseError, Member
 from lease.raising import Attendance, attendance, complete, require_level
 from store import CellStore
 from versions import LevelRange
+from versions.levels import LEVEL_MAX
 
 SEEN_SECONDS: float = 11.0
 """After which every client has looked at the record with the data again (``client.catalog.ENTRY_AGE_SECONDS_MAX``)."""
@@ -81,10 +82,12 @@ def finish(
     own: LevelRange,
     *,
     tell: Callable[[str], None],
+    agreed: int = LEVEL_MAX,
     wait: Callable[[float], None] = time.sleep,
 ) -> int:
     """Raise the level as far as everybody can; the level then. Harmless to repeat, also after it broke off.
 
+    ``agreed``: the highest level that the operator agreed to; where more has become possible since, nothing is done.
     Raises ``CannotRaise``, and what ``outlook`` raises.
     """
     of_data = LevelOfData(store, root)
@@ -96,6 +99,8 @@ def finish(
             raise CannotRaise(f"the level stays at {found.level}: {'; '.join(found.obstacles)}")
         if target == found.level and not found.is_unfinished:
             return target
+        if target > agreed:
+            raise CannotRaise(f"level {target} has become possible since you were asked: nothing was done; ask again")
         if found.required >= target or require_level(coordinator, root, seen, target):
             break
     else:
@@ -114,6 +119,10 @@ def _complete(coordinator: Coordinator, root: str, target: int, wait: Callable[[
         seen = attendance(coordinator, root)
         if seen.level.record.level >= target:
             return
+        if seen.level.record.required < target:  # made anew by an oracle, as the data had it before
+            raise CoordinatorUnavailable(
+                f"ZooKeeper has lost that level {target} is required: call `pythia upgrade finish` again, at once"
+            )
         reason = seen.waits_for() or ""
         if not reason and complete(coordinator, root, seen, target):
             return

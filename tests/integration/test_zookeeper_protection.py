@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from kazoo.client import KazooClient
 from kazoo.exceptions import InvalidACLError, NoAuthError
-from kazoo.security import OPEN_ACL_UNSAFE
+from kazoo.security import OPEN_ACL_UNSAFE, make_acl, make_digest_acl
 
 from lease import (
     Candidate,
@@ -131,6 +131,26 @@ def test_an_attacker_reads_and_changes_nothing(site: Site, credentials: ZooKeepe
     ):
         require_protection(reader, site.root)
     del candidate
+
+
+def test_a_root_that_an_administrator_made_is_used_where_nobody_else_may_make_nodes(site: Site) -> None:
+    """ZooKeeper refuses to have a node made below what grants nothing, whether that node is there or not."""
+    administrator = site.attacker(ZooKeeperCredentials("administrator", "of all"))
+    all_to_him = make_digest_acl("administrator", "of all", all=True)
+    top = f"/test-{uuid.uuid4().hex}"
+    administrator.create(top, b"", acl=[all_to_him])
+    administrator.create(f"{top}/team", b"", acl=[all_to_him])
+    site.paths = ZnodePaths(f"{top}/team/pythia")
+    site.root = site.paths.root
+    refused = site.candidate("a", site.connect(OURS))
+    with pytest.raises(CoordinatorRefused, match=f"refuses to have {site.root} written"):
+        refused.attempt()
+    ours = [make_digest_acl(OURS.user, OURS.password, all=True), make_acl("world", "anyone", read=True)]
+    administrator.create(site.root, b"", acl=[all_to_him, *ours])
+    require_protection(site.connect(OURS), site.root)
+    _, tenure = site.serve(OURS)
+    assert tenure.renew()
+    assert [member.role for member in members(site.connect(None), site.root)] == ["primary"]
 
 
 def test_what_the_owner_does_is_as_without_protection(site: Site) -> None:

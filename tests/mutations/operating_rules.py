@@ -48,8 +48,8 @@ OPERATING_RULES = [
     Mutation(
         "a process that is drained ends with work under way",
         "tso/process.py",
-        "            if not await pipeline.finish(limit_ms):",
-        "            await pipeline.finish(limit_ms)\n            if False:",
+        "            finished = await pipeline.finish(limit_ms)\n",
+        "            finished = await pipeline.finish(limit_ms) or True\n",
         _DRAINING,
     ),
     Mutation(

@@ -78,6 +78,42 @@ UPGRADE_RULES = [
         "unit/lease/test_candidate.py::test_members_are_seen_again_after_every_znode_was_removed",
     ),
     Mutation(
+        "members whose parent was removed are never seen again",
+        "lease/membership.py",
+        "            if joins:  #",
+        "            if False:  #",
+        "unit/lease/test_candidate.py"
+        "::test_members_are_seen_again_after_their_parent_was_removed_and_the_level_was_left",
+    ),
+    Mutation(
+        "an installation whose root was made by an administrator never has a primary",
+        "lease/coordinator.py",
+        "            if not _exists(coordinator, path, timeout_ms):\n                raise\n",
+        "            raise\n",
+        "unit/lease/test_candidate.py::test_a_root_in_a_place_where_nobody_may_make_nodes_is_used",
+    ),
+    Mutation(
+        "the level goes beyond what the operator agreed to",
+        "tso/upgrading.py",
+        "        if target > agreed:\n",
+        "        if False:\n",
+        "unit/tso/test_levels.py::test_the_level_does_not_go_beyond_what_was_agreed_to",
+    ),
+    Mutation(
+        "a level that ZooKeeper lost meanwhile is told as raised",
+        "tso/upgrading.py",
+        "        if seen.level.record.required < target:",
+        "        if False:",
+        "unit/tso/test_levels.py::test_a_level_that_zookeeper_lost_meanwhile_is_not_told_as_raised",
+    ),
+    Mutation(
+        "a primary that lost its lease while it was drained is said to serve on",
+        "tso/process.py",
+        "if not finished and (self._stop.is_set() or not pipeline.ended):",
+        "if not finished:",
+        "unit/tso/test_draining.py::test_a_primary_that_loses_its_lease_while_it_is_drained_ends",
+    ),
+    Mutation(
         "a process joins without a look at the level as it joins",
         "lease/membership.py",
         "result = self._commit([self._gate.unchanged(level), joined, create])",

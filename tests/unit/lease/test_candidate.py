@@ -18,7 +18,7 @@ from lease import (
     members,
 )
 from lease.coordinator import Create, SetData, create_root
-from lease.errors import InvalidLeaseSettings
+from lease.errors import CoordinatorRefused, InvalidLeaseSettings
 from lease.memory import MemoryTree, WriteFault
 
 if TYPE_CHECKING:
@@ -291,6 +291,72 @@ def test_members_are_seen_again_after_every_znode_was_removed(site: Installation
     for candidate in (one, other):
         site.waiting(candidate)
     assert members(site.by_hand, site.root) == expected
+
+
+def test_members_are_seen_again_after_their_parent_was_removed_and_the_level_was_left(site: Installation) -> None:
+    (one, _), (other, _) = site.candidate("a"), site.candidate("b")
+    other.join("standby")
+    tenure = site.held(one)
+    one.join("primary")
+    expected = members(site.by_hand, site.root)
+    site.tree.remove(site.paths.members)
+    assert tenure.renew()
+    site.waiting(other)
+    assert members(site.by_hand, site.root) == expected
+
+
+def test_a_member_that_may_not_be_shown_serves_and_says_once_why(
+    site: Installation, caplog: pytest.LogCaptureFixture
+) -> None:
+    candidate, client = site.candidate("a")
+    refusing = True
+
+    def refuse(paths: Sequence[str]) -> None:
+        if refusing and any(path.startswith(site.paths.members) for path in paths):
+            raise CoordinatorRefused("no permission for members")
+
+    client.before_write = refuse
+    create_root(site.by_hand, site.paths, 1000)
+    candidate.join("standby")
+    tenure = site.held(candidate)
+    assert tenure.renew()
+    assert caplog.messages == [
+        "not shown among the members, so it cannot be handed over to or drained: no permission for members"
+    ]
+    refusing = False
+    assert tenure.renew()
+    assert members(site.by_hand, site.root) == [Member("a", "standby", "a:4000")]
+
+
+def test_a_root_in_a_place_where_nobody_may_make_nodes_is_used(site: Installation) -> None:
+    """ZooKeeper looks at what the parent grants first, and says so rather than that the node is there."""
+    candidate, client = site.candidate("a")
+    top, _, _ = site.root.rpartition("/")
+
+    def locked(paths: Sequence[str]) -> None:
+        if paths[0] in (top, site.root):
+            raise CoordinatorRefused(f"no permission to make {paths[0]}")
+
+    client.before_write = locked
+    candidate.join("standby")
+    with pytest.raises(CoordinatorRefused, match=f"no permission to make {top}$"):
+        candidate.attempt()
+    for path in (top, site.root):
+        site.by_hand.commit([Create(path, b"")], timeout_ms=1000)
+
+    def hidden(paths: Sequence[str]) -> None:
+        if paths == [top]:
+            raise CoordinatorRefused(f"no permission to read {top}")
+
+    client.before_read = hidden
+    assert site.held(candidate).renew()
+
+
+def test_a_member_that_is_not_understood_is_named(site: Installation) -> None:
+    site.candidate("a")[0].join("standby")
+    site.by_hand.commit([Create(f"{site.paths.members}/foreign", b"rubbish")], timeout_ms=1)
+    with pytest.raises(RecordInvalid, match=r"/team/pythia/members/foreign: .* remove that znode"):
+        members(site.by_hand, site.root)
 
 
 def test_wake_ends_a_wait(site: Installation) -> None:

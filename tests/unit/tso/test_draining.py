@@ -126,6 +126,28 @@ def test_a_process_with_work_under_way_does_not_end_and_serves_on(run_house: Run
     run_house(scenario)
 
 
+def test_a_primary_that_loses_its_lease_while_it_is_drained_ends(run_house: RunHouse, slow: SlowWrites) -> None:
+    """Nothing is owed any more then, and whoever asked was not to be told that it serves on."""
+
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        caller, operator = await house.call("a"), await house.call("a")
+        begun = await begin(caller)
+        slow.begin(house)
+        caller.send(commit_request(begun, 1))
+        await house.until(slow.writing.is_set)
+        operator.send(DrainRequest(20_000))
+        await house.until(lambda: house.processes["a"].server.status().role.name == "DRAINING")
+        house.coordinators["a"].unreachable = True
+        answer = await operator.receive()
+        assert answer is not None
+        assert answer[1] == DrainReply(begun.epoch)
+        slow.go_on.set()
+        assert await house.running["a"] == 0
+
+    run_house(scenario)
+
+
 class HeldBeside:
     """REST, as far as a drain sees it."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from commit_table.level_record import LevelOfData
 from commit_table.table import CommitTable, table_name
-from lease import CoordinatorUnavailable, LevelRecord, LevelRefused, SetData, ZnodePaths
+from lease import CoordinatorUnavailable, Create, LevelRecord, LevelRefused, SetData, ZnodePaths
 from lease.gate import read_level
 from lease.memory import MemoryCoordinator, MemoryTree
 from lease.raising import attendance, require_level
@@ -20,7 +21,7 @@ from tests.unit.lease.test_level_races import NEW, OLD, candidate
 from tests.unit.tso.conftest import House, RunHouse
 from tso import commands, upgrade_commands
 from tso.levels import LevelAgreement
-from tso.upgrading import SEEN_SECONDS, CannotRaise, finish, outlook
+from tso.upgrading import SEEN_SECONDS, CannotRaise, Outlook, finish, outlook
 from versions import LevelRange, levels
 
 PATHS = ZnodePaths("/pythia")
@@ -202,6 +203,48 @@ def test_the_level_waits_for_a_holder_of_the_lease_that_does_not_know(site: Site
         site.finish(NEW)
     assert site.level() == LevelRecord(1, 2)
     assert site.of_data.read() == 2, "who only reads cells knew before"
+
+
+def test_a_level_that_zookeeper_lost_meanwhile_is_not_told_as_raised(site: Site) -> None:
+    """Somebody removes the level's node in the middle, and an oracle makes it again, as the data had it until then."""
+    client = site.member("a", NEW)
+    site.of_data.raise_to(1)
+
+    def lose_it(_: float) -> None:
+        if len(site.told) == 2 and not site.waited:
+            site.tree.remove(PATHS.level)
+            client.commit([Create(PATHS.level, LevelRecord(1, 1).encode())], timeout_ms=1)
+        site.waited.append(0.0)
+
+    with pytest.raises(CoordinatorUnavailable, match="has lost that level 2 is required: call `pythia upgrade finish`"):
+        finish(site.client(), site.store, ROOT, NEW, tell=site.told.append, wait=lose_it)
+    assert site.finish(NEW) == 2
+    assert (site.level(), site.of_data.read()) == (LevelRecord(2, 2), 2)
+
+
+def test_the_level_does_not_go_beyond_what_was_agreed_to(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the operator reads the question, or is told of an obstacle, the last of the older processes goes."""
+    speak(monkeypatch, NEW)
+    monkeypatch.setattr("tso.upgrading.SEEN_SECONDS", 0.0)
+    monkeypatch.setattr(site.store, "close", lambda: None)
+    monkeypatch.setattr(upgrade_commands, "HBaseCellStore", lambda _: site.store)
+    monkeypatch.setattr(upgrade_commands, "writing_session", lambda *_, **__: contextlib.nullcontext(site.client()))
+    site.member("a", NEW)
+    site.of_data.raise_to(1)
+    older = site.member("b", OLD)
+
+    def look_while_the_older_one_goes(*arguments: Any) -> Outlook:
+        found = outlook(*arguments)
+        older.close()
+        return found
+
+    monkeypatch.setattr(upgrade_commands, "outlook", look_while_the_older_one_goes)
+    command = ["finish", "--zookeeper", "h:1", "--thrift", "h:2"]
+    result = CliRunner().invoke(upgrade_commands.upgrade, command)
+    assert result.exit_code == 1
+    assert "level 2 has become possible since you were asked: nothing was done" in result.output
+    assert (site.level(), site.of_data.read()) == (LevelRecord(1, 1), 1)
+    assert CliRunner().invoke(upgrade_commands.upgrade, command, input="y\n").output.splitlines()[-1] == "level 2"
 
 
 def test_the_level_on_the_command_line(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
