@@ -29,7 +29,7 @@ from configuration.misspelt import misspelt
 from configuration.options import file_flag, flags
 from configuration.rest_limits import REST_LIMITS
 from fleet import CannotHandOver, Seen, hand_over, look, observe
-from lease import LeaseError, Member
+from lease import LeaseError, LeaseRecord, Member, PrimaryFinder
 from lease.credentials import CREDENTIALS_VARIABLE
 from lease.zookeeper import ZooKeeperCoordinator
 from logs.lines import Standing, configure_logs
@@ -264,6 +264,7 @@ def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credential
     with _explained(), contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
         seen = look(coordinator, root, timeout_ms=timeout_ms, credentials=credentials)
         tenures = last_tenures(coordinator, root, _TENURES_SHOWN)
+        unseen = None if seen else PrimaryFinder(coordinator, root).current()
     standbys = [one.member for one in seen if one.role == "standby"]
     told = observe(standbys, timeout_ms=timeout_ms, credentials=credentials)
     warmth = {one.member: one.warm for one in told}
@@ -271,7 +272,7 @@ def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credential
     if as_json:
         click.echo(json.dumps({"members": states, "history": as_objects(tenures)}, indent=2))
     else:
-        _print_states(seen, states)
+        _print_states(seen, states, unseen)
         if tenures:
             click.echo()
             print_tenures(tenures)
@@ -325,7 +326,14 @@ _COLUMNS = {
 _WORDS = {True: "yes", False: "no", None: "?"}
 
 
-def _print_states(seen: Sequence[Seen], states: Sequence[Mapping[str, Any]]) -> None:
+def _print_states(seen: Sequence[Seen], states: Sequence[Mapping[str, Any]], unseen: LeaseRecord | None) -> None:
+    """``unseen``: the lease, where nobody is a member."""
+    if unseen is not None:
+        click.echo(
+            f"No oracle process is a member here, though {unseen.holder} at {unseen.addresses[0]} has the lease: its "
+            "log says why it is not shown. Where it has ended, start one: pythia tso serve --help"
+        )
+        return
     if not seen:
         click.echo("No oracle process is a member here. Start one: pythia tso serve --help")
         return

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from commit_table import CommitTable, Committed, Undecided, table_name
 from lease import Create, EpochRecord, LeaseRecord, Node, SetData, ZnodePaths
 from lease.coordinator import CompareAndSet, create_root
-from lease.memory import MemoryCoordinator
+from lease.memory import MemoryCoordinator, MemoryTree
 from store import StoreUnavailable
 from store.faults import Fault
 from tso import commands, process
@@ -338,6 +338,20 @@ def test_status_shows_every_member_and_fails_without_a_primary(
             assert re.search(rf"standby\W+{word}\W", table.output), table.output
 
     run_house(scenario)
+
+
+def test_status_does_not_have_one_started_where_one_serves_that_may_not_show_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tree, paths = MemoryTree(), ZnodePaths("/pythia")
+    coordinator = MemoryCoordinator(tree)
+    create_root(coordinator, paths, 1000)
+    lease = LeaseRecord("a", "nonce", ("a:1",), 1, released=False, lease_ms=2000)
+    coordinator.commit([Create(paths.lease, lease.encode())], timeout_ms=1000)
+    monkeypatch.setattr(commands, "ZooKeeperCoordinator", lambda _: MemoryCoordinator(tree))
+    shown = CliRunner().invoke(commands.tso, ["status", "--zookeeper", "unused:1"])
+    assert shown.exit_code == 3
+    assert "though a at a:1 has the lease: its log says why" in shown.output
 
 
 def test_status_names_a_member_that_does_not_answer(run_house: RunHouse, monkeypatch: pytest.MonkeyPatch) -> None:
