@@ -225,7 +225,7 @@ def test_input_and_output_are_found_behind_other_modules_and_through_a_package()
     assert ways_out(ROOT / "client" / "deadline.py") == {"time": "deadline"}
     behind = ways_out(ROOT / "client" / "commit.py")
     assert behind["time"].startswith("commit → client.")
-    assert behind["socket"] == "commit → client.oracle → client.async_oracle → client.dispatch → client.line"
+    assert behind["socket"] == "commit → client.oracle → client.dispatch → client.line"
     assert defining("store", "Family") == ROOT / "store" / "cells.py"
     assert defining("store", "MemoryCellStore") == ROOT / "store" / "memory.py"
 
