@@ -2,9 +2,10 @@
 
 Spark numbers the batches of a query and repeats one whose end it did not get on record in its own checkpoint, also
 after a restart, under the same number. So the numbers that committed are on record with the data, as one run without a
-gap, and a number in it is never written again. What Spark may still repeat is bounded: it keeps the last hundred
-batches in a checkpoint by default (``spark.sql.streaming.minBatchesToRetain``), and so does the record. A number below
-the record is refused rather than guessed about: it would lie over what newer batches wrote. Pure.
+gap, and a number in it is never written again. Spark repeats the newest batch alone: it begins none before the end of
+the one before is in its checkpoint. An older number comes from a checkpoint that was put back, or copied, and then
+Spark cuts its batches anew: batch 6 may hold what once were 6 to 10, and input that has come since. So it is refused:
+to skip it would lose that input, to write it would lay it over what newer batches wrote. Pure.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def judge(progress: Progress | None, batch: int) -> Verdict:
     """What becomes of a batch, by what is on record (``None``: nothing)."""
     if progress is None or batch > progress.last:
         return "write"
-    return "skip" if batch >= progress.first else "refuse"
+    return "skip" if batch == progress.last else "refuse"
 
 
 def advanced(progress: Progress | None, batch: int) -> Progress:

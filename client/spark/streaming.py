@@ -159,7 +159,7 @@ def commit_batch(
     """Commit what the winning attempts wrote of a batch, once and for all times.
 
     Returns once the batch is in the table, by this transaction or by an earlier one. Raises ``InvalidRequest`` for a
-    batch below the record, ``TransactionAborted``, ``OutcomeUnknown``, ``NoPrimary``, ``StoreUnavailable``.
+    batch below the newest on record, ``TransactionAborted``, ``OutcomeUnknown``, ``NoPrimary``, ``StoreUnavailable``.
     """
     transaction = manager.resume(part.handle)
     records, row = _records(manager), _record_row(part.query, table)
@@ -189,9 +189,10 @@ def _verdict(progress: Progress | None, query: str, table: str, batch: int) -> V
         _log.warning("batch %d of query %s is in table %r already: it is not written again", batch, query, table)
     elif verdict == "refuse" and progress is not None:
         raise InvalidRequest(
-            f"batch {batch} of query {query} is older than those on record for table {table!r}, {progress.first} to "
-            f"{progress.last}: its checkpoint went back by more than can be told apart; start the query with a new "
-            f"checkpointLocation, from where its input is to be written again"
+            f"batch {batch} of query {query} is older than the newest on record for table {table!r}, {progress.last}: "
+            f"the query's checkpoint was put back or copied, so that this batch may hold other input than the one that "
+            f"had its number, and nothing of it was written; start the query with a new checkpointLocation, from where "
+            f"its input is to be written again"
         )
     return verdict
 

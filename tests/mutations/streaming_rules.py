@@ -49,9 +49,16 @@ STREAMING_RULES = [
     Mutation(
         "a batch below the record is skipped as if it were known",
         "client/spark/progress.py",
-        'return "skip" if batch >= progress.first else "refuse"',
+        'return "skip" if batch == progress.last else "refuse"',
         'return "skip"',
         _PROGRESS + "test_so_many_batches_are_on_record_and_no_more",
+    ),
+    Mutation(
+        "input that came after a checkpoint was put back is dropped as if it had landed",
+        "client/spark/progress.py",
+        "batch == progress.last else",
+        "batch >= progress.first else",
+        _STREAMING + "test_input_that_came_after_a_checkpoint_was_put_back_is_refused_rather_than_lost",
     ),
     Mutation(
         "a record covers a gap of which nothing is known",

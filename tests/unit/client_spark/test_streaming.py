@@ -218,9 +218,20 @@ def test_a_conflict_over_rows_fails_the_batch_which_can_be_repeated(world: World
 
 def test_a_batch_below_the_record_is_refused(world: World) -> None:
     world.run(RECORDED_BATCHES_MAX, "first")
-    with pytest.raises(InvalidRequest, match=r"is older than those on record.* start the query with a new checkpoint"):
+    with pytest.raises(
+        InvalidRequest, match=r"is older than the newest on record.* start the query with a new checkpoint"
+    ):
         world.run(RECORDED_BATCHES_MAX - 1, "second")
     assert world.landed() == ["first"]
+
+
+def test_input_that_came_after_a_checkpoint_was_put_back_is_refused_rather_than_lost(world: World) -> None:
+    """Spark cuts its batches anew then: batch 1 holds what came since, and is on record under another content."""
+    for batch, value in enumerate(("first", "second", "third")):
+        world.run(batch, value)
+    with pytest.raises(InvalidRequest, match=r"batch 1 of .* was put back or copied.*nothing of it was written"):
+        world.run(1, "rival")
+    assert (world.landed(), world.on_record()) == (["third", "second", "first"], Progress(0, 2))
 
 
 def test_a_batch_without_rows_is_on_record_like_any_other(world: World) -> None:

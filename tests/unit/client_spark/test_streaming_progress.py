@@ -18,7 +18,7 @@ from client.spark.progress import RECORDED_BATCHES_MAX, Progress, advanced, judg
         (Progress(3, 5), 6, "write"),
         (Progress(3, 5), 9, "write"),
         (Progress(3, 5), 5, "skip"),
-        (Progress(3, 5), 3, "skip"),
+        (Progress(3, 5), 4, "refuse"),
         (Progress(3, 5), 2, "refuse"),
     ],
 )
@@ -49,8 +49,8 @@ def test_so_many_batches_are_on_record_and_no_more() -> None:
     for batch in range(3 * RECORDED_BATCHES_MAX):
         progress = advanced(progress, batch)
     assert progress == Progress(2 * RECORDED_BATCHES_MAX, 3 * RECORDED_BATCHES_MAX - 1)
-    assert judge(progress, progress.first) == "skip"
-    assert judge(progress, progress.first - 1) == "refuse"
+    assert judge(progress, progress.last) == "skip"
+    assert judge(progress, progress.last - 1) == "refuse"
 
 
 def test_a_record_begins_anew_after_a_gap() -> None:
