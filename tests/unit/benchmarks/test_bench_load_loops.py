@@ -1,15 +1,28 @@
 from __future__ import annotations
 
+import asyncio
+import itertools
 import socket
 import time
+from typing import cast
 
 import numpy as np
 import pytest
 
 from benchmarks.echo_load import round_trips
-from benchmarks.load_loops import Tally, percentiles_us
-from client.tickets import Begun
+from benchmarks.load_loops import (
+    CELL_BITS,
+    DRAWN_TOGETHER,
+    TIMED_EVERY,
+    Tally,
+    drawn_write_sets,
+    percentiles_us,
+    transactions,
+)
+from client.async_oracle import AsyncOracleClient
+from client.tickets import Begun, Decision
 from commit_table.timestamps import compose
+from wire import Reason
 
 
 def test_what_ends_after_the_window_does_not_count() -> None:
@@ -47,3 +60,43 @@ def test_an_echo_that_is_gone_is_an_error() -> None:
         theirs.close()
         with pytest.raises(OSError, match=r"closed|Broken pipe"):
             round_trips(ours, Tally(time.perf_counter() + 60.0))
+
+
+@pytest.mark.parametrize("cells", [0, 1, 2, 1_000])
+def test_write_sets_are_drawn_without_end_and_anew_each_time(cells: int) -> None:
+    drawn = list(itertools.islice(drawn_write_sets(cells, np.random.default_rng(1)), DRAWN_TOGETHER + 2))
+    assert {len(write_set) for write_set in drawn} == {cells}
+    keys = [key for write_set in drawn for key in write_set]
+    assert all(type(key) is int and 0 <= key < 2**CELL_BITS for key in keys)
+    assert len(set(keys)) >= 0.99 * len(keys)
+
+
+class _EveryThirdIsRefused:
+    """Of an oracle client what a load needs, and a clock by which a second passes with each transaction."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int, object]] = []
+
+    def clock_s(self) -> float:
+        return float(len(self.asked))
+
+    async def begin(self) -> Begun:
+        start_timestamp = 2 * len(self.asked) + 2
+        return Begun(start_timestamp, 1, start_timestamp - 1, 1)
+
+    async def commit(self, start_timestamp: int, snapshot: int, cells: object) -> Decision:
+        self.asked.append((start_timestamp, snapshot, cells))
+        if len(self.asked) % 3 == 0:
+            return Decision(0, Reason.CONFLICT, after_loss=False)
+        return Decision(start_timestamp + 1, Reason.COMMITTED, after_loss=False)
+
+
+def test_a_task_counts_all_transactions_that_ended_in_time_and_times_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_time, client = 3 * TIMED_EVERY, _EveryThirdIsRefused()
+    monkeypatch.setattr("benchmarks.load_loops.time.perf_counter", client.clock_s)
+    tally = Tally(ends_at=in_time)
+    write_sets = iter([(number,) for number in range(in_time + 1)])
+    asyncio.run(transactions(cast(AsyncOracleClient, client), write_sets, tally))
+    assert (tally.committed, tally.aborted) == (in_time - in_time // 3, in_time // 3)
+    assert tally.times == [(end - 1.0, end - 1.0, end) for end in (8.0, 16.0, 24.0)]
+    assert client.asked == [(2 * number + 2, 2 * number + 1, (number,)) for number in range(in_time + 1)]
