@@ -30,7 +30,7 @@ BATCHES = 4
 """The fronts with batches have their transactions in flight in so many of them."""
 LATENCIES_MAX = 500_000
 TIMED_EVERY = 8
-"""Of a task's transactions one in so many is timed: that of each would be a tenth of what the core does."""
+"""Of a task's transactions one in so many is timed: that of each took a sixteenth of the core."""
 DRAWN_TOGETHER = 1_024
 PERCENTILES = (50, 99)
 
