@@ -12,14 +12,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from client.errors import InvalidRequest
 from versions import FormatNotSpoken
 from versions.formats import STREAM_RECORDS
-
-RECORDED_BATCHES_MAX: Final = 100
-"""The newest batches of a query that are on record."""
 
 Verdict = Literal["write", "skip", "refuse"]
 
@@ -64,4 +61,4 @@ def advanced(progress: Progress | None, batch: int) -> Progress:
     """
     if progress is None or batch != progress.last + 1:
         return Progress(batch, batch)
-    return Progress(max(progress.first, batch - RECORDED_BATCHES_MAX + 1), batch)
+    return Progress(progress.first, batch)
