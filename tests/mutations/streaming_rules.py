@@ -51,7 +51,7 @@ STREAMING_RULES = [
         "client/spark/progress.py",
         'return "skip" if batch == progress.last else "refuse"',
         'return "skip"',
-        _PROGRESS + "test_so_many_batches_are_on_record_and_no_more",
+        _PROGRESS + "test_a_batch_is_judged_by_what_is_on_record",
     ),
     Mutation(
         "input that came after a checkpoint was put back is dropped as if it had landed",
@@ -65,6 +65,6 @@ STREAMING_RULES = [
         "client/spark/progress.py",
         "    if progress is None or batch != progress.last + 1:",
         "    if progress is None:",
-        _PROGRESS + "test_only_what_committed_is_skipped_and_nothing_commits_twice",
+        _PROGRESS + "test_a_record_begins_anew_after_a_gap",
     ),
 ]
