@@ -39,7 +39,9 @@ from wire import (
 if TYPE_CHECKING:
     from click.testing import Result
 
+    from tests.unit.tso.calling import Caller
     from tests.unit.tso.conftest import House, RunHouse
+    from wire import BeginReply
 
 WAIT_S = 20.0
 
@@ -62,7 +64,8 @@ class SlowWrites:
         self._monkeypatch = monkeypatch
         self.writing, self.go_on = threading.Event(), threading.Event()
 
-    def begin(self, house: House) -> None:
+    async def commit(self, house: House, caller: Caller) -> BeginReply:
+        """A transaction whose commit is being written, and does not end before the test lets it."""
         put = house.store.put
 
         def slow_put(*arguments: Any) -> None:
@@ -70,7 +73,11 @@ class SlowWrites:
             assert self.go_on.wait(WAIT_S)
             put(*arguments)
 
+        begun = await begin(caller)
         self._monkeypatch.setattr(house.store, "put", slow_put)
+        caller.send(commit_request(begun, 1))
+        await house.until(self.writing.is_set)
+        return begun
 
 
 def test_a_primary_ends_when_all_is_answered_and_the_standby_takes_over(run_house: RunHouse, slow: SlowWrites) -> None:
@@ -78,10 +85,7 @@ def test_a_primary_ends_when_all_is_answered_and_the_standby_takes_over(run_hous
         await house.start_primary("a")
         await house.start("b")
         caller, operator = await house.call("a"), await house.call("a")
-        begun = await begin(caller)
-        slow.begin(house)
-        caller.send(commit_request(begun, 1))
-        await house.until(slow.writing.is_set)
+        begun = await slow.commit(house, caller)
         operator.send(DrainRequest(20_000))
         await house.until(lambda: house.processes["a"].server.status().role.name == "DRAINING")
         late = await house.call("a")
@@ -107,10 +111,7 @@ def test_a_process_with_work_under_way_does_not_end_and_serves_on(run_house: Run
     async def scenario(house: House) -> None:
         await house.start_primary("a", lease_ms=60_000)
         caller, operator = await house.call("a"), await house.call("a")
-        begun = await begin(caller)
-        slow.begin(house)
-        caller.send(commit_request(begun, 1))
-        await house.until(slow.writing.is_set)
+        begun = await slow.commit(house, caller)
         assert await operator.ask(DrainRequest(1)) == DrainReply(begun.epoch, 1)
         assert (await begin(operator)).epoch == begun.epoch
         slow.go_on.set()
@@ -132,10 +133,7 @@ def test_a_primary_that_loses_its_lease_while_it_is_drained_ends(run_house: RunH
     async def scenario(house: House) -> None:
         await house.start_primary("a")
         caller, operator = await house.call("a"), await house.call("a")
-        begun = await begin(caller)
-        slow.begin(house)
-        caller.send(commit_request(begun, 1))
-        await house.until(slow.writing.is_set)
+        begun = await slow.commit(house, caller)
         operator.send(DrainRequest(20_000))
         await house.until(lambda: house.processes["a"].server.status().role.name == "DRAINING")
         house.coordinators["a"].unreachable = True
@@ -322,10 +320,7 @@ def test_the_command_says_what_was_still_under_way(
     async def scenario(house: House) -> None:
         await house.start_primary("a", lease_ms=60_000)
         caller = await house.call("a")
-        begun = await begin(caller)
-        slow.begin(house)
-        caller.send(commit_request(begun, 1))
-        await house.until(slow.writing.is_set)
+        await slow.commit(house, caller)
         refused = await invoke(house, monkeypatch, "--even-if-last", "--timeout-ms", "1")
         assert refused.exit_code == 1
         assert "a serves on: 1 transactions were still under way after 1 ms" in refused.stderr
