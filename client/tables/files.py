@@ -11,7 +11,6 @@ stray quote makes part of a field, would be a value. So the end of a CSV file is
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -102,8 +101,7 @@ class DataFile:
             return
         end = b'%b"%b' % (self.dialect.delimiter.encode(), value.encode().replace(b'"', b'""'))
         with self.path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - len(end)))
+            file.seek(max(0, self.path.stat().st_size - len(end)))
             is_open = file.read() == end
         if is_open:
             raise UnreadableFile(
