@@ -19,7 +19,7 @@ from lease.election import StandBy
 from lease.errors import CoordinatorUnavailable, RecordInvalid, StillHeld
 from lease.floor import Floor, FloorKeeper, FloorRecord
 from lease.gate import Gate, StoredLevel
-from lease.history import Succession, succession
+from lease.history import Cause, Succession, succession
 from lease.membership import Membership
 from lease.paths import ZnodePaths
 from lease.records import LeaseRecord, Member, check_addresses, check_name
@@ -283,7 +283,9 @@ class Candidate:
         came = succession(replaced, first, self._holder, self._sighting.since_ms, self._saw_it_happen)
         if self._tenure is None or replaced is None or replaced.nonce != self._tenure.record.nonce:
             return came
-        return dataclasses.replace(came, since_ms=self._tenure.ended_ms, seen=True)
+        # One that slept for longer than its lease releases it all the same, when it wakes.
+        cause: Cause = "lease ran out" if self._tenure.ran_out else came.cause
+        return Succession(cause, self._tenure.ended_ms, seen=True)
 
     def _record(self, epoch: int, level: StoredLevel) -> LeaseRecord:
         return LeaseRecord(
