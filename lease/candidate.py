@@ -19,7 +19,7 @@ from lease.election import StandBy
 from lease.errors import CoordinatorUnavailable, RecordInvalid, StillHeld
 from lease.floor import Floor, FloorKeeper, FloorRecord
 from lease.gate import Gate, StoredLevel
-from lease.history import Succession, succession
+from lease.history import Cause, Succession, succession
 from lease.membership import Membership
 from lease.paths import ZnodePaths
 from lease.records import LeaseRecord, Member, check_addresses, check_name
@@ -28,6 +28,7 @@ from lease.rules import (
     LeaseSettings,
     Sighting,
     absence_wait_ms,
+    epoch_after_loss,
     has_lost_records,
     loss_wait_ms,
     next_epoch,
@@ -46,7 +47,10 @@ CLAIMS_MAX = 8
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Claim:
-    """A takeover that was sent at ``sent_ms`` and may have landed, with the versions that it leaves behind if so."""
+    """A takeover that was sent at ``sent_ms`` and may have landed, with the versions that it leaves behind if so.
+
+    ``lost``: the floor above which its epoch begins, where the record of the one before was found to be lost.
+    """
 
     lease: StoredLease
     epoch: StoredEpoch
@@ -54,6 +58,7 @@ class _Claim:
     level: StoredLevel
     sent_ms: float
     succession: Succession
+    lost: FloorRecord | None
 
 
 class Candidate:
@@ -256,11 +261,9 @@ class Candidate:
     def _new_claim(
         self, lease: StoredLease | None, epoch: StoredEpoch | None, level: StoredLevel, lost: FloorRecord | None
     ) -> _Claim:
-        old, floor = None if epoch is None else epoch.record, 1
-        if lost is not None:
-            floor = lost.timestamp
-            log.warning("the coordinator has lost its records: a new epoch begins, above timestamp %d", floor)
-        record = next_epoch(old, self._registry.now(), self._registry.ahead, floor)
+        old = None if epoch is None else epoch.record
+        now, ahead = self._registry.now(), self._registry.ahead
+        record = next_epoch(old, now, ahead) if lost is None else epoch_after_loss(lost.timestamp, now, ahead)
         self._registry.floor.require(record.ceiling)
         sent_ms = self._registry.monotonic_ms()
         return _Claim(
@@ -272,6 +275,7 @@ class Candidate:
             level=level,
             sent_ms=sent_ms,
             succession=self._succession_to(None if lease is None else lease.record, first=old is None and lost is None),
+            lost=lost,
         )
 
     def _succession_to(self, replaced: LeaseRecord | None, *, first: bool) -> Succession:
@@ -279,7 +283,9 @@ class Candidate:
         came = succession(replaced, first, self._holder, self._sighting.since_ms, self._saw_it_happen)
         if self._tenure is None or replaced is None or replaced.nonce != self._tenure.record.nonce:
             return came
-        return dataclasses.replace(came, since_ms=self._tenure.ended_ms, seen=True)
+        # One that slept for longer than its lease releases it all the same, when it wakes.
+        cause: Cause = "lease ran out" if self._tenure.ran_out else came.cause
+        return Succession(cause, self._tenure.ended_ms, seen=True)
 
     def _record(self, epoch: int, level: StoredLevel) -> LeaseRecord:
         return LeaseRecord(
@@ -300,6 +306,10 @@ class Candidate:
         if claim is None or self._registry.monotonic_ms() >= valid_until_ms(claim.sent_ms, self._registry.settings):
             return None
         self._claims.clear()
+        if claim.lost is not None:  # not before: what looks lost may be the floor of one who was faster
+            floor = claim.lost.timestamp
+            log.warning("the coordinator has lost its records: a new epoch begins, above timestamp %d", floor)
+            self._registry.floor.keep_above(claim.epoch.record.ceiling)  # for the first renewal to move the ceiling
         self._succession = claim.succession
         self._tenure = Tenure(
             self._registry, claim.lease, claim.epoch, claim.level, claim.sent_ms, self._membership.refresh

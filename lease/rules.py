@@ -143,15 +143,25 @@ def valid_until_ms(sent_ms: float, settings: LeaseSettings) -> float:
     return sent_ms + settings.validity_ms
 
 
-def next_epoch(old: EpochRecord | None, now: int, ahead: int, floor: int = 1) -> EpochRecord:
+def next_epoch(old: EpochRecord | None, now: int, ahead: int) -> EpochRecord:
     """The range of a new tenure: above all that any earlier tenure could have handed out, whatever the clock says.
 
-    ``now`` is the wall clock's timestamp, ``ahead`` the span of ``ceiling_ahead_ms``; ``floor``: the one on record,
-    where the old record is lost. Raises ``RecordInvalid`` when the clock lies so far in the future that no timestamp
-    fits.
+    ``now`` is the wall clock's timestamp, ``ahead`` the span of ``ceiling_ahead_ms``. Raises ``RecordInvalid`` when the
+    clock lies so far in the future that no timestamp fits.
     """
-    epoch = max(floor, 1 if old is None else old.ceiling, now)
+    epoch = max(1 if old is None else old.ceiling, now)
     return EpochRecord(epoch, _ceiling_above(now, epoch, ahead), durable=epoch)
+
+
+def epoch_after_loss(floor: int, now: int, ahead: int) -> EpochRecord:
+    """The same where the old record is lost, and ``floor`` is on record.
+
+    Above the floor by no more than the clock is, even where that leaves room for no timestamp before the ceiling is
+    moved: a takeover puts the floor above its ceiling first, whatever comes of it, and the next try begins there. As
+    long as none of them is taken, timestamps would run away from the clock.
+    """
+    epoch = max(floor, now)
+    return EpochRecord(epoch, max(now + ahead, epoch + 1), durable=epoch)
 
 
 def raised_ceiling(ceiling: int, now: int, reached: int, ahead: int) -> int | None:

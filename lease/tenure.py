@@ -47,6 +47,7 @@ class Tenure:
         self._session_id = registry.coordinator.session_id()
         self._unresolved_since_ms: float | None = None
         self._ended_ms: float | None = None
+        self._ran_out = False
         self._state = threading.Lock()
         self._writing = threading.Lock()
 
@@ -75,6 +76,12 @@ class Tenure:
         """When it ended, or ends without another renewal, by the monotonic clock."""
         with self._state:
             return self._valid_until_ms if self._ended_ms is None else self._ended_ms
+
+    @property
+    def ran_out(self) -> bool:
+        """Whether its time was over before it was released, or found to be another's. False where it is held."""
+        with self._state:
+            return self._ran_out
 
     def remaining_ms(self) -> float:
         """For how many milliseconds it holds without another renewal; 0: it has ended."""
@@ -123,7 +130,9 @@ class Tenure:
 
     def _end_now(self) -> None:
         if self._ended_ms is None:
-            self._ended_ms = min(self._registry.monotonic_ms(), self._valid_until_ms)
+            now_ms = self._registry.monotonic_ms()
+            self._ended_ms = min(now_ms, self._valid_until_ms)
+            self._ran_out = now_ms >= self._valid_until_ms
 
     def _renew_once(self, reached: int, durable: int) -> bool:
         """Send the renewal; true when there is nothing more to try in this call."""

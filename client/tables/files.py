@@ -3,6 +3,9 @@
 A CSV file is read as text only, and the table says what the text means (``client.tables.casting``): Arrow's own guesses
 look at the first block and would refuse, or misread, what comes later. In it an empty field is a null, and a quoted
 empty field an empty text, as Arrow writes them.
+
+Arrow takes a quote that nothing closes for one that the end of the file closes: what was cut off, and lines that a
+stray quote makes part of a field, would be a value. So the end of a CSV file is looked at before its last row is given.
 """
 
 from __future__ import annotations
@@ -76,8 +79,35 @@ class DataFile:
             yield from file.iter_batches(batch_size=PARQUET_BATCH_ROWS)
 
     def _csv(self) -> Iterator[pa.RecordBatch]:
+        last: pa.RecordBatch | None = None
         with self._open_csv(self._column_names()) as reader:
-            yield from reader
+            for batch in reader:
+                if batch.num_rows:
+                    if last is not None:
+                        yield last
+                    last = batch
+        if last is not None:
+            self._require_closed_quotes(last)
+            yield last
+
+    def _require_closed_quotes(self, last: pa.RecordBatch) -> None:
+        """Raise ``UnreadableFile`` where the last field, of the last rows ``last``, is quoted and has no closing quote.
+
+        Then the file ends with the delimiter, a quote and that field's value, which no other file does. (A file of one
+        column has no delimiter, and no table takes it.)
+        """
+        value = last.column(last.num_columns - 1)[-1].as_py()
+        if value is None:
+            return
+        end = b'%b"%b' % (self.dialect.delimiter.encode(), value.encode().replace(b'"', b'""'))
+        with self.path.open("rb") as file:
+            file.seek(max(0, self.path.stat().st_size - len(end)))
+            is_open = file.read() == end
+        if is_open:
+            raise UnreadableFile(
+                f"{self.path} ends within a field that has an opening quote and no closing one, and begins with "
+                f"{value[:40]!r}: the file was cut off, or a quote in it is missing or not doubled"
+            )
 
     def _column_names(self) -> list[str]:
         with self._open_csv(()) as reader:

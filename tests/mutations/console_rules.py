@@ -53,6 +53,13 @@ CONSOLE_RULES = [
         _TENURES + "test_who_came_after_the_last_renewal_says_at_least",
     ),
     Mutation(
+        "a lease of one's own that ran out is told as handed over, since it was released late",
+        "lease/tenure.py",
+        "self._ran_out = now_ms >= self._valid_until_ms",
+        "self._ran_out = False",
+        _TENURES + "test_a_lease_of_ones_own_that_ran_out_before_it_was_released_ran_out",
+    ),
+    Mutation(
         "a lease that a standby looks at once more is taken for renewed",
         "tso/process.py",
         "self._server.own.saw_lease(primary.lease_ms, seen_ms)",

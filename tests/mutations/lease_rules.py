@@ -149,8 +149,8 @@ LEASE_RULES = [
     Mutation(
         "an epoch starts at the clock alone",
         "lease/rules.py",
-        "epoch = max(floor, 1 if old is None else old.ceiling, now)",
-        "epoch = max(floor, 1, now)",
+        "epoch = max(1 if old is None else old.ceiling, now)",
+        "epoch = max(1, now)",
         "unit/lease/test_lease_rules.py::test_epochs_are_disjoint_and_increase_whatever_the_clock_says",
     ),
     Mutation(
@@ -170,8 +170,8 @@ LEASE_RULES = [
     Mutation(
         "an epoch without a record begins at the present time",
         "lease/rules.py",
-        "epoch = max(floor, 1 if old is None else old.ceiling, now)",
-        "epoch = max(1 if old is None else old.ceiling, now)",
+        "epoch = max(floor, now)",
+        "epoch = now",
         "unit/lease/test_lost_records.py unit/client/test_lost_coordinator.py",
     ),
     Mutation(
@@ -210,6 +210,13 @@ LEASE_RULES = [
         "return epoch is None or floor - epoch.ceiling > span",
         "return epoch is None",
         "unit/lease/test_lost_records.py::test_an_older_copy_is_noticed_waited_for_and_not_believed",
+    ),
+    Mutation(
+        "each takeover in vain after a loss puts the floor further ahead of the clock",
+        "lease/rules.py",
+        "max(now + ahead, epoch + 1)",
+        "_ceiling_above(now, epoch, ahead)",
+        "unit/lease/test_lost_records.py::test_takeovers_in_vain_after_a_loss_leave_the_floor_where_it_was",
     ),
     Mutation(
         "data without a floor are taken for none",

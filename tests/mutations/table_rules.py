@@ -6,6 +6,10 @@ from tests.mutations.mutation import Mutation
 
 _APPEARS = "unit/client_tables/test_table_commands.py::test_a_file_that_appears_during_an_export_stays"
 _COPYING = "unit/client_tables/test_table_copying.py"
+_CUT_OFF = (
+    "unit/client_tables/test_table_files.py::"
+    "test_a_file_that_ends_within_quotes_is_refused_before_its_last_row_is_given"
+)
 _CASTING = "unit/client_tables/test_table_casting.py"
 
 TABLE_RULES = [
@@ -22,6 +26,20 @@ TABLE_RULES = [
         "    elif pa.types.is_floating(numbers.type):",
         "    elif False:",
         _CASTING,
+    ),
+    Mutation(
+        "a CSV file that was cut off within quotes lands, its end as a value",
+        "client/tables/files.py",
+        "            self._require_closed_quotes(last)\n",
+        "",
+        _CUT_OFF,
+    ),
+    Mutation(
+        "the last row of a CSV file is given before it is known whether it was cut off",
+        "client/tables/files.py",
+        "            self._require_closed_quotes(last)\n            yield last\n",
+        "            yield last\n            self._require_closed_quotes(last)\n",
+        _CUT_OFF,
     ),
     Mutation(
         "text of a file that is no UTF-8 is not told by its row",

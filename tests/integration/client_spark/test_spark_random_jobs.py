@@ -25,6 +25,8 @@ pytestmark = [
 
 SEEDS = (1, 2)
 ROWS = 1_500
+CAMPAIGN_SECONDS_MAX = 900
+"""Seven jobs in turn, each read at every snapshot: on a busy machine that took longer than any test may."""
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -52,6 +54,7 @@ def ground(spark: SparkSession, services: Services, tmp_path: Path) -> Iterator[
             gateway.kill()
 
 
+@pytest.mark.timeout(CAMPAIGN_SECONDS_MAX)
 def test_whatever_is_killed_a_job_lands_whole_or_not_at_all(ground: Ground) -> None:
     endings = list(campaign(ground, [WORKER, PRIMARY, GATEWAY, DRIVER], 1))
     assert [ending for ending in endings if ending.violations] == []

@@ -11,6 +11,7 @@ import pytest
 from client.tables import files
 from client.tables.errors import UnreadableFile
 from client.tables.files import CsvDialect, DataFile, digest, format_of
+from client.tables.supply import Piece
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +46,40 @@ def test_a_parquet_file_is_read_in_batches(tmp_path: Path) -> None:
 def test_a_line_that_is_longer_than_a_block_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnreadableFile, match=r"f\.csv cannot be read as csv: .*block"):
         list(text(tmp_path / "f.csv", f"k,v\n1,{'x' * 200}\n").pieces())
+
+
+@pytest.mark.parametrize("cut", ['"', '"x', '"x\n', '"x,y', '"x""', '"x,""', '"x\n1,b\n1,c\n', '"' + "long" * 8])
+@pytest.mark.parametrize("rows", [0, 50])
+def test_a_file_that_ends_within_quotes_is_refused_before_its_last_row_is_given(
+    tmp_path: Path, cut: str, rows: int
+) -> None:
+    given: list[Piece] = []
+    with pytest.raises(UnreadableFile, match=r"f\.csv ends within a field that has an opening quote"):
+        given.extend(text(tmp_path / "f.csv", "k,v\n" + "1,x\n" * rows + f"2,{cut}").pieces())
+    assert sum(piece.batch.num_rows for piece in given) <= rows
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n"])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ('""', ""),
+        ('"x"', "x"),
+        ('"""x"""', '"x"'),
+        ('"x"""', 'x"'),
+        ('","""', ',"'),
+        ('""""', '"'),
+        ('"\n"', "\n"),
+        ('",""\n"', ',"\n'),
+        ('x"', 'x"'),
+        ("", None),
+    ],
+)
+def test_a_file_whose_quotes_are_closed_is_read_to_its_end(
+    tmp_path: Path, field: str, value: str | None, end: str
+) -> None:
+    (piece,) = text(tmp_path / "f.csv", f"k,v\n2,{field}{end}").pieces()
+    assert piece.batch.to_pylist() == [{"k": "2", "v": value}]
 
 
 def test_what_is_wrong_further_down_is_said_when_it_is_met(tmp_path: Path) -> None:

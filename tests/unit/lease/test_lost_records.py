@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Sequence
 
 import pytest
 
-from lease import FloorRecord, LeaseSettings, Tenure
+from lease import CoordinatorRefused, FloorRecord, LeaseSettings, Tenure
 from lease.floor import FloorKeeper
 from lease.memory import MemoryFloor
 from lease.records import EpochRecord
-from lease.rules import FLOOR_AHEAD_MS_MIN, has_lost_records, next_epoch, raised_floor
+from lease.rules import FLOOR_AHEAD_MS_MIN, epoch_after_loss, has_lost_records, raised_floor
 from tests.unit.lease.conftest import COUNTER_BITS, DEFAULTS, Client, Installation
 
 LONG = LeaseSettings(lease_ms=5000)
@@ -195,9 +196,69 @@ def test_records_are_lost_where_there_is_no_epoch_or_one_far_below_the_floor() -
 
 
 def test_an_epoch_without_a_record_begins_above_the_floor_and_the_clock() -> None:
-    assert next_epoch(None, 70, 20, floor=100).epoch == 100
-    assert next_epoch(None, 170, 20, floor=100).epoch == 170
-    assert next_epoch(EpochRecord(10, 200, 10), 170, 20, floor=100).epoch == 200
+    assert epoch_after_loss(100, 70, 20) == EpochRecord(100, 101, 100)
+    assert epoch_after_loss(100, 90, 20) == EpochRecord(100, 110, 100)
+    assert epoch_after_loss(100, 170, 20) == EpochRecord(170, 190, 170)
+
+
+def test_takeovers_in_vain_after_a_loss_leave_the_floor_where_it_was(site: Installation) -> None:
+    """As long as nobody may write the nodes, say: else timestamps would run away from the clock meanwhile."""
+    held = site.held(site.candidate("a")[0])
+    renew_until_floor(site, held, held.ceiling + 1)
+    (one, client), (two, other) = site.candidate("b"), site.candidate("c")
+    lose(site, client, other)
+    floor = floor_of(site)
+
+    def refuse(paths: Sequence[str]) -> None:
+        if site.paths.epoch in paths:
+            raise CoordinatorRefused("a quota")
+
+    client.before_write = other.before_write = refuse
+    site.waiting(one)
+    site.waiting(two)
+    for _ in range(50):
+        site.advance(DEFAULTS.lease_ms)
+        for candidate in (one, two):
+            with pytest.raises(CoordinatorRefused):
+                candidate.attempt()
+    assert floor_of(site) <= floor + 2 * 50
+    client.before_write = lambda paths: None
+    tenure = site.held(one)
+    renew_until_floor(site, tenure, tenure.ceiling + 1)
+    assert tenure.renew()
+    assert tenure.ceiling - tenure.epoch >= DEFAULTS.lease_ms << COUNTER_BITS, "there is room for timestamps again"
+
+
+def test_who_meets_the_floor_of_one_who_was_faster_does_not_say_that_records_are_lost(
+    site: Installation, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a long time without a primary the floor of the next one lies far above what is on record until then."""
+    site.held(site.candidate("a")[0])
+    (fast, _), (slow, _) = site.candidate("b"), site.candidate("c")
+    site.waiting(fast)
+    site.waiting(slow)
+    site.advance(HOUR_MS)
+    read = site.floor.read
+
+    def read_late() -> FloorRecord | None:
+        monkeypatch.undo()
+        site.held(fast)
+        return read()
+
+    monkeypatch.setattr(site.floor, "read", read_late)
+    assert site.waiting(slow).primary == site.lease()
+    assert site.lease().holder == "b"
+    assert "lost its records" not in caplog.text
+
+
+def test_a_loss_is_told_by_whoever_begins_the_next_epoch(site: Installation, caplog: pytest.LogCaptureFixture) -> None:
+    site.held(site.candidate("a")[0])
+    candidate, client = site.candidate("b")
+    lose(site, client)
+    site.waiting(candidate)
+    site.advance(DEFAULTS.lease_ms)
+    site.held(candidate)
+    assert caplog.text.count("lost its records: a new epoch begins") == 1
 
 
 @pytest.mark.parametrize("lease_ms", [100, 2000, 600_000])

@@ -141,6 +141,17 @@ def test_a_lease_given_back_counts_from_the_release(site: Installation) -> None:
     assert late.succession == Succession("handed over", site.now_ms, seen=False)
 
 
+def test_a_lease_of_ones_own_that_ran_out_before_it_was_released_ran_out(site: Installation) -> None:
+    candidate, _ = site.candidate("a")
+    tenure = site.held(candidate)
+    runs_out_ms = site.now_ms + site.settings.validity_ms
+    site.advance(3000)
+    tenure.release()
+    assert site.lease().released
+    site.held(candidate)
+    assert candidate.succession == Succession("lease ran out", runs_out_ms, seen=True)
+
+
 def test_a_lease_of_ones_own_counts_from_its_end(site: Installation) -> None:
     candidate, _ = site.candidate("a")
     site.held(candidate)

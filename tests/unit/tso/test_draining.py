@@ -23,7 +23,6 @@ from tso.draining import chosen
 from tso.warmth import warm_kernels
 from wire import (
     BadRequest,
-    BeginReply,
     BeginRequest,
     CommitReply,
     DrainReply,
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 
     from tests.unit.tso.calling import Caller
     from tests.unit.tso.conftest import House, RunHouse
+    from wire import BeginReply
 
 WAIT_S = 20.0
 
@@ -62,21 +62,21 @@ class SlowWrites:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
-        self._writing, self.go_on = threading.Event(), threading.Event()
+        self.writing, self.go_on = threading.Event(), threading.Event()
 
-    async def await_commit(self, house: House, caller: Caller) -> BeginReply:
-        """What the caller began; its commit, and each write after it, waits in the store until ``go_on``."""
-        begun = await begin(caller)
+    async def commit(self, house: House, caller: Caller) -> BeginReply:
+        """A transaction whose commit is being written, and does not end before the test lets it."""
         put = house.store.put
 
         def slow_put(*arguments: Any) -> None:
-            self._writing.set()
+            self.writing.set()
             assert self.go_on.wait(WAIT_S)
             put(*arguments)
 
+        begun = await begin(caller)
         self._monkeypatch.setattr(house.store, "put", slow_put)
         caller.send(commit_request(begun, [1]))
-        await house.until(self._writing.is_set)
+        await house.until(self.writing.is_set)
         return begun
 
 
@@ -85,7 +85,7 @@ def test_a_primary_ends_when_all_is_answered_and_the_standby_takes_over(run_hous
         await house.start_primary("a")
         await house.start("b")
         caller, operator = await house.call("a"), await house.call("a")
-        begun = await slow.await_commit(house, caller)
+        begun = await slow.commit(house, caller)
         operator.send(DrainRequest(20_000))
         await house.until(lambda: house.processes["a"].server.status().role.name == "DRAINING")
         late = await house.call("a")
@@ -111,7 +111,7 @@ def test_a_process_with_work_under_way_does_not_end_and_serves_on(run_house: Run
     async def scenario(house: House) -> None:
         await house.start_primary("a", lease_ms=60_000)
         caller, operator = await house.call("a"), await house.call("a")
-        begun = await slow.await_commit(house, caller)
+        begun = await slow.commit(house, caller)
         assert await operator.ask(DrainRequest(1)) == DrainReply(begun.epoch, 1)
         assert (await begin(operator)).epoch == begun.epoch
         slow.go_on.set()
@@ -133,7 +133,7 @@ def test_a_primary_that_loses_its_lease_while_it_is_drained_ends(run_house: RunH
     async def scenario(house: House) -> None:
         await house.start_primary("a")
         caller, operator = await house.call("a"), await house.call("a")
-        begun = await slow.await_commit(house, caller)
+        begun = await slow.commit(house, caller)
         operator.send(DrainRequest(20_000))
         await house.until(lambda: house.processes["a"].server.status().role.name == "DRAINING")
         house.coordinators["a"].unreachable = True
@@ -319,7 +319,8 @@ def test_the_command_says_what_was_still_under_way(
 ) -> None:
     async def scenario(house: House) -> None:
         await house.start_primary("a", lease_ms=60_000)
-        await slow.await_commit(house, await house.call("a"))
+        caller = await house.call("a")
+        await slow.commit(house, caller)
         refused = await invoke(house, monkeypatch, "--even-if-last", "--timeout-ms", "1")
         assert refused.exit_code == 1
         assert "a serves on: 1 transactions were still under way after 1 ms" in refused.stderr
