@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import contest, peer_report
-from benchmarks.compiled_code import AS_INSTALLED, Code
+from benchmarks.compiled_code import Code
 from benchmarks.contest import Load
 from benchmarks.machine import describe_machine
 from benchmarks.options import json_option, service_options, services_given, window_options
@@ -101,7 +101,7 @@ def run_case(
     directory: Path,
     guard: Guard,
     services: Services | None,
-    code: Code = AS_INSTALLED,
+    code: Code,
     *,
     rounds: int,
     load: Load,

@@ -72,7 +72,7 @@ def moment_option(context: click.Context, parameter: click.Parameter, value: str
         raise click.BadParameter(str(error)) from error
 
 
-def settings_for(place: Place, *, needs_oracle: bool = True) -> ClientSettings:
+def settings_for(place: Place, *, needs_oracle: bool) -> ClientSettings:
     """The settings of a command. Raises ``click.UsageError`` for flags that do not go together, ``InvalidSettings``.
 
     Where it needs no oracle and none was named, they name an address at which none is.

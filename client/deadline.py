@@ -33,10 +33,9 @@ class Deadline:
         finally:
             self._started += time.monotonic() - paused
 
-    def remaining_seconds(self, at_most_ms: int | None = None) -> float:
-        """What is left, 0 at least; no more than ``at_most_ms`` if that is given."""
-        remaining = max(0.0, self._limit_seconds - self.waited_seconds())
-        return remaining if at_most_ms is None else min(remaining, at_most_ms / 1000)
+    def remaining_seconds(self) -> float:
+        """What is left, 0 at least."""
+        return max(0.0, self._limit_seconds - self.waited_seconds())
 
     def waited_seconds(self) -> float:
         """How long it has taken so far."""

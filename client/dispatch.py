@@ -16,7 +16,7 @@ import logging
 import math
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, SupportsIndex
 
@@ -224,7 +224,15 @@ class Dispatcher:
         data = self._line.exchange.to_send(now_s)
         if data:
             self._line.send(data)
-            self._line.exchange.tell_sent()
+            for on_sent in self._line.exchange.take_untold():
+                self._tell(on_sent)
+
+    def _tell(self, on_sent: Callable[[], None]) -> None:
+        """At once: in the next turn of the event loop the answer may come first. Others do not suffer if it raises."""
+        try:
+            on_sent()
+        except Exception as error:
+            self.loop.call_exception_handler({"message": "on_sent of a request raised", "exception": error})
 
     def _connect_soon(self) -> None:
         if self._connecting is None:

@@ -180,11 +180,10 @@ class Exchange:
             frames.append(self._send_commits(now_s, share))
         return b"".join(frames)
 
-    def tell_sent(self) -> None:
-        """What ``to_send`` gave has gone out: tell those who wanted to know."""
+    def take_untold(self) -> list[Callable[[], None]]:
+        """The ``on_sent`` of what ``to_send`` gave: to be called, each once, when that has gone out."""
         untold, self._untold = self._untold, []
-        for tell in untold:
-            tell()
+        return untold
 
     def received(self, data: bytes | memoryview) -> None:
         """Take in answers, for ``settle``. Raises ``ProtocolError`` where the other side speaks nonsense."""

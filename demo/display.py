@@ -45,7 +45,7 @@ class Display:
         """Whether bars are seen at all."""
         return self._console.is_terminal
 
-    def line(self, text: str = "") -> None:
+    def line(self, text: str) -> None:
         """A line that stays."""
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 

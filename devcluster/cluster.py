@@ -283,12 +283,6 @@ def start_part(directory: Path, part: Part) -> Cluster:
         return _cluster(directory, state)
 
 
-def restart_part(directory: Path, part: Part, *, kill: bool = False) -> Cluster:
-    """``stop_part`` and ``start_part`` in one."""
-    stop_part(directory, part, kill=kill)
-    return start_part(directory, part)
-
-
 def _recorded(directory: Path) -> ClusterState:
     state = read_state(directory)
     if state is None:

@@ -13,12 +13,11 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from devcluster import cluster
 from devcluster.errors import DevClusterError
-from devcluster.settings import ClusterSettings, Step
-from devcluster.settings import Progress as Tell
+from devcluster.live_line import live_line
+from devcluster.settings import ClusterSettings, Progress, Step
 
 
 def default_directory() -> Path:
@@ -36,23 +35,15 @@ _directory = click.option(
 
 
 @contextmanager
-def _shown() -> Iterator[Tell]:
+def _shown() -> Iterator[Progress]:
     """Show steps as a live line on a terminal, as plain lines elsewhere; turn errors of the room into click's."""
     console = Console(stderr=True)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(20),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
     try:
-        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as live:
-            task = live.add_task("beginning", total=None)
+        with live_line(console) as show:
             told: set[str] = set()
 
             def tell(step: Step) -> None:
-                live.update(task, description=step.text, completed=step.done, total=step.total or None)
+                show(step)
                 if step.text not in told and not console.is_terminal:
                     click.echo(step.text, err=True)
                 told.add(step.text)

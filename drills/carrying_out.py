@@ -18,12 +18,11 @@ from typing import NoReturn
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from client import PythiaError
-from devcluster import DevClusterError, Step
+from devcluster import DevClusterError, Progress, Step
+from devcluster.live_line import live_line
 from drills.errors import DrillError
-from drills.failover import Progress as Tell
 from drills.report import Report
 from histories import HistoryError
 from store import StoreError
@@ -34,7 +33,7 @@ TABLE_WIDTH_CHARACTERS = 110
 
 
 def carry_out(
-    run: Callable[[Path, Tell], Report],
+    run: Callable[[Path, Progress], Report],
     directory: Path | None,
     *,
     as_json: bool,
@@ -91,21 +90,13 @@ def _explained() -> Iterator[None]:
 
 
 @contextmanager
-def _shown() -> Iterator[Tell]:
+def _shown() -> Iterator[Progress]:
     """Steps as a live line on a terminal, as plain lines elsewhere."""
     console = Console(stderr=True)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(20),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as live:
-        task = live.add_task("beginning", total=None)
+    with live_line(console) as show:
 
         def tell(step: Step) -> None:
-            live.update(task, description=step.text, completed=step.done, total=step.total or None)
+            show(step)
             if not console.is_terminal:
                 count = f" ({step.done + 1} of {step.total})" if step.total else ""
                 click.echo(f"{step.text}{count}", err=True)

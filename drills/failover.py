@@ -9,7 +9,7 @@ from random import Random
 from typing import Final
 
 from client import InvalidRequest, TransactionManager
-from devcluster import Step
+from devcluster import Progress, Step
 from drills.campaign import Campaign
 from drills.children import python
 from drills.evidence import gather
@@ -28,8 +28,6 @@ START_SECONDS_MAX: Final = 60.0
 FAULTS_MAX: Final = 10_000
 LEASE_MS_MIN, LEASE_MS_MAX = 500, 60_000
 PAUSE_MS_MAX: Final = 10_000
-
-Progress = Callable[[Step], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from devcluster import Progress
 from drills import failover
 from drills.campaign import mixed
 from drills.carrying_out import TABLE_WIDTH_CHARACTERS, carry_out
@@ -117,7 +118,7 @@ def _drill(
     pause_ms: int,
     **plan: Any,
 ) -> None:
-    def run(place: Path, tell: failover.Progress) -> Report:
+    def run(place: Path, tell: Progress) -> Report:
         return failover.run(Drill(Plan(place, **plan), kinds, choose, seed=seed, pause_ms=pause_ms), tell)
 
     carry_out(run, directory, as_json=as_json)

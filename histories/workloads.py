@@ -24,6 +24,8 @@ from histories.history import History, Key, Operation, Outcome, RecordedTransact
 from histories.recorder import Recorder, RecordingTransaction
 
 FINAL_READS_MAX = 10
+OPENING_BALANCE = 100
+"""Of each account of the bank."""
 
 
 class Workload(ABC):
@@ -77,10 +79,9 @@ class Bank(Workload):
     name = "bank"
     promise = "every snapshot of all accounts has the same total, and no account is overdrawn"
 
-    def __init__(self, table: str, accounts: int = 8, opening_balance: int = 100) -> None:
+    def __init__(self, table: str, accounts: int = 8) -> None:
         super().__init__(table)
         self.keys = [f"account/{number:03d}" for number in range(accounts)]
-        self.opening_balance = opening_balance
 
     def step(self, recorder: Recorder, random: Random) -> None:
         """A transfer, or a look at all accounts: by one scan, or by one read each in any order."""
@@ -95,7 +96,7 @@ class Bank(Workload):
 
     def broken(self, history: History) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Snapshots with another total."""
-        total = len(self.keys) * self.opening_balance
+        total = len(self.keys) * OPENING_BALANCE
         for transaction in history.transactions:
             reads = transaction.external_reads()
             balances = [self._balance(reads[key]) for key in self.keys if key in reads]
@@ -106,7 +107,7 @@ class Bank(Workload):
 
     def _transfer(self, transaction: RecordingTransaction, source: Key, target: Key, random: Random) -> None:
         balances = {key: self._balance(transaction.read(key)) for key in (source, target)}
-        amount = random.randint(1, max(1, self.opening_balance // 4))
+        amount = random.randint(1, OPENING_BALANCE // 4)
         if balances[source] >= amount:
             transaction.write(source, balances[source] - amount)
             transaction.write(target, balances[target] + amount)
@@ -114,7 +115,7 @@ class Bank(Workload):
             transaction.read(random.choice([source, target]))  # its own write, or the same as before
 
     def _balance(self, read: Operation) -> int:
-        return self.opening_balance if read.payload is None else read.payload
+        return OPENING_BALANCE if read.payload is None else read.payload
 
 
 class GrowingSet(Workload):

@@ -57,24 +57,22 @@ class Attendance:
         return f"{lease.holder} holds the lease and has not yet seen that level {required} is required"
 
 
-def attendance(coordinator: Coordinator, root: str, *, timeout_ms: float = TIMEOUT_MS) -> Attendance:
+def attendance(coordinator: Coordinator, root: str) -> Attendance:
     """Read who takes part. Raises ``NoLevel``, ``CoordinatorUnavailable``, ``RecordInvalid``.
 
     The reads are in the order that ``require_level`` relies on: the versions first, then what they speak for.
     """
     paths = ZnodePaths(root)
-    level = read_level(coordinator, paths, timeout_ms)
-    parent = coordinator.read(paths.members, timeout_ms=timeout_ms, synced=True)
+    level = read_level(coordinator, paths, TIMEOUT_MS)
+    parent = coordinator.read(paths.members, timeout_ms=TIMEOUT_MS, synced=True)
     if level is None or parent is None:
         raise NoLevel(f"there is no installation at {root}: start an oracle first, or name its root")
-    present = members(coordinator, root, timeout_ms=timeout_ms)
-    lease = coordinator.read(paths.lease, timeout_ms=timeout_ms, synced=True)
+    present = members(coordinator, root, timeout_ms=TIMEOUT_MS)
+    lease = coordinator.read(paths.lease, timeout_ms=TIMEOUT_MS, synced=True)
     return Attendance(level, parent.version, tuple(present), None if lease is None else LeaseRecord.parse(lease.data))
 
 
-def require_level(
-    coordinator: Coordinator, root: str, seen: Attendance, level: int, *, timeout_ms: float = TIMEOUT_MS
-) -> bool:
+def require_level(coordinator: Coordinator, root: str, seen: Attendance, level: int) -> bool:
     """Step 1; whether it took place. False: somebody joined, or another call was faster; look again.
 
     Raises ``CoordinatorUnavailable`` where that is not known: look again, too.
@@ -85,23 +83,21 @@ def require_level(
         SetData(paths.level, record.encode(), seen.level.version),
         Check(paths.members, seen.members_version),
     ]
-    return _applied(coordinator, operations, timeout_ms)
+    return _applied(coordinator, operations)
 
 
-def complete(
-    coordinator: Coordinator, root: str, seen: Attendance, target: int, *, timeout_ms: float = TIMEOUT_MS
-) -> bool:
+def complete(coordinator: Coordinator, root: str, seen: Attendance, target: int) -> bool:
     """Step 3, where ``waits_for`` says nothing; as ``require_level``.
 
     A level above ``target`` may be required meanwhile: that is for whoever required it, once clients had their time.
     """
     paths, required = ZnodePaths(root), seen.level.record.required
     raised = SetData(paths.level, LevelRecord(min(target, required), required).encode(), seen.level.version)
-    return _applied(coordinator, [raised], timeout_ms)
+    return _applied(coordinator, [raised])
 
 
-def _applied(coordinator: Coordinator, operations: Sequence[SetData | Check], timeout_ms: float) -> bool:
-    result = coordinator.commit(operations, timeout_ms=timeout_ms)
+def _applied(coordinator: Coordinator, operations: Sequence[SetData | Check]) -> bool:
+    result = coordinator.commit(operations, timeout_ms=TIMEOUT_MS)
     if isinstance(result, Unknown):
         raise CoordinatorUnavailable(f"whether the level was raised is not known: {result.reason}")
     return isinstance(result, Applied)

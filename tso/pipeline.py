@@ -90,7 +90,7 @@ class Pipeline:
         metering: Metering,
         on_deposed: Callable[[str], None],
         send_answers: Callable[[], None],
-        tries_min: int = 1,
+        tries_min: int,
     ) -> None:
         self.oracle = Oracle(tenure.epoch, tenure.ceiling, limits, secrets.randbits(64))
         self._tenure = tenure

@@ -94,14 +94,8 @@ class Visitor:
 class Reception:
     """Lets visitors in by a gate. ``refresh`` brings its tokens up to date, given a monotonic time in seconds."""
 
-    def __init__(
-        self,
-        gate: Gate,
-        refresh: Callable[[float], object] = lambda now_s: None,
-        clock: Callable[[], float] = lambda: time.time(),
-    ) -> None:
+    def __init__(self, gate: Gate, refresh: Callable[[float], object] = lambda now_s: None) -> None:
         self._gate = gate
-        self._clock = clock
         self.refresh = refresh
 
     def receive(self, hello: HelloRequest) -> Visitor | NotAllowed:
@@ -110,7 +104,7 @@ class Reception:
         if isinstance(version, NotAllowed):
             return version
         try:
-            bearer = self._gate.enter(hello.token, self._now())
+            bearer = self._gate.enter(hello.token, _now())
         except Refused as error:
             return not_allowed(error)
         held = hash_of(hello.token) if self._gate.asks else b""
@@ -121,7 +115,7 @@ class Reception:
         if not self._gate.asks:
             return None
         try:
-            self._gate.check(visitor.bearer, visitor.held, self._now())
+            self._gate.check(visitor.bearer, visitor.held, _now())
         except Refused as error:
             return not_allowed(error)
         return None
@@ -129,9 +123,6 @@ class Reception:
     def leave(self, visitor: Visitor) -> None:
         """A visitor has gone."""
         self._gate.leave(visitor.bearer)
-
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._clock(), UTC)
 
 
 def opened(frame: Frame) -> HelloRequest:
@@ -149,3 +140,7 @@ def opened(frame: Frame) -> HelloRequest:
 def not_allowed(refused: Refused) -> NotAllowed:
     """The frame that says so."""
     return NotAllowed(_CODES[refused.refusal], refused.reason)
+
+
+def _now() -> datetime:
+    return datetime.fromtimestamp(time.time(), UTC)

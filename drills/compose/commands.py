@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
+from devcluster import Progress
 from drills.carrying_out import carry_out
 from drills.compose.drill import ComposeDrill, run_drill
 from drills.compose.faults import FAULTS
-from drills.failover import FAULTS_MAX, LEASE_MS_MAX, LEASE_MS_MIN, PAUSE_MS_MAX, Progress
+from drills.failover import FAULTS_MAX, LEASE_MS_MAX, LEASE_MS_MIN, PAUSE_MS_MAX
 from drills.report import Report
 
 

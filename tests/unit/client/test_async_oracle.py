@@ -20,7 +20,7 @@ from client.async_oracle import AsyncOracleClient
 from client.dispatch import COMMIT_CELLS_MAX
 from client.errors import AccessDenied, InvalidRequest, NoPrimary
 from client.primary import Settled
-from client.tickets import ReplyLost
+from client.tickets import CommitTicket, Decision, ReplyLost
 from wire import (
     PART_CELLS_MAX,
     BeginReply,
@@ -42,6 +42,7 @@ from wire import (
     decode,
     encode,
 )
+from wire.packing import CommitArguments
 
 SETTINGS = ClientSettings("", "unused:1", oracle="unused:1")
 EPOCH = 50
@@ -217,6 +218,32 @@ def test_one_that_does_not_wait_any_more_disturbs_nobody() -> None:
         assert primary.requests == [BeginRequest(2)]
 
     with_client(Granting(), use)
+
+
+def test_one_whose_on_sent_raises_keeps_no_other_from_being_told() -> None:
+    told: list[str] = []
+    reported: list[BaseException] = []
+    error = RuntimeError("the test says so")
+
+    def raising() -> None:
+        raise error
+
+    async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: reported.append(context["exception"]))
+        now_s = time.monotonic()
+        callers: list[asyncio.Future[Decision]] = []
+        for on_sent in (raising, lambda: told.append("sent")):
+            callers.append(loop.create_future())
+            ticket = CommitTicket(
+                [callers[-1]], now_s, now_s + USE_SECONDS_MAX, CommitArguments.of_one(101, 100, 0, [7], 0), 1
+            )
+            ticket.on_sent = on_sent
+            client._dispatcher.submit(ticket)
+        assert all(decision.commit_timestamp for decision in await asyncio.gather(*callers))
+
+    with_client(Granting(), use)
+    assert (told, reported) == (["sent"], [error])
 
 
 def test_who_takes_connections_and_hangs_up_is_not_asked_in_a_whirl() -> None:

@@ -277,9 +277,10 @@ def test_who_wants_to_know_is_told_that_it_was_sent() -> None:
     talk.commit("a", 10).on_sent = lambda: told.append("a")
     talk.sent()
     assert told == []
-    talk.exchange.tell_sent()
-    talk.exchange.tell_sent()
+    [on_sent] = talk.exchange.take_untold()
+    on_sent()
     assert told == ["a"]
+    assert talk.exchange.take_untold() == []
 
 
 def test_a_question_gets_its_kind_of_answer() -> None:

@@ -45,7 +45,7 @@ def client(tree: MemoryTree) -> MemoryCoordinator:
 
 
 def seen(client: MemoryCoordinator) -> Attendance:
-    return attendance(client, ROOT, timeout_ms=1)
+    return attendance(client, ROOT)
 
 
 def raise_to(client: MemoryCoordinator, level: int) -> None:

@@ -16,7 +16,7 @@ from fleet import CannotHandOver, Seen
 from lease import Member
 from lease.memory import MemoryCoordinator
 from tests.tokens import one_of_each
-from tests.unit.tso.test_process import begin, commit_request
+from tests.unit.tso.calling import begin, commit_request
 from tso import drain_command
 from tso.commands import tso
 from tso.draining import chosen
@@ -75,7 +75,7 @@ class SlowWrites:
 
         begun = await begin(caller)
         self._monkeypatch.setattr(house.store, "put", slow_put)
-        caller.send(commit_request(begun, 1))
+        caller.send(commit_request(begun, [1]))
         await house.until(self.writing.is_set)
         return begun
 

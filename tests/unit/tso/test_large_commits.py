@@ -9,24 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.small_limits import small_limits
+from tests.unit.tso.by_hand import EPOCH, NOW, begin, commit_one, make, reasons, settle
 from tso.large_write_sets import LargeWriteSets
 from tso.oracle import Begun, Decided, Impossible, Later, Moment, Oracle
-from wire import CommitRequest, LargeCommitRequest, Reason, WriteSetPart, WriteSetTaken
-from wire.gathering import gather_commits
-
-EPOCH = 1000
-NOW = Moment(wall_ms=0, monotonic_ms=0.0)
-
-
-def make(**limits: float) -> Oracle:
-    return Oracle(EPOCH, 10**9, small_limits(**limits))
-
-
-def begin(oracle: Oracle) -> Begun:
-    begun = oracle.begin(1, NOW)
-    assert isinstance(begun, Begun)
-    return begun
+from wire import LargeCommitRequest, Reason, WriteSetPart, WriteSetTaken
 
 
 def part(begun: Begun, cells: list[int], total: int, position: int = 0, guards: int = 0) -> WriteSetPart:
@@ -38,19 +24,14 @@ def whole(begun: Begun, total: int) -> LargeCommitRequest:
     return LargeCommitRequest(begun.first_start_timestamp, begun.snapshot, 0, total)
 
 
-def settle(oracle: Oracle, answer: object) -> Reason:
+def reason_of(oracle: Oracle, answer: object) -> Reason:
+    """Of a decision, which is settled with this."""
     assert isinstance(answer, Decided)
-    if answer.start_timestamps.size:
-        oracle.persisted(answer.number)
-    oracle.release()
-    return Reason(int(answer.reasons[0]))
+    return reasons(settle(oracle, answer))[0]
 
 
 def commit_small(oracle: Oracle, begun: Begun, cells: list[int]) -> Reason:
-    start, snapshot = np.array([begun.first_start_timestamp]), np.array([begun.snapshot])
-    columns = np.array(cells, np.uint64)
-    request = CommitRequest(start, snapshot, np.array([0]), np.array([0, len(cells)]), columns)
-    return settle(oracle, oracle.commit(gather_commits([request.payload()]), NOW))
+    return commit_one(oracle, begun.first_start_timestamp, begun.snapshot, cells)
 
 
 def taken(answer: object) -> int:
@@ -63,8 +44,8 @@ def commit_large(oracle: Oracle, begun: Begun, cells: list[int], guards: int = 0
     for position in range(0, len(cells), 3):
         answer = oracle.take_part(part(begun, cells[position : position + 3], len(cells), position, guards), NOW)
         if isinstance(answer, Decided):
-            return settle(oracle, answer)
-    return settle(oracle, oracle.commit_large(whole(begun, len(cells)), NOW))
+            return reason_of(oracle, answer)
+    return reason_of(oracle, oracle.commit_large(whole(begun, len(cells)), NOW))
 
 
 def test_a_write_set_in_parts_commits_and_conflicts_like_any_other() -> None:
@@ -84,9 +65,9 @@ def test_a_cell_that_was_written_since_its_snapshot_refuses_it_at_once_and_for_g
     large, small = begin(oracle), begin(oracle)
     commit_small(oracle, small, [7])
     assert taken(oracle.take_part(part(large, [1, 2], 4), NOW)) == 2
-    assert settle(oracle, oracle.take_part(part(large, [7, 8], 4, 2), NOW)) is Reason.CONFLICT
-    assert settle(oracle, oracle.take_part(part(large, [1, 2], 4), NOW)) is Reason.CONFLICT
-    assert settle(oracle, oracle.commit_large(whole(large, 4), NOW)) is Reason.CONFLICT
+    assert reason_of(oracle, oracle.take_part(part(large, [7, 8], 4, 2), NOW)) is Reason.CONFLICT
+    assert reason_of(oracle, oracle.take_part(part(large, [1, 2], 4), NOW)) is Reason.CONFLICT
+    assert reason_of(oracle, oracle.commit_large(whole(large, 4), NOW)) is Reason.CONFLICT
     assert commit_small(oracle, begin(oracle), [1, 2]) is Reason.COMMITTED, "what it held is free"
 
 
@@ -104,9 +85,9 @@ def test_two_that_overlap_cannot_both_commit() -> None:
     oracle = make()
     one, two = begin(oracle), begin(oracle)
     oracle.take_part(part(one, [1, 2], 3), NOW)
-    assert settle(oracle, oracle.take_part(part(two, [2, 3], 3), NOW)) is Reason.CONFLICT
+    assert reason_of(oracle, oracle.take_part(part(two, [2, 3], 3), NOW)) is Reason.CONFLICT
     oracle.take_part(part(one, [3], 3, 2), NOW)
-    assert settle(oracle, oracle.commit_large(whole(one, 3), NOW)) is Reason.COMMITTED
+    assert reason_of(oracle, oracle.commit_large(whole(one, 3), NOW)) is Reason.COMMITTED
 
 
 def test_its_guards_are_checked_and_not_held() -> None:
@@ -123,8 +104,8 @@ def test_a_guard_that_is_written_before_the_commit_refuses_it() -> None:
     large, fence = begin(oracle), begin(oracle)
     assert taken(oracle.take_part(part(large, [1, 2, 9], 3, guards=1), NOW)) == 3
     assert commit_small(oracle, fence, [9]) is Reason.COMMITTED, "a guard is not held"
-    assert settle(oracle, oracle.commit_large(whole(large, 3), NOW)) is Reason.CONFLICT
-    assert settle(oracle, oracle.commit_large(whole(large, 3), NOW)) is Reason.CONFLICT
+    assert reason_of(oracle, oracle.commit_large(whole(large, 3), NOW)) is Reason.CONFLICT
+    assert reason_of(oracle, oracle.commit_large(whole(large, 3), NOW)) is Reason.CONFLICT
 
 
 def test_guards_that_cannot_be_judged_any_more_make_it_too_old() -> None:
@@ -135,8 +116,10 @@ def test_guards_that_cannot_be_judged_any_more_make_it_too_old() -> None:
     assert commit_small(oracle, begin(oracle), [9]) is Reason.COMMITTED
     for cells in ([11, 12], [13, 14], [15, 16]):
         assert commit_small(oracle, begin(oracle), cells) is Reason.COMMITTED
-    assert settle(oracle, oracle.commit_large(whole(guarded, 3), NOW)) is Reason.TOO_OLD
-    assert settle(oracle, oracle.commit_large(whole(plain, 2), NOW)) is Reason.COMMITTED, "what is held needs no look"
+    assert reason_of(oracle, oracle.commit_large(whole(guarded, 3), NOW)) is Reason.TOO_OLD
+    assert reason_of(oracle, oracle.commit_large(whole(plain, 2), NOW)) is Reason.COMMITTED, (
+        "what is held needs no look"
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,14 +138,14 @@ def test_a_later_part_does_not_hide_what_was_written_to_a_guard_and_forgotten(
     assert taken(oracle.take_part(part(guarded, later, 4, position, guards=2), NOW)) == 4
     assert isinstance(oracle.take_part(part(begin(oracle), [31], 1), NOW), WriteSetTaken)
     assert looked_at < oracle.conflicts.low_watermark, "to make room it was forgotten who wrote 9"
-    assert settle(oracle, oracle.commit_large(whole(guarded, 4), NOW)) is Reason.TOO_OLD
+    assert reason_of(oracle, oracle.commit_large(whole(guarded, 4), NOW)) is Reason.TOO_OLD
 
 
 def test_more_guards_than_one_commit_may_have_cells_are_too_large() -> None:
     oracle = make(conflict_map_entries_max=4, commit_share_max=0.5)
     fits, beyond = begin(oracle), begin(oracle)
     assert taken(oracle.take_part(part(fits, [1, 8], 3, guards=2), NOW)) == 2
-    assert settle(oracle, oracle.take_part(part(beyond, [2, 3], 4, guards=3), NOW)) is Reason.TOO_LARGE
+    assert reason_of(oracle, oracle.take_part(part(beyond, [2, 3], 4, guards=3), NOW)) is Reason.TOO_LARGE
     assert commit_small(oracle, begin(oracle), [2, 3]) is Reason.COMMITTED, "nothing of it was taken"
 
 
@@ -176,7 +159,7 @@ def test_what_is_kept_of_a_part_does_not_keep_its_frame() -> None:
     assert frame() is None
     assert taken(oracle.take_part(part(guarded, [9], 4, 3, guards=2), NOW)) == 4
     assert commit_small(oracle, begin(oracle), [8]) is Reason.COMMITTED
-    assert settle(oracle, oracle.commit_large(whole(guarded, 4), NOW)) is Reason.CONFLICT
+    assert reason_of(oracle, oracle.commit_large(whole(guarded, 4), NOW)) is Reason.CONFLICT
 
 
 @pytest.mark.parametrize("written", [7, 8, 9])
@@ -187,7 +170,7 @@ def test_each_guard_is_looked_at_in_the_end_however_the_parts_overlapped(written
     for first, end in ((0, 3), (1, 4), (4, 5), (2, 5)):
         oracle.take_part(part(guarded, cells[first:end], 5, first, guards=3), NOW)
     assert commit_small(oracle, begin(oracle), [written]) is Reason.COMMITTED
-    assert settle(oracle, oracle.commit_large(whole(guarded, 5), NOW)) is Reason.CONFLICT
+    assert reason_of(oracle, oracle.commit_large(whole(guarded, 5), NOW)) is Reason.CONFLICT
 
 
 def test_parts_that_come_twice_or_after_a_lost_one_are_known() -> None:
@@ -201,7 +184,7 @@ def test_parts_that_come_twice_or_after_a_lost_one_are_known() -> None:
     assert taken(oracle.commit_large(whole(begun, 4), NOW)) == 3
     assert taken(oracle.take_part(part(begun, [4], 4, 3), NOW)) == 4
     assert taken(oracle.commit_large(whole(begun, 5), NOW)) == 0, "that is another write set"
-    assert settle(oracle, oracle.commit_large(whole(begun, 4), NOW)) is Reason.COMMITTED
+    assert reason_of(oracle, oracle.commit_large(whole(begun, 4), NOW)) is Reason.COMMITTED
 
 
 def test_a_commit_asked_again_gets_its_answer() -> None:
@@ -221,12 +204,12 @@ def test_a_commit_asked_again_gets_its_answer() -> None:
 def test_what_stands_against_a_transaction_stands_against_a_large_one() -> None:
     oracle = make(large_commit_cells_max=5)
     begun, aborted = begin(oracle), begin(oracle)
-    assert settle(oracle, oracle.take_part(part(begun, [1], 6), NOW)) is Reason.TOO_LARGE
+    assert reason_of(oracle, oracle.take_part(part(begun, [1], 6), NOW)) is Reason.TOO_LARGE
     oracle.take_part(part(aborted, [1, 2], 3), NOW)
     oracle.abort([aborted.first_start_timestamp])
-    assert settle(oracle, oracle.commit_large(whole(aborted, 3), NOW)) is Reason.ABORTED
+    assert reason_of(oracle, oracle.commit_large(whole(aborted, 3), NOW)) is Reason.ABORTED
     old = Begun(EPOCH - 5, 1, EPOCH - 6)
-    assert settle(oracle, oracle.take_part(part(old, [1], 2), NOW)) is Reason.TOO_OLD
+    assert reason_of(oracle, oracle.take_part(part(old, [1], 2), NOW)) is Reason.TOO_OLD
     never = Begun(10**6, 1, 10**5)
     assert isinstance(oracle.take_part(part(never, [1], 2), NOW), Impossible)
     assert isinstance(oracle.commit_large(whole(never, 2), NOW), Impossible)
@@ -250,8 +233,8 @@ def test_a_conflict_that_is_forgotten_to_make_room_for_it_makes_it_too_old() -> 
     assert commit_large(oracle, begin(oracle), [1, 2, 3, 4]) is Reason.COMMITTED
     answer = oracle.take_part(part(late, [4, 5, 6], 3), NOW)
     assert isinstance(answer, Decided), "the set that has 4 is forgotten, and nobody looked at it"
-    assert settle(oracle, answer) is Reason.TOO_OLD
-    assert settle(oracle, oracle.commit_large(whole(late, 3), NOW)) is Reason.TOO_OLD
+    assert reason_of(oracle, answer) is Reason.TOO_OLD
+    assert reason_of(oracle, oracle.commit_large(whole(late, 3), NOW)) is Reason.TOO_OLD
     assert not oracle.large, "what was opened for it is free"
 
 

@@ -5,39 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.small_limits import small_limits
-from tso.oracle import Begun, Decided, Moment, Oracle, Recalled
-from wire import CommitRequest, Reason
-from wire.gathering import gather_commits
+from tests.unit.tso import by_hand
+from tests.unit.tso.by_hand import EPOCH, begin, make
+from tso.oracle import Decided, Oracle, Recalled
+from wire import Reason
 
 PATIENT = settings(max_examples=300, deadline=None, suppress_health_check=(HealthCheck.too_slow,))
 """No test here is about time: a busy machine must not fail one."""
 
-EPOCH = 1000
 IN_FLIGHT_MAX = 8
 """Decisions that are not told yet: the pipeline takes no more, so that none of them is forgotten."""
-NOW = Moment(wall_ms=0, monotonic_ms=0.0)
-
-
-def make(**limits: float) -> Oracle:
-    return Oracle(EPOCH, 10**9, small_limits(**limits))
-
-
-def begin(oracle: Oracle) -> Begun:
-    begun = oracle.begin(1, NOW)
-    assert isinstance(begun, Begun)
-    return begun
 
 
 def decide(oracle: Oracle, start: int, snapshot: int, cells: list[int]) -> tuple[Decided, Reason]:
-    columns = np.array([start]), np.array([snapshot]), np.array([0]), np.array([0, len(cells)]), np.array(cells, "<u8")
-    decided = oracle.commit(gather_commits([CommitRequest(*columns).payload()]), NOW)
-    assert isinstance(decided, Decided)
-    return decided, Reason(int(decided.reasons[0]))
+    decided = by_hand.decide(oracle, (start, snapshot, cells))
+    return decided, by_hand.reasons(decided)[0]
 
 
 @dataclass

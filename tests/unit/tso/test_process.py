@@ -8,7 +8,6 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -18,8 +17,9 @@ from lease.coordinator import CompareAndSet, create_root
 from lease.memory import MemoryCoordinator, MemoryTree
 from store import StoreUnavailable
 from store.faults import Fault
+from tests.unit.tso.calling import begin, commit_request
 from tso import commands, process
-from wire import BeginReply, BeginRequest, CommitReply, CommitRequest, NotPrimary, Reason, StatusReply, StatusRequest
+from wire import BeginReply, BeginRequest, CommitReply, NotPrimary, Reason, StatusReply, StatusRequest
 
 if TYPE_CHECKING:
     from tests.unit.tso.calling import Caller
@@ -29,19 +29,8 @@ if TYPE_CHECKING:
 WAIT_S = 20.0
 
 
-def commit_request(begun: BeginReply, cell: int) -> CommitRequest:
-    starts, snapshots = np.array([begun.first_start_timestamp]), np.array([begun.snapshot])
-    return CommitRequest(starts, snapshots, np.array([0]), np.array([0, 1]), np.array([cell], "<u8"))
-
-
-async def begin(caller: Caller) -> BeginReply:
-    begun = await caller.ask(BeginRequest(1))
-    assert isinstance(begun, BeginReply)
-    return begun
-
-
 async def commit(caller: Caller, begun: BeginReply, cell: int) -> Reason:
-    reply = await caller.ask(commit_request(begun, cell))
+    reply = await caller.ask(commit_request(begun, [cell]))
     assert isinstance(reply, CommitReply)
     return Reason(int(reply.reasons[0]))
 
@@ -93,7 +82,7 @@ def test_a_primary_cut_off_from_the_coordinator_stops_and_the_standby_takes_over
         assert await house.until_primary("b") > begun.epoch
         await house.until(lambda: house.processes["a"].server.pipeline is None)
         assert house.processes["a"].metering.depositions == 1, "nobody asked anything, and the lease was lost"
-        assert await caller.ask(commit_request(begun, 1)) == NotPrimary()
+        assert await caller.ask(commit_request(begun, [1])) == NotPrimary()
         house.coordinators["a"].unreachable = False
         server = house.processes["a"].server
         await house.until(lambda: server.not_primary.primary_address == house.processes["b"].server.address)
@@ -116,7 +105,7 @@ def test_a_commit_under_way_when_the_lease_ends_is_never_answered(
             put(*arguments)
 
         monkeypatch.setattr(house.store, "put", slow_put)
-        caller.send(commit_request(begun, 1))
+        caller.send(commit_request(begun, [1]))
         await house.until(writing.is_set)
         house.coordinators["a"].unreachable = True
         assert await caller.receive() is None, "the lease ended without the connection being closed"
@@ -166,7 +155,7 @@ def test_a_primary_that_cannot_write_gives_the_lease_up_unanswered(run_house: Ru
         caller = await house.call("a")
         begun = await begin(caller)
         house.store.plan("put", *[Fault.LOST] * 50)
-        caller.send(commit_request(begun, 1))
+        caller.send(commit_request(begun, [1]))
         assert await caller.receive() is None, "an answer was given for a commit that is not in the table"
         assert CommitTable(house.store, table_name("/pythia")).outcome(begun.first_start_timestamp) == Undecided()
         await house.until(lambda: house.lines["a"].count("standby") == 1)
@@ -220,7 +209,7 @@ def test_stopping_finishes_what_is_under_way(run_house: RunHouse) -> None:
         await house.start_primary("a")
         caller = await house.call("a")
         begun = await begin(caller)
-        caller.send(commit_request(begun, 1))
+        caller.send(commit_request(begun, [1]))
         await caller.writer.drain()
         await house.until(lambda: house.processes["a"].server.status().commits == 1)
         assert await house.stop("a") == 0

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from lease import CoordinatorRefused, History, Operation, PastTenure, SetData, ZnodePaths, monotonic_ms, read_history
 from lease.coordinator import CompareAndSet
 from lease.memory import MemoryCoordinator
+from tests.unit.tso.calling import begin
 from tso import commands, history_command
 from wire import BeginReply, BeginRequest, DetailsReply, DetailsRequest, HeartbeatRequest
 from wire.details import OPEN_TRANSACTIONS_MAX, UNKNOWN_MS
@@ -35,12 +36,6 @@ def renewals(house: House) -> int:
     node = MemoryCoordinator(house.tree).read(PATHS.lease, timeout_ms=1)
     assert node is not None
     return node.version
-
-
-async def begin(house: House, name: str) -> BeginReply:
-    reply = await (await house.call(name)).ask(BeginRequest(1))
-    assert isinstance(reply, BeginReply)
-    return reply
 
 
 async def details(caller: Caller) -> DetailsReply:
@@ -118,7 +113,7 @@ def test_serving_does_not_wait_for_the_history(run_house: RunHouse) -> None:
         try:
             await house.start_primary("a", lease_ms=1_000)
             await house.until(lambda: renewals(house) >= 5)  # more than fit into a lease
-            assert (await begin(house, "a")).epoch
+            assert (await begin(await house.call("a"))).epoch
             assert history(house) == ()
             house_holds.set()
             await house.until(lambda: len(history(house)) >= 1)
@@ -141,7 +136,7 @@ def test_a_history_that_cannot_be_written_hurts_nobody(run_house: RunHouse) -> N
         MemoryCoordinator.commit = refused  # type: ignore[method-assign]
         try:
             await house.start_primary("a")
-            assert (await begin(house, "a")).epoch
+            assert (await begin(await house.call("a"))).epoch
             assert await house.stop("a") == 0
         finally:
             MemoryCoordinator.commit = plain  # type: ignore[method-assign]

@@ -10,7 +10,6 @@ import pytest
 from tests.unit.tso.calling import ids
 from wire import (
     AbortRequest,
-    BeginReply,
     BeginRequest,
     CommitReply,
     CommitRequest,
@@ -115,24 +114,18 @@ def test_who_committed_here_and_was_forgotten_does_not_commit_again(run: RunPipe
     """By an oracle that remembers two decisions."""
 
     async def scenario(rig: Rig) -> None:
-        first = await begin(rig)
+        first = await rig.begin()
         start = first.first_start_timestamp
         assert rig.reason_of(await rig.ask(at_snapshot(start, first.snapshot, 0))) is Reason.COMMITTED
         committed_at = rig.table.commits[start]
         for _ in range(100):
-            begun = await begin(rig)
+            begun = await rig.begin()
             await rig.ask(at_snapshot(begun.first_start_timestamp, begun.snapshot, 0))
-        later = await begin(rig)
+        later = await rig.begin()
         assert rig.reason_of(await rig.ask(at_snapshot(start, first.snapshot, later.snapshot))) is Reason.TOO_OLD
         assert rig.table.commits[start] == committed_at
 
     run(scenario, remembered_decisions_max=2, transactions_in_flight_max=2)
-
-
-async def begin(rig: Rig) -> BeginReply:
-    begun = await rig.ask(BeginRequest(1))
-    assert isinstance(begun, BeginReply)
-    return begun
 
 
 def at_snapshot(start: int, snapshot: int, validated: int) -> CommitRequest:
