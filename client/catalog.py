@@ -76,6 +76,7 @@ class _Remembered(NamedTuple):
 
 
 _OWN_PURPOSES = ("catalog", "commits", "manifest", "snapshots")
+_RECORD_PURPOSES = ("imports", "streams")
 
 
 class Catalog:
@@ -95,6 +96,8 @@ class Catalog:
         self._own = OwnTable(store, self.own_table, Family("t", versions_max=1), Family(FENCE_FAMILY))
         self.own_tables = frozenset(system_table(root, purpose) for purpose in _OWN_PURPOSES)
         """Tables of the installation that are nobody's to name."""
+        self.record_tables = frozenset(system_table(root, purpose) for purpose in _RECORD_PURPOSES)
+        """Tables of records that are written in the very transactions that they tell of."""
         self._entries: dict[str, _Remembered] = {}
         self._level = LevelOfData(store, root)
         self._level_read_seconds = -math.inf

@@ -13,8 +13,6 @@ from client.resolver import OutcomeCache, Resolver
 from client.spark.errors import InvalidMapping
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.tables import table_mapping
-from client.tables.record import PURPOSE
-from commit_table import system_table
 from commit_table.timestamps import wall_time_of
 from store import ALL_VERSIONS, Family, KeyRange
 
@@ -85,7 +83,7 @@ def describe(manager: TransactionManager, table: str) -> Description:
 
 def tables(manager: TransactionManager) -> list[str]:
     """The tables of an installation, without those that are Pythia's own, sorted."""
-    own = {*manager.catalog.own_tables, system_table(manager.settings.root, PURPOSE)}
+    own = manager.catalog.own_tables | manager.catalog.record_tables
     return [name for name in manager.store.table_names() if name not in own and manager.catalog.has_entry(name)]
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 from typing import Final, Literal, get_args
 
 import pyarrow as pa
@@ -74,6 +75,11 @@ class DataFile:
                 yield Piece(str(self.path), first_row, batch)
                 first_row += batch.num_rows
 
+    def require_regular(self) -> None:
+        """Raise ``UnreadableFile`` for a pipe, which can be read once only, and what else is not a file on a disk."""
+        if not S_ISREG(self.path.stat().st_mode):
+            raise UnreadableFile(f"{self.path} is not a regular file: write what it would give to one, and name that")
+
     def _parquet(self) -> Iterator[pa.RecordBatch]:
         with pa.parquet.ParquetFile(self.path, buffer_size=PARQUET_BUFFER_BYTES, pre_buffer=False) as file:
             yield from file.iter_batches(batch_size=PARQUET_BATCH_ROWS)
@@ -130,6 +136,7 @@ class DataFile:
     @contextmanager
     def _explained(self) -> Iterator[None]:
         try:
+            self.require_regular()
             yield
         except (OSError, pa.ArrowException) as error:
             raise UnreadableFile(f"{self.path} cannot be read as {self.format}: {error}") from error
@@ -150,6 +157,7 @@ def digest(files: Sequence[DataFile]) -> str:
     for file in files:
         content = hashlib.sha256()
         try:
+            file.require_regular()
             with file.path.open("rb") as opened:
                 while block := opened.read(_DIGEST_BLOCK_BYTES):
                     content.update(block)

@@ -19,7 +19,6 @@ from client.transaction import Transaction
 from commit_table import system_table
 from store import RowPut
 
-PURPOSE: Final = "imports"
 _FAMILY: Final = "i"
 _ROWS: Final = b"i:rows"
 _LAST_KEY: Final = b"i:last_key"
@@ -40,7 +39,7 @@ class ImportRecord:
 
     def __init__(self, manager: TransactionManager, table: str, what: str) -> None:
         self._manager = manager
-        self.table = system_table(manager.settings.root, PURPOSE)
+        self.table = system_table(manager.settings.root, "imports")
         incarnation = manager.catalog.incarnation(table)
         self._row = table.encode() + b"\x00" + hashlib.sha256(f"{incarnation} {what}".encode()).hexdigest().encode()
         manager.create_table(self.table, [_FAMILY], if_missing=True)

@@ -59,6 +59,11 @@ def restore(
     Raises ``InvalidRequest``, ``Conflict``, ``StoreUnavailable`` …; then nothing of it is or will be visible.
     """
     for table in tables:
+        if table in manager.catalog.record_tables:
+            raise InvalidRequest(
+                f"table {table!r} is Pythia's record of what landed in other tables, and is not put back: a batch of a "
+                f"stream, or rows of an import, would land twice; to import a file once more, say --again"
+            )
         manager.catalog.fresh_entry(table)
     transaction = manager.transaction(read_only=dry_run)
     restored = {table: Restored() for table in tables}

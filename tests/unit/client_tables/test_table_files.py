@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -110,3 +111,15 @@ def test_a_digest_tells_contents_order_and_reading_apart_and_nothing_else(tmp_pa
     digests = [digest(chosen) for chosen in ([first], [second], [first, second], [second, first], [tabs], [])]
     assert len(set(digests)) == len(digests)
     assert digest([text(tmp_path / "3", "a\n")]) == digest([first])
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("file_format", ["csv", "parquet"])
+def test_a_pipe_is_refused_before_anybody_waits_for_who_writes_it(
+    tmp_path: Path, file_format: files.FileFormat
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    pipe = DataFile(tmp_path / "pipe", file_format)
+    for read in (pipe.schema, pipe.guessed_schema, lambda: list(pipe.pieces()), lambda: digest([pipe])):
+        with pytest.raises(UnreadableFile, match="pipe is not a regular file: write what it would give to one"):
+            read()

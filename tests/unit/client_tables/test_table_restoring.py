@@ -11,7 +11,9 @@ from client import Conflict, InvalidRequest, TransactionManager
 from client.bulk import AttemptWriter
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, encode_value, row_marker_column
 from client.tables import restoring, writing
+from client.tables.describing import tables
 from client.tables.restoring import Restored, restore
+from commit_table import system_table
 from store import RowPut
 from store.columns import PLACES_MAX, CellColumns
 from tests.unit.client_tables.conftest import Run, done, refused
@@ -99,6 +101,19 @@ def test_a_table_without_rows_then_is_emptied_only_where_that_is_said(changed: T
     assert content(changed, "later") == {b"r": {A: b"1"}}
     restore(changed, changed.snapshot("then"), ["later"], nothing_told, even_if_empty=True)
     assert content(changed, "later") == {}
+
+
+@pytest.mark.parametrize("purpose", ["imports", "streams"])
+def test_the_records_of_what_landed_are_not_put_back(changed: TransactionManager, purpose: str) -> None:
+    records = system_table(changed.settings.root, purpose)
+    changed.create_table(records, ["f"])
+    with changed.transaction() as landing:
+        landing.put(records, b"r", {A: b"1"})
+    with pytest.raises(InvalidRequest, match=f"{records}' is Pythia's record of what landed in other tables"):
+        restore(changed, changed.snapshot("then"), ["t", records], nothing_told, even_if_empty=True)
+    assert content(changed, records) == {b"r": {A: b"1"}}
+    assert content(changed) != THEN
+    assert records not in tables(changed)
 
 
 @pytest.mark.parametrize("even_if_empty", [False, True])

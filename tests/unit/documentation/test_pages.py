@@ -11,7 +11,7 @@ from functools import cache
 import click
 import pytest
 
-from client.catalog import _OWN_PURPOSES
+from client.catalog import _OWN_PURPOSES, _RECORD_PURPOSES
 from configuration.rest_limits import RestLimits
 from configuration.rooms import all_sections
 from rest.app import create_app
@@ -21,7 +21,7 @@ from wire.metric_families import FAMILIES, family_of
 
 SOURCES = ("benchmarks", "client", "commit_table", "configuration", "demo", "devcluster", "docker", "drills",
            "examples", "histories", "lease", "rest", "store", "tests", "tso", "wire")  # fmt: skip
-OWN_TABLES = {f"pythia_{purpose}" for purpose in (*_OWN_PURPOSES, "imports", "streams")}
+OWN_TABLES = {f"pythia_{purpose}" for purpose in (*_OWN_PURPOSES, *_RECORD_PURPOSES)}
 
 
 @cache
