@@ -10,8 +10,9 @@ from contextlib import contextmanager, suppress
 
 from client import ClientSettings, PythiaError, TransactionManager
 from tests.conftest import Services
-from tests.integration.test_rest import WAIT_S, OracleWithRest
+from tests.integration.oracle_processes import OracleWithRest
 
+WAIT_S = 60.0
 LIFE_MS = 8_000
 """Short: the horizon is known after one life of an epoch."""
 OPTIONS = ("--limit", f"transaction_life_ms={LIFE_MS}", "--limit", "conflict_map_entries_max=50000")
@@ -21,16 +22,17 @@ class Stage:
     """An installation of its own."""
 
     def __init__(self, services: Services) -> None:
-        self.root = f"/pythia-console-{uuid.uuid4().hex[:8]}"
-        self.services = services
         self.oracles: dict[str, OracleWithRest] = {}
         self.settings = ClientSettings(
-            zookeeper=services.zookeeper, thrift=services.thrift, root=self.root, heartbeat_interval_ms=1_000
+            zookeeper=services.zookeeper,
+            thrift=services.thrift,
+            root=f"/pythia-console-{uuid.uuid4().hex[:8]}",
+            heartbeat_interval_ms=1_000,
         )
 
     def start(self, name: str) -> OracleWithRest:
         """An oracle, which stands by for now."""
-        self.oracles[name] = OracleWithRest(name, self.root, self.services, *OPTIONS)
+        self.oracles[name] = OracleWithRest(name, self.settings, *OPTIONS)
         return self.oracles[name]
 
     def page(self, name: str) -> str:
@@ -39,9 +41,7 @@ class Stage:
 
     def kill(self, name: str) -> None:
         """SIGKILL, and wait until the process is gone."""
-        oracle = self.oracles[name]
-        oracle.process.send_signal(signal.SIGKILL)
-        oracle.process.wait(WAIT_S)
+        self.oracles[name].end(signal.SIGKILL)
 
 
 @contextmanager
@@ -52,11 +52,11 @@ def stage(services: Services, *names: str) -> Iterator[Stage]:
         for number, name in enumerate(names):
             oracle = made.start(name)
             if number == 0:
-                oracle.expect(r"primary, epoch (\d+)")
+                oracle.until_primary()
         yield made
     finally:
         for oracle in made.oracles.values():
-            oracle.end(signal.SIGTERM)
+            oracle.end()
 
 
 @contextmanager

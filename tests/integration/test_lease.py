@@ -26,14 +26,13 @@ from lease import (
     StandBy,
     Tenure,
     members,
-    monotonic_ms,
-    wall_ms,
 )
 from lease.coordinator import Applied, Create, Node, SetData, Unknown, create_root
 from lease.memory import MemoryFloor
 from lease.paths import ZnodePaths
 from lease.zookeeper import ZooKeeperCoordinator
 from tests.conftest import Services
+from tests.integration.candidates import real_candidate
 
 pytestmark = pytest.mark.integration
 
@@ -121,18 +120,7 @@ class Site:
         return proxy
 
     def candidate(self, holder: str, settings: LeaseSettings, coordinator: ZooKeeperCoordinator) -> Candidate:
-        return Candidate(
-            coordinator,
-            settings,
-            holder,
-            ["127.0.0.1:4000"],
-            monotonic_ms=monotonic_ms,
-            wall_ms=wall_ms,
-            timestamp_of_ms=lambda milliseconds: milliseconds << 18,
-            new_nonce=lambda: uuid.uuid4().hex,
-            root=self.root,
-            floor=MemoryFloor(),
-        )
+        return real_candidate(holder, coordinator, settings, self.root, MemoryFloor())
 
 
 @pytest.fixture

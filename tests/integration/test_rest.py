@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import queue
-import re
 import signal
 import subprocess
 import sys
@@ -17,70 +15,26 @@ import pytest
 
 from client import ClientSettings, TransactionManager
 from tests.conftest import Services
+from tests.integration.oracle_processes import OracleWithRest
 
 pytestmark = pytest.mark.integration
 
 WAIT_S = 60.0
 
 
-class OracleWithRest:
-    """A `tso serve --rest-listen` process and what it prints."""
-
-    def __init__(self, name: str, root: str, services: Services, *more: str) -> None:
-        where = ["--zookeeper", services.zookeeper, "--thrift", services.thrift, "--root", root, "--name", name]
-        command = [
-            sys.executable,
-            "-m",
-            "tso",
-            "serve",
-            *where,
-            "--listen",
-            "127.0.0.1:0",
-            "--rest-listen",
-            "127.0.0.1:0",
-            *more,
-        ]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        self._lines: queue.Queue[str] = queue.Queue()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        self.client = httpx.Client(base_url=f"http://{self.expect(r'REST on (.*)')}", timeout=WAIT_S, trust_env=False)
-        self.expect(r"serving on (.*) as standby")
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self._lines.put(line)
-
-    def expect(self, pattern: str) -> str:
-        line = self._lines.get(timeout=WAIT_S)
-        match = re.fullmatch(pattern, line.strip())
-        assert match is not None, f"{line!r} is not {pattern!r}"
-        return match[1]
-
-    def end(self, number: signal.Signals) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-            self.process.wait(WAIT_S)
-            self._reader.join(WAIT_S)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        self.client.close()
-
-
 @pytest.fixture
 def installation(services: Services) -> Iterator[tuple[OracleWithRest, OracleWithRest, ClientSettings]]:
     """A primary and a standby of their own."""
-    root = f"/pythia-rest-{uuid.uuid4().hex[:8]}"
-    primary = OracleWithRest("a", root, services)
+    settings = ClientSettings(services.zookeeper, services.thrift, root=f"/pythia-rest-{uuid.uuid4().hex[:8]}")
+    primary = OracleWithRest("a", settings)
     standby = None
     try:
-        primary.expect(r"primary, epoch (\d+)")
-        standby = OracleWithRest("b", root, services)
-        yield primary, standby, ClientSettings(zookeeper=services.zookeeper, thrift=services.thrift, root=root)
+        primary.until_primary()
+        standby = OracleWithRest("b", settings)
+        yield primary, standby, settings
     finally:
         for oracle in filter(None, (primary, standby)):
-            oracle.end(signal.SIGTERM)
+            oracle.end()
 
 
 def until_status(client: httpx.Client, method: str, path: str, status: int) -> httpx.Response:

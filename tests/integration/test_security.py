@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import queue
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -23,6 +21,7 @@ from access.tls import client_context
 from client import AccessDenied, ClientSettings, TransactionManager
 from tests.certificates import Authority
 from tests.conftest import Services
+from tests.integration.oracle_processes import OracleProcess
 from tests.tokens import Keyring, one_of_each
 
 pytestmark = pytest.mark.integration
@@ -85,9 +84,7 @@ def guarded(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Ite
     keyring.add("rest", AccessRole.TRANSACT, AccessRole.OPERATE)
     files, client_files = authority.issue("oracle"), authority.issue("client")
     settings = ClientSettings(services.zookeeper, services.thrift, root=f"/pythia-guarded-{uuid.uuid4().hex[:8]}")
-    command = [
-        sys.executable, "-m", "tso", "serve", "--name", "a", "--zookeeper", services.zookeeper,
-        "--thrift", services.thrift, "--root", settings.root, "--listen", "127.0.0.1:0",
+    options = [
         "--rest-listen", "127.0.0.1:0", "--tokens-file", str(keyring.path),
         "--rest-token-file", keyring.file_of("rest"),
         "--tls-certificate-file", files.certificate, "--tls-key-file", files.key,
@@ -96,27 +93,14 @@ def guarded(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Ite
     ]  # fmt: skip
     log = folder / "log"
     with log.open("w") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
-    lines: queue.Queue[str] = queue.Queue()
-
-    def read() -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            lines.put(line.strip())
-
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
+        serving = OracleProcess(settings, *options, name="a", errors=errors)
     try:
-        rest = lines.get(timeout=WAIT_S).removeprefix("REST on ")
-        while not lines.get(timeout=WAIT_S).startswith("primary"):
-            pass
-        yield Guarded(process, keyring, authority, client_files, settings, rest, log)
+        rest = serving.expect("REST on (.*)")
+        serving.until_standby()
+        serving.until_primary()
+        yield Guarded(serving.process, keyring, authority, client_files, settings, rest, log)
     finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(WAIT_S)
-        reader.join(WAIT_S)
-        assert process.stdout is not None
-        process.stdout.close()
+        serving.end()
 
 
 def test_a_transaction_goes_through_with_token_and_certificate(guarded: Guarded) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 
@@ -16,7 +14,7 @@ from commit_table.layout import OWN_ROW
 from commit_table.timestamps import milliseconds_of
 from store import KeyRange, RowPut
 from tests.conftest import Services
-from tests.integration.conftest import LEASE_MS, _await_primary
+from tests.integration.oracle_processes import LONG_LEASE_MS, OracleProcess
 
 pytestmark = pytest.mark.integration
 
@@ -28,29 +26,20 @@ ROUNDS = 5
 
 
 @pytest.fixture
-def oracle_of_its_own(services: Services) -> Iterator[tuple[ClientSettings, subprocess.Popen[str]]]:
+def oracle_of_its_own(services: Services) -> Iterator[tuple[ClientSettings, OracleProcess]]:
     """An installation whose oracle soon gives up what it hears nothing of."""
-    root = f"/vacuum-{uuid.uuid4().hex[:8]}"
-    command = [
-        sys.executable, "-m", "tso", "serve", "--name", "oracle", "--zookeeper", services.zookeeper,
-        "--thrift", services.thrift, "--root", root, "--listen", "127.0.0.1:0", "--lease-ms", str(LEASE_MS),
-        "--limit", f"transaction_life_ms={LIFE_MS}",
-    ]  # fmt: skip
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
+    settings = ClientSettings(services.zookeeper, services.thrift, root=f"/vacuum-{uuid.uuid4().hex[:8]}")
+    serving = OracleProcess(settings, "--lease-ms", str(LONG_LEASE_MS), "--limit", f"transaction_life_ms={LIFE_MS}")
     try:
-        _await_primary(process.stdout)
-        yield ClientSettings(zookeeper=services.zookeeper, thrift=services.thrift, root=root), process
+        serving.until_standby()
+        serving.until_primary()
+        yield settings, serving
     finally:
-        process.terminate()
-        process.wait(timeout=30)
-        process.stdout.close()
+        serving.end()
 
 
 @pytest.fixture
-def forgetful(
-    oracle_of_its_own: tuple[ClientSettings, subprocess.Popen[str]],
-) -> Iterator[TransactionManager]:
+def forgetful(oracle_of_its_own: tuple[ClientSettings, OracleProcess]) -> Iterator[TransactionManager]:
     """A manager of that installation; and its tables' end."""
     settings, _ = oracle_of_its_own
     with TransactionManager.connect(settings) as manager:
@@ -132,9 +121,9 @@ def vacuumed_once_held_back_by(manager: TransactionManager, *names: str) -> int:
 
 
 def test_a_named_snapshot_is_read_after_every_vacuum_and_with_every_oracle_down(
-    forgetful: TransactionManager, oracle_of_its_own: tuple[ClientSettings, subprocess.Popen[str]]
+    forgetful: TransactionManager, oracle_of_its_own: tuple[ClientSettings, OracleProcess]
 ) -> None:
-    manager, (settings, process), table = forgetful, oracle_of_its_own, f"named-{uuid.uuid4().hex[:8]}"
+    manager, (settings, serving), table = forgetful, oracle_of_its_own, f"named-{uuid.uuid4().hex[:8]}"
     manager.create_table(table, ["f"])
     try:
         shown: list[dict[bytes, dict[bytes, bytes]]] = []
@@ -158,8 +147,7 @@ def test_a_named_snapshot_is_read_after_every_vacuum_and_with_every_oracle_down(
         assert vacuumed_once_held_back_by(manager, "tuesday") == tuesday
         with TransactionManager.connect(settings) as another, pytest.raises(InvalidRequest, match="vacuumed below"):
             another.snapshot(monday).get(table, ROWS[0])
-        process.terminate()
-        process.wait(timeout=30)
+        serving.end()
         with TransactionManager.connect(settings) as alone:
             assert dict(alone.snapshot("tuesday").scan(table)) == shown[1]
             assert [(named.name, named.is_finished) for named in alone.snapshots()] == [("tuesday", True)]

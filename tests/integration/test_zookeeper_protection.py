@@ -24,8 +24,6 @@ from lease import (
     Tenure,
     ZnodePaths,
     members,
-    monotonic_ms,
-    wall_ms,
 )
 from lease.coordinator import Applied, Create
 from lease.credentials import CREDENTIALS_VARIABLE, ZooKeeperCredentials
@@ -34,6 +32,7 @@ from lease.protection import require_protection
 from lease.raising import attendance, complete, require_level
 from lease.zookeeper import ZooKeeperCoordinator
 from tests.conftest import Services
+from tests.integration.candidates import real_candidate
 from tso.commands import tso
 from tso.zookeeper_session import writing_session
 
@@ -67,18 +66,7 @@ class Site:
         return client
 
     def candidate(self, holder: str, coordinator: ZooKeeperCoordinator) -> Candidate:
-        return Candidate(
-            coordinator,
-            LONG,
-            holder,
-            ["127.0.0.1:4000"],
-            monotonic_ms=monotonic_ms,
-            wall_ms=wall_ms,
-            timestamp_of_ms=lambda milliseconds: milliseconds << 18,
-            new_nonce=lambda: uuid.uuid4().hex,
-            root=self.root,
-            floor=MemoryFloor(),
-        )
+        return real_candidate(holder, coordinator, LONG, self.root, MemoryFloor())
 
     def serve(self, credentials: ZooKeeperCredentials | None) -> tuple[Candidate, Tenure]:
         candidate = self.candidate("a", self.connect(credentials))

@@ -6,7 +6,6 @@ import contextlib
 import shutil
 import subprocess
 import time
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,17 +18,15 @@ from devcluster.ports import claim
 from devcluster.readiness import zookeeper_answers
 from drills.guard import Guard
 from lease import (
-    Candidate,
     CoordinatorUnavailable,
     LeaseSettings,
     PrimaryFinder,
     Tenure,
     members,
-    monotonic_ms,
-    wall_ms,
 )
 from lease.memory import MemoryFloor
 from lease.zookeeper import ZooKeeperCoordinator
+from tests.integration.candidates import real_candidate
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -88,21 +85,6 @@ def zookeeper(tmp_path: Path) -> Iterator[OwnZooKeeper]:
             zookeeper.kill()
 
 
-def candidate(holder: str, coordinator: ZooKeeperCoordinator, floor: MemoryFloor, ahead_ms: int) -> Candidate:
-    return Candidate(
-        coordinator,
-        LEASE,
-        holder,
-        ["127.0.0.1:4000"],
-        monotonic_ms=monotonic_ms,
-        wall_ms=lambda: wall_ms() + ahead_ms,
-        timestamp_of_ms=lambda milliseconds: milliseconds << 18,
-        new_nonce=lambda: uuid.uuid4().hex,
-        root=ROOT,
-        floor=floor,
-    )
-
-
 def test_everybody_comes_back_and_the_next_epoch_is_above_the_last(zookeeper: OwnZooKeeper) -> None:
     floor = MemoryFloor()
     with contextlib.ExitStack() as closing:
@@ -110,9 +92,9 @@ def test_everybody_comes_back_and_the_next_epoch_is_above_the_last(zookeeper: Ow
             closing.enter_context(ZooKeeperCoordinator(zookeeper.address, session_timeout_ms=SESSION_MS))
             for _ in range(3)
         )
-        first = candidate("a", one, floor, ahead_ms=HOUR_MS).attempt()
+        first = real_candidate("a", one, LEASE, ROOT, floor, ahead_ms=HOUR_MS).attempt()
         assert isinstance(first, Tenure)
-        standby = candidate("b", two, floor, ahead_ms=0)
+        standby = real_candidate("b", two, LEASE, ROOT, floor)
         standby.join("standby")
         standby.attempt()
         finder = PrimaryFinder(reader, ROOT)

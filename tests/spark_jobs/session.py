@@ -1,4 +1,4 @@
-"""A Spark session for hours of random jobs: small, on loopback, its Python workers able to import this project."""
+"""A Spark session for tests: small, on loopback, its Python workers able to import this project."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from unittest.mock import patch
 
 from pyspark.sql import SparkSession
 
@@ -17,15 +18,21 @@ TASK_ATTEMPTS: int = 3
 
 
 @contextmanager
-def session(settings: ClientSettings) -> Iterator[SparkSession]:
-    """Two cores, tasks tried up to three times; the session's zone has hours twice and hours that are not there."""
-    os.environ |= {
+def session(settings: ClientSettings, *, log_level: str = "OFF") -> Iterator[SparkSession]:
+    """Two cores, tasks tried up to three times; the session's zone has hours twice and hours that are not there.
+
+    ``log_level``: nothing by default, since tasks fail here all the time.
+    """
+    environment = {
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
-    with tempfile.TemporaryDirectory(prefix="pythia-spark-jobs-") as warehouse:
-        builder = SparkSession.Builder().master(f"local[2,{TASK_ATTEMPTS}]").appName("pythia spark jobs")
+    with (
+        patch.dict(os.environ, environment),
+        tempfile.TemporaryDirectory(prefix="pythia-spark-jobs-") as warehouse,
+    ):
+        builder = SparkSession.Builder().master(f"local[2,{TASK_ATTEMPTS}]").appName("pythia tests")
         for name, value in {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
@@ -40,7 +47,7 @@ def session(settings: ClientSettings) -> Iterator[SparkSession]:
         }.items():
             builder = builder.config(name, value)
         made = builder.getOrCreate()
-        made.sparkContext.setLogLevel("OFF")  # tasks fail here all the time
+        made.sparkContext.setLogLevel(log_level)
         try:
             yield made
         finally:
