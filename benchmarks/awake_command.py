@@ -1,4 +1,4 @@
-"""``pythia bench awake``: what it brings, and costs, that an oracle does not sleep at once (``tso.wakefulness``).
+"""``pythia bench awake``: what an oracle that does not sleep at once brings, and costs (``tso.serving.wakefulness``).
 
 *Ours*: an oracle as it is by default. *Beside*: the same program with ``awake_us_max=0``. The CPU time of both is in
 the table: whoever waits awake is busy.

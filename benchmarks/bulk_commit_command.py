@@ -22,7 +22,7 @@ from benchmarks.our_oracle import OurOracle
 from benchmarks.sides import SideError
 from benchmarks.surroundings import explained, once_each, surroundings
 from client import ClientSettings, TransactionHandle, TransactionManager
-from client.bulk import AttemptWriter
+from client.bulk_writes.writing import AttemptWriter
 from drills.children import python
 from store.columns import CellColumns
 

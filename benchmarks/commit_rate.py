@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.rounds import Case, alternate, calls_per_second, show
 from client import ClientSettings, TransactionManager
-from client.deadline import Deadline
+from client.connection.deadline import Deadline
 from configuration.connection_flags import root_flag, thrift_flag, zookeeper_flag
 from store import RowPut
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.rounds import Case
-from tso.recency_map import RecencyMap
+from tso.decisions.recency_map import RecencyMap
 
 Keys = NDArray[np.uint64]
 

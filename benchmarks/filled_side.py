@@ -16,7 +16,7 @@ from benchmarks.our_load import directory_of, settings_of
 from benchmarks.our_oracle import OurOracle
 from benchmarks.sides import Side, SideError, Window
 from benchmarks.wrapped_side import WrappedSide
-from client.async_oracle import AsyncOracleClient
+from client.connection.async_oracle import AsyncOracleClient
 from fleet import NoAnswer, ask_status
 from wire import CommitRequest
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.load_loops import CELL_BITS
 from benchmarks.our_load import directory_of, settings_of
-from client.async_oracle import AsyncOracleClient
+from client.connection.async_oracle import AsyncOracleClient
 from wire import Reason
 from wire.columns import Cells
 

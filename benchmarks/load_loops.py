@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from client.async_oracle import AsyncOracleClient
-from client.deadline import Deadline
-from client.oracle import OracleClient
-from client.tickets import Begun
+from client.connection.async_oracle import AsyncOracleClient
+from client.connection.deadline import Deadline
+from client.connection.oracle import OracleClient
+from client.connection.tickets import Begun
 from commit_table.timestamps import milliseconds_of
 from wire import CommitRequest
 

@@ -35,9 +35,9 @@ from benchmarks.load_loops import (
     transactions_over_rest,
 )
 from client import ClientSettings
-from client.async_oracle import AsyncOracleClient
-from client.oracle import OracleClient
-from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
+from client.connection.async_oracle import AsyncOracleClient
+from client.connection.oracle import OracleClient
+from client.connection.primary import Directory, SoloDirectory, ZooKeeperDirectory
 
 DEADLINE_MS = 30_000
 AGAIN_MS = 100

@@ -11,10 +11,11 @@
 On an event loop: ``AsyncTransactionManager``, of which the same is waited for.
 """
 
-from client.async_oracle import AsyncOracleClient
 from client.asyncio_front import AsyncSavepoint, AsyncSnapshot, AsyncTransaction, AsyncTransactionManager
-from client.catalog_entry import CatalogEntry, ConflictLevel
+from client.catalog.entry import CatalogEntry, ConflictLevel
 from client.cells import cell_id, row_id
+from client.connection.async_oracle import AsyncOracleClient
+from client.connection.tickets import Begun, Decision, Decisions, ReplyLost
 from client.errors import (
     AccessDenied,
     Conflict,
@@ -30,16 +31,15 @@ from client.errors import (
     TransactionTooLarge,
     UpgradeNeeded,
 )
-from client.handles import SnapshotHandle, TransactionHandle
-from client.hooks import CommitStep, TransactionHooks
 from client.manager import TransactionManager
-from client.savepoints import OwnWrites, Savepoint
 from client.settings import ClientSettings
-from client.snapshot import Snapshot
-from client.snapshot_record import NamedSnapshot
-from client.status import TransactionStatus
-from client.tickets import Begun, Decision, Decisions, ReplyLost
-from client.transaction import Transaction
+from client.snapshots.record import NamedSnapshot
+from client.snapshots.snapshot import Snapshot
+from client.transactions.handles import SnapshotHandle, TransactionHandle
+from client.transactions.hooks import CommitStep, TransactionHooks
+from client.transactions.savepoints import OwnWrites, Savepoint
+from client.transactions.status import TransactionStatus
+from client.transactions.transaction import Transaction
 from commit_table import Aborted, Committed, Outcome, Undecided
 from store import StoreError, StoreUnavailable
 from wire import CommitRequest, OutcomeStatus, Reason

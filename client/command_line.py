@@ -15,8 +15,8 @@ import click
 
 from client.errors import InvalidRequest, PythiaError
 from client.manager import TransactionManager
-from client.moments import Moment, parse_moment
 from client.settings import ClientSettings
+from client.snapshots.moments import Moment, parse_moment
 from client.tables.errors import UnreadableFile
 from configuration.connection_flags import one_of, oracle_flag, root_flag, thrift_flag, zookeeper_flag
 from lease import LeaseError

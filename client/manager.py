@@ -10,32 +10,32 @@ from typing import TypeVar
 
 import tenacity
 
-from client.bulk import AttemptWriter, require_not_ending, require_open
-from client.catalog import Catalog
-from client.catalog_entry import CatalogEntry, ConflictLevel, family_names
-from client.commit import Services, finish_bulk_write
+from client.bulk_writes.manifest import Attempt, Manifest
+from client.bulk_writes.writing import AttemptWriter, require_not_ending, require_open
+from client.catalog.catalog import Catalog
+from client.catalog.entry import CatalogEntry, ConflictLevel, family_names
+from client.catalog.fences import place_fence
+from client.catalog.guards import Guards
+from client.connection.oracle import OracleClient
+from client.connection.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from client.errors import InvalidRequest, InvalidSettings
-from client.fences import place_fence
-from client.guards import Guards
-from client.handles import SnapshotHandle, StaysInItsProcess, TransactionHandle
-from client.heartbeat import Heartbeats
-from client.hooks import TransactionHooks
-from client.manifest import Attempt, Manifest
-from client.moments import Moment, parse_moment, validate_name
-from client.named_snapshots import NamedSnapshots
-from client.oracle import OracleClient
-from client.past import Past, moment_of
-from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
-from client.reading import SnapshotReader
-from client.reruns import retrying_rules
-from client.resolver import OutcomeCache, Resolver
-from client.revalidation import Revalidator
 from client.settings import ClientSettings
-from client.snapshot import Snapshot
-from client.snapshot_record import NamedSnapshot
-from client.transaction import Transaction
-from client.visibility import View
-from client.write_buffer import WriteBuffer
+from client.snapshots.moments import Moment, parse_moment, validate_name
+from client.snapshots.named import NamedSnapshots
+from client.snapshots.past import Past, moment_of
+from client.snapshots.reading import SnapshotReader
+from client.snapshots.record import NamedSnapshot
+from client.snapshots.resolver import OutcomeCache, Resolver
+from client.snapshots.snapshot import Snapshot
+from client.snapshots.visibility import View
+from client.transactions.commit import Services, finish_bulk_write
+from client.transactions.handles import SnapshotHandle, StaysInItsProcess, TransactionHandle
+from client.transactions.heartbeat import Heartbeats
+from client.transactions.hooks import TransactionHooks
+from client.transactions.reruns import retrying_rules
+from client.transactions.revalidation import Revalidator
+from client.transactions.transaction import Transaction
+from client.transactions.write_buffer import WriteBuffer
 from commit_table import Aborted, CommitTable, Committed, Outcome, system_table, table_name
 from lease.solo import SoloRegistry
 from store import CellStore
@@ -282,7 +282,7 @@ class TransactionManager(StaysInItsProcess):
     def attempt_writer(
         self, handle: TransactionHandle, table: str, job: str, *, partition: int, attempt: int
     ) -> AttemptWriter:
-        """Where one attempt of one task of a bulk write puts its rows; see ``client.bulk``."""
+        """Where one attempt of one task of a bulk write puts its rows; see ``client.bulk_writes.writing``."""
         self._check_ours(handle)
         self.catalog.entry(table)  # a table that is none is refused before the task has read its input
         writer = AttemptWriter(

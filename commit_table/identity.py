@@ -2,7 +2,8 @@
 
 Gateways of two HBase clusters look alike, and two installations of one root name their tables alike. An oracle at the
 wrong gateway would go on where the right one left off, without any commit that it acknowledged. So the data have a
-name, ZooKeeper has it on record, and whoever finds another one goes no further (``tso.identity``, ``client.catalog``).
+name, ZooKeeper has it on record, and whoever finds another one goes no further (``tso.persistence.identity``,
+``client.catalog.catalog``).
 
 It lies beside the installation's level, in a row that no transaction's can be. Invariant: once there, it never changes.
 """

@@ -1,6 +1,6 @@
 """The name of an installation's data as the coordinator has it on record: written once, and read by who comes to them.
 
-What it is for, and what is done where it is not the one that the data bear, is in ``tso.identity``.
+What it is for, and what is done where it is not the one that the data bear, is in ``tso.persistence.identity``.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from access import BadTokens
 from access.server_files import ServerFiles
 from access.tls import BadTls, ServerTls
 from client import ClientSettings, InvalidRequest
-from client.primary import Directory, SoloDirectory, ZooKeeperDirectory
+from client.connection.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from commit_table import system_table
 from configuration.checking import Wrong
 from configuration.rest_limits import REST_LIMITS, RestLimits

@@ -14,7 +14,7 @@ import numpy as np
 from fastapi import Depends, Request, Response
 
 from client import Decision, PythiaError, cell_id, row_id
-from client.dispatch import COMMIT_CELLS_MAX
+from client.connection.dispatch import COMMIT_CELLS_MAX
 from commit_table.timestamps import counter_of, milliseconds_of, wall_time_of
 from rest import models
 from rest.answering import IdempotencyKey, answered

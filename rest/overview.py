@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from client import ClientSettings
-from client.credentials import credentials_of
+from client.connection.credentials import credentials_of
 from fleet import Handover, hand_over, observe
 from lease import Coordinator, History, LeaseError, Member, members, read_history, wall_ms
 from rest.installation import Look

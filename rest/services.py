@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from fastapi import Request
 
 from client import AsyncOracleClient, ClientSettings, TransactionManager
-from client.primary import Directory, SoloDirectory
-from client.tickets import QuestionTicket
+from client.connection.primary import Directory, SoloDirectory
+from client.connection.tickets import QuestionTicket
 from configuration.rest_limits import RestLimits
 from lease import Coordinator
 from rest.gateway import Gateway

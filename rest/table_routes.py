@@ -9,7 +9,7 @@ from typing import Annotated, Protocol
 from fastapi import Depends, Query, Request, Response
 
 from client import Savepoint
-from client.ranges import end_of_prefix
+from client.snapshots.ranges import end_of_prefix
 from configuration.rest_limits import RestLimits
 from rest import models
 from rest.answering import IdempotencyKey, answered

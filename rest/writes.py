@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from client import Transaction
-from client.write_buffer import CELL_OVERHEAD_BYTES
+from client.transactions.write_buffer import CELL_OVERHEAD_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 """`python -m tso serve …`: the same as `pythia tso serve …`, for where the project is not installed."""
 
-from tso.commands import tso
+from tso.commands.serve import tso
 
 tso(prog_name="python -m tso")

@@ -39,16 +39,16 @@ from logs.lines import Standing
 from store import CellStore
 from store.bulk import BulkPutter
 from store.hbase.addresses import parse_addresses
-from tso.connection import Connection
-from tso.floor import FloorOfData
-from tso.identity import DataAgreement
+from tso.decisions.oracle import Moment
 from tso.levels import LevelAgreement
-from tso.metering import Metering
-from tso.oracle import Moment
-from tso.pipeline import Pipeline
-from tso.protection import reception_of
+from tso.persistence.floor import FloorOfData
+from tso.persistence.identity import DataAgreement
+from tso.persistence.pipeline import Pipeline
 from tso.roles import Progress, RoleKeeper
-from tso.server import Server
+from tso.serving.connection import Connection
+from tso.serving.metering import Metering
+from tso.serving.protection import reception_of
+from tso.serving.server import Server
 from tso.settings import ServeSettings
 from tso.warmth import warm_kernels
 from wire import BadRequest, DrainReply, HandoverReply, NotPrimary

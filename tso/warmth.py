@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels import compile_all
-from tso.oracle import Decided, Moment, Oracle
+from tso.decisions.oracle import Decided, Moment, Oracle
 from tso.settings import Limits
 from wire import CommitRequest, LargeCommitRequest, Reason, WriteSetPart
 from wire.columns import PayloadReader

@@ -15,17 +15,17 @@ from client.asyncio_front.blocking_calls import BlockingCalls
 from client.asyncio_front.opening import Opening
 from client.asyncio_front.snapshot import AsyncSnapshot
 from client.asyncio_front.transaction import AsyncTransaction
-from client.catalog_entry import ConflictLevel
+from client.catalog.entry import ConflictLevel
 from client.errors import InvalidRequest
-from client.handles import SnapshotHandle, TransactionHandle
-from client.hooks import TransactionHooks
 from client.manager import TransactionManager
-from client.moments import Moment
-from client.reruns import retrying_rules
 from client.settings import ClientSettings
-from client.snapshot import Snapshot
-from client.snapshot_record import NamedSnapshot
-from client.transaction import Transaction
+from client.snapshots.moments import Moment
+from client.snapshots.record import NamedSnapshot
+from client.snapshots.snapshot import Snapshot
+from client.transactions.handles import SnapshotHandle, TransactionHandle
+from client.transactions.hooks import TransactionHooks
+from client.transactions.reruns import retrying_rules
+from client.transactions.transaction import Transaction
 from commit_table import Aborted, Committed, Outcome
 
 Result = TypeVar("Result")

@@ -20,11 +20,11 @@ from client.asyncio_front.blocking_calls import BlockingCalls
 from client.asyncio_front.opening import Opening
 from client.asyncio_front.streaming import streamed
 from client.errors import InvalidRequest, PythiaError
-from client.handles import TransactionHandle
-from client.reading import SCAN_BATCH_ROWS
-from client.savepoints import OwnWrites, Savepoint
-from client.status import TransactionStatus
-from client.transaction import Transaction
+from client.snapshots.reading import SCAN_BATCH_ROWS
+from client.transactions.handles import TransactionHandle
+from client.transactions.savepoints import OwnWrites, Savepoint
+from client.transactions.status import TransactionStatus
+from client.transactions.transaction import Transaction
 from commit_table import Aborted, Committed
 from store import StoreError
 from store.columns import CellColumns

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from client.snapshot import Snapshot
+from client.snapshots.snapshot import Snapshot
 from client.spark.codecs import RowDecoder
 from client.spark.mapping import TableMapping
 from client.spark.options import BATCH_ROWS
 from client.spark.reader import arrow_schema, families_of
-from client.transaction import Transaction
+from client.transactions.transaction import Transaction
 
 
 def record_batches(

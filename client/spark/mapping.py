@@ -16,7 +16,7 @@ from typing import Any, Final, get_args
 
 from pyspark.sql.types import StructField, StructType
 
-from client.catalog_entry import ConflictLevel
+from client.catalog.entry import ConflictLevel
 from client.spark import column_types
 from client.spark.errors import InvalidMapping
 from store import InvalidCell

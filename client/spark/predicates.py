@@ -33,7 +33,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from client.ranges import end_of_prefix
+from client.snapshots.ranges import end_of_prefix
 from client.spark.errors import InvalidData
 from client.spark.key_codec import is_whole_key_part, key_part, key_part_prefix
 from client.spark.mapping import KeyColumn, TableMapping

@@ -16,10 +16,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from client.batching import BATCH_BYTES_MAX, ScannedRow, value_bytes_of
-from client.bulk import AttemptWriter
+from client.bulk_writes.batching import BATCH_BYTES_MAX, ScannedRow, value_bytes_of
+from client.bulk_writes.manifest import Attempt, Piece
+from client.bulk_writes.writing import AttemptWriter
 from client.cells import TOMBSTONE, is_shadow, row_marker_column
-from client.manifest import Attempt, Piece
 from client.spark.codecs import RowEncoder
 from client.spark.errors import InvalidData
 from client.spark.key_codec import row_keys

@@ -25,10 +25,8 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from client.errors import InvalidRequest, PythiaError, TransactionAborted
-from client.handles import TransactionHandle
 from client.manager import TransactionManager
-from client.settling import commit_or_settle
-from client.snapshot import Snapshot
+from client.snapshots.snapshot import Snapshot
 from client.spark.codecs import RowEncoder
 from client.spark.connections import manager_for
 from client.spark.errors import InvalidOption
@@ -36,7 +34,9 @@ from client.spark.mapping import TableMapping
 from client.spark.options import SourceOptions
 from client.spark.progress import Progress, Verdict, advanced, judge
 from client.spark.writer import write_batches
-from client.transaction import Transaction
+from client.transactions.handles import TransactionHandle
+from client.transactions.settling import commit_or_settle
+from client.transactions.transaction import Transaction
 from commit_table import Committed, system_table
 
 _log = logging.getLogger(__name__)

@@ -25,12 +25,11 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from client.batching import BATCH_BYTES_MAX, batches
-from client.bulk import AttemptWriter
+from client.bulk_writes.batching import BATCH_BYTES_MAX, batches
+from client.bulk_writes.manifest import SWEEP, Attempt
+from client.bulk_writes.writing import AttemptWriter
 from client.errors import PythiaError
 from client.manager import TransactionManager
-from client.manifest import SWEEP, Attempt
-from client.settling import commit_or_settle
 from client.spark.codecs import RowEncoder
 from client.spark.connections import manager_for
 from client.spark.key_values import key_prefix
@@ -43,6 +42,7 @@ from client.spark.removal import (
     delete_the_rest,
     rows_written,
 )
+from client.transactions.settling import commit_or_settle
 from commit_table import Committed
 from store.columns import CellColumns
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
-from client.catalog_entry import ConflictLevel
+from client.catalog.entry import ConflictLevel
 from client.spark import column_types
 from client.spark.errors import InvalidMapping
 from client.spark.mapping import TableMapping

@@ -13,10 +13,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from client.catalog_entry import ConflictLevel
+from client.catalog.entry import ConflictLevel
 from client.command_line import Place, connecting, explained, managed
 from client.errors import InvalidRequest
-from client.moments import parse_moment
+from client.snapshots.moments import parse_moment
 from client.spark.codecs import RowEncoder
 from client.spark.mapping import TableMapping
 from client.spark.tables import create_table, table_mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from client.catalog_entry import ConflictLevel
+from client.catalog.entry import ConflictLevel
 from client.command_line import Place, connecting, managed
 from client.tables.copying import copy
 from client.tables.options import json_option

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
-from client.batching import ScannedRow
-from client.bulk import AttemptWriter
-from client.catalog_entry import ConflictLevel
+from client.bulk_writes.batching import ScannedRow
+from client.bulk_writes.writing import AttemptWriter
+from client.catalog.entry import ConflictLevel
 from client.cells import encode_value, is_reserved
 from client.errors import InvalidRequest
 from client.manager import TransactionManager

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from client.catalog.guards import Guards
 from client.errors import InvalidRequest
-from client.guards import Guards
 from client.manager import TransactionManager
-from client.resolver import OutcomeCache, Resolver
+from client.snapshots.resolver import OutcomeCache, Resolver
 from client.spark.errors import InvalidMapping
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.tables import table_mapping

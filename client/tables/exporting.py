@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from client.snapshot import Snapshot
+from client.snapshots.snapshot import Snapshot
 from client.spark.batches import record_batches
 from client.spark.errors import InvalidData
 from client.spark.mapping import TableMapping

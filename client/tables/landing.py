@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from client.bulk import AttemptWriter
+from client.bulk_writes.writing import AttemptWriter
 from client.manager import TransactionManager
 from client.spark.codecs import RowEncoder
 from client.spark.errors import InvalidData

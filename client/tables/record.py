@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from client.cells import encode_value
 from client.errors import InvalidRequest
 from client.manager import TransactionManager
-from client.transaction import Transaction
+from client.transactions.transaction import Transaction
 from commit_table import system_table
 from store import RowPut
 

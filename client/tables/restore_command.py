@@ -8,7 +8,7 @@ import click
 
 from client.command_line import Place, connecting, managed
 from client.errors import OutcomeUnknown, TransactionAborted
-from client.moments import parse_moment
+from client.snapshots.moments import parse_moment
 from client.tables.options import json_option
 from client.tables.restoring import restore
 

@@ -1,8 +1,9 @@
 """Tables put back to what one moment shows, all of them in one transaction.
 
-What differs between then and now is written the way of a bulk write (``client.bulk``), so that its size is no matter;
-what does not differ is left alone. Nobody sees a half: readers see the tables as they were before the commit, or as
-they were at the moment. A row that somebody changed while this ran is a conflict, and then nothing was restored.
+What differs between then and now is written the way of a bulk write (``client.bulk_writes.writing``), so that its size
+is no matter; what does not differ is left alone. Nobody sees a half: readers see the tables as they were before the
+commit, or as they were at the moment. A row that somebody changed while this ran is a conflict, and then nothing was
+restored.
 
 A table that shows no row at the moment, and has some now, is refused unless that is said to be meant: it was made, or
 dropped and made anew, after the moment, and what it had then is not there any more.
@@ -15,14 +16,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from client.batching import ScannedRow
+from client.bulk_writes.batching import ScannedRow
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, encode_value, row_marker_column
 from client.errors import InvalidRequest, PythiaError
 from client.manager import TransactionManager
-from client.settling import commit_or_settle
-from client.snapshot import Snapshot
+from client.snapshots.snapshot import Snapshot
 from client.tables.writing import BATCH_ROWS_MAX, write_rows
-from client.transaction import Transaction
+from client.transactions.settling import commit_or_settle
+from client.transactions.transaction import Transaction
 from store import StoreError
 
 Values = Mapping[bytes, bytes]

@@ -1,8 +1,9 @@
 """One transaction after the other, each of which lands rows in a table and how far that is.
 
-A transaction's rows go the way of a bulk write (``client.bulk``): recorded, written at its start timestamp, made
-visible by one commit. How far it all has come is written in the same transaction (``client.tables.record``), so that
-running a command again after it was killed lands nothing twice, and sets back nothing that others changed since.
+A transaction's rows go the way of a bulk write (``client.bulk_writes.writing``): recorded, written at its start
+timestamp, made visible by one commit. How far it all has come is written in the same transaction
+(``client.tables.record``), so that running a command again after it was killed lands nothing twice, and sets back
+nothing that others changed since.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import contextlib
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from client.bulk import AttemptWriter
+from client.bulk_writes.writing import AttemptWriter
 from client.errors import PythiaError, TransactionTooLarge
 from client.manager import TransactionManager
-from client.settling import commit_or_settle
 from client.spark.errors import InvalidData
 from client.tables.record import ImportRecord, Progress
+from client.transactions.settling import commit_or_settle
 from store import StoreError
 from store.columns import CellColumns
 

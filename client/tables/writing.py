@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from client.batching import BATCH_BYTES_MAX, ScannedRow, batches
-from client.bulk import AttemptWriter
+from client.bulk_writes.batching import BATCH_BYTES_MAX, ScannedRow, batches
+from client.bulk_writes.writing import AttemptWriter
 from store import RowPut
 from store.columns import in_pieces
 

@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
 
+from client.bulk_writes.manifest import END, KEY_COLUMNS, START
 from client.manager import TransactionManager
-from client.manifest import END, KEY_COLUMNS, START
 from client.vacuum.report import VacuumReport
 from commit_table import Committed, Undecided, system_table
 from store import CellStore, KeyRange

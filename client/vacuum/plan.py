@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from client.visibility import NOT_COMMITTED, OPEN
+from client.snapshots.visibility import NOT_COMMITTED, OPEN
 from commit_table.timestamps import COUNTER_BITS, compose, milliseconds_of
 
 Place = TypeVar("Place", bound=Hashable)

@@ -5,10 +5,11 @@ The order is what makes it safe:
 1. The horizon is asked of the primary. Nobody who lives reads below it, and all who live began above it.
 2. The horizon is *announced*, and lowered to the oldest snapshot that has a name. The names are read after the
    announcement, since whoever names a snapshot looks for announcements after he has put the name
-   (``client.named_snapshots``): of the two at least one sees the other.
+   (``client.snapshots.named``): of the two at least one sees the other.
 3. Every table gets its *mark*, before anything is deleted. Readers of the past find it and are refused, no later than
-   ``ENTRY_AGE_SECONDS_MAX`` after; that long is waited. The mark is a fence, too (``client.guards``), at the horizon: a
-   transaction that the oracle gave up, and that a failover would let live again, can never commit to the table.
+   ``ENTRY_AGE_SECONDS_MAX`` after; that long is waited. The mark is a fence, too (``client.catalog.guards``), at the
+   horizon: a transaction that the oracle gave up, and that a failover would let live again, can never commit to the
+   table.
 4. If by then another epoch has begun, somebody may have looked for the mark before it stood: start over.
 5. The tables are swept, and those listed *after* the horizon was known are all that matter: whoever could write a
    later one began above the horizon.
@@ -22,12 +23,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from client.catalog import ENTRY_AGE_SECONDS_MAX, FENCE_FAMILY
+from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX, FENCE_FAMILY
 from client.cells import TOMBSTONE, encode_shadow, shadow_column
+from client.connection.oracle import OracleClient
 from client.errors import InvalidRequest, PythiaError
 from client.manager import TransactionManager
-from client.oracle import OracleClient
-from client.snapshot_record import NamedSnapshot
+from client.snapshots.record import NamedSnapshot
 from client.vacuum.finished import drop_commit_rows, forget_bulk_writes
 from client.vacuum.plan import Horizons, held_back, horizons
 from client.vacuum.report import TableReport, VacuumReport

@@ -4,8 +4,9 @@ The order within a batch makes it safe to be killed anywhere and to run twice at
 anything follows from them; shadow cells are written before a version could lose another proof of its outcome; versions
 go before the shadow cells below them. All of it is idempotent.
 
-An outcome is looked for where readers look (``client.resolver``), with the shadow cell *first*, since the commit table
-may have been vacuumed; and where it is open the oracle aborts the transaction. At or below the horizon nobody lives.
+An outcome is looked for where readers look (``client.snapshots.resolver``), with the shadow cell *first*, since the
+commit table may have been vacuumed; and where it is open the oracle aborts the transaction. At or below the horizon
+nobody lives.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from client.batching import BATCH_BYTES_MAX, stored_batches
+from client.bulk_writes.batching import BATCH_BYTES_MAX, stored_batches
 from client.cells import decode_shadow, encode_shadow, family_of, is_shadow, shadow_column
-from client.resolver import OutcomeCache
+from client.snapshots.resolver import OutcomeCache
+from client.snapshots.visibility import NOT_COMMITTED, OPEN, with_bookkeeping
 from client.vacuum.plan import ColumnPast, Removal, Version, gathered, shadow_removal
 from client.vacuum.report import TableReport
-from client.visibility import NOT_COMMITTED, OPEN, with_bookkeeping
 from commit_table import Aborted, CommitTable, Committed
 from store import CellStore, KeyRange, Row, RowPut
 

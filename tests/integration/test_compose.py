@@ -81,7 +81,7 @@ def test_containers_are_killed_paused_and_cut_off_and_nobody_is_harmed(
 ) -> None:
     kinds = [option for name in FAULTS for option in ("--fault", name)]
     where = ["--file", str(compose_file), "--directory", str(tmp_path / "drill")]
-    program = [sys.executable, "-c", "from tso.command_line import main; main()"]
+    program = [sys.executable, "-c", "from tso.commands.main import main; main()"]
     command = [*program, "drill", "compose", "--faults", str(len(FAULTS)), *kinds, *where, "--json"]
     ended = subprocess.run(
         command,

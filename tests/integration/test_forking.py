@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from client import ClientSettings, TransactionManager
-from client.primary import ZooKeeperDirectory
+from client.connection.primary import ZooKeeperDirectory
 from client.spark import connections
 from commit_table import Committed
 from lease.paths import ZnodePaths

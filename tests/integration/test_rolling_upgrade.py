@@ -32,7 +32,7 @@ from lease.raising import attendance
 from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore
 from tests.conftest import Services
-from tso.upgrading import CannotRaise, finish, outlook
+from tso.commands.upgrading import CannotRaise, finish, outlook
 from versions import LevelRange, levels
 
 pytestmark = pytest.mark.integration

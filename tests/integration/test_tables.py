@@ -23,7 +23,9 @@ from tests.imports import ROOT
 
 pytestmark = pytest.mark.integration
 
-PROGRAM = "from tso.command_line import main; from client.tables.commands import table; main.add_command(table); main()"
+PROGRAM = (
+    "from tso.commands.main import main; from client.tables.commands import table; main.add_command(table); main()"
+)
 """As ``pythia`` is started, in a tree whose entry points need not be installed."""
 ROWS = 600
 ROWS_EACH = 5

@@ -33,8 +33,8 @@ from lease.raising import attendance, complete, require_level
 from lease.zookeeper import ZooKeeperCoordinator
 from tests.conftest import Services
 from tests.integration.candidates import real_candidate
-from tso.commands import tso
-from tso.zookeeper_session import writing_session
+from tso.commands.serve import tso
+from tso.commands.zookeeper_session import writing_session
 
 pytestmark = pytest.mark.integration
 

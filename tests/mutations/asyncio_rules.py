@@ -96,7 +96,7 @@ ASYNCIO_RULES = [
     ),
     Mutation(
         "a savepoint's block that another task undid ends as if nothing were",
-        "client/savepoints.py",
+        "client/transactions/savepoints.py",
         "savepoint) + 1, undone=True)",
         "savepoint) + 1, undone=False)",
         _TRANSACTIONS + "test_a_savepoints_block_that_somebody_else_undid_says_so",

@@ -44,7 +44,7 @@ SPARK_RULES = [
     ),
     Mutation(
         "a job takes for its input what it wrote, once another table was written before",
-        "client/manifest.py",
+        "client/bulk_writes/manifest.py",
         'elif kind == _ENTRY and cells[b"m:table"].value == table.encode():',
         "elif kind == _ENTRY:",
         "unit/client_spark/test_reading_what_is_written.py::"
@@ -83,7 +83,7 @@ SPARK_RULES = [
     ),
     Mutation(
         "a look for later jobs passes over one that comes after many records of a known one",
-        "client/manifest.py",
+        "client/bulk_writes/manifest.py",
         "start = START.pack(start_timestamp) + job.encode() + _AFTER_JOB",
         "start = stop",
         "unit/client_spark/test_reading_what_is_written.py::"

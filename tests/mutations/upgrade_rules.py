@@ -13,7 +13,7 @@ _SAME_DATA = "unit/client/test_same_data.py"
 UPGRADE_RULES = [
     Mutation(
         "an oracle at an empty HBase takes over where another one has the data",
-        "tso/identity.py",
+        "tso/persistence/identity.py",
         "        if found == recorded:\n",
         "        if found in (recorded, None):\n",
         f"{_DATA}::test_an_oracle_at_another_hbase_ends_and_does_not_take_over "
@@ -28,7 +28,7 @@ UPGRADE_RULES = [
     ),
     Mutation(
         "of two oracles that come first with different data both may serve",
-        "tso/identity.py",
+        "tso/persistence/identity.py",
         "self._timeout_ms)\n            if recorded is None:\n",
         "self._timeout_ms) and identity\n            if recorded is None:\n",
         f"{_DATA}::test_of_two_that_come_first_with_different_data_one_is_refused",
@@ -43,14 +43,14 @@ UPGRADE_RULES = [
     ),
     Mutation(
         "only the first of several gateways is looked through",
-        "tso/commands.py",
+        "tso/commands/serve.py",
         "    for address in map(str, parse_addresses(settings.thrift)):\n",
         "    for address in map(str, parse_addresses(settings.thrift)[:1]):\n",
         f"{_DATA}::test_each_gateway_is_looked_through_when_an_oracle_starts",
     ),
     Mutation(
         "a client writes where the oracles do not",
-        "client/catalog.py",
+        "client/catalog/catalog.py",
         "        self._require_same_data()\n",
         "",
         f"{_SAME_DATA}::test_a_library_at_another_hbase_is_refused_before_it_writes_anything",
@@ -94,14 +94,14 @@ UPGRADE_RULES = [
     ),
     Mutation(
         "the level goes beyond what the operator agreed to",
-        "tso/upgrading.py",
+        "tso/commands/upgrading.py",
         "        if target > agreed:\n",
         "        if False:\n",
         "unit/tso/test_levels.py::test_the_level_does_not_go_beyond_what_was_agreed_to",
     ),
     Mutation(
         "a level that ZooKeeper lost meanwhile is told as raised",
-        "tso/upgrading.py",
+        "tso/commands/upgrading.py",
         "        if seen.level.record.required < target:",
         "        if False:",
         "unit/tso/test_levels.py::test_a_level_that_zookeeper_lost_meanwhile_is_not_told_as_raised",
@@ -185,28 +185,28 @@ UPGRADE_RULES = [
     ),
     Mutation(
         "the new level may be written before those who only read cells were told",
-        "tso/upgrading.py",
+        "tso/commands/upgrading.py",
         "    of_data.raise_to(target)\n",
         "",
         "unit/tso/test_levels.py::test_the_level_waits_for_a_holder_of_the_lease_that_does_not_know",
     ),
     Mutation(
         "nobody waits until every client has seen the new level",
-        "tso/upgrading.py",
+        "tso/commands/upgrading.py",
         "    wait(SEEN_SECONDS)\n",
         "",
         "unit/tso/test_levels.py::test_the_level_is_raised_when_everybody_can",
     ),
     Mutation(
         "a reader of cells believes for good that it works at the level",
-        "client/catalog.py",
+        "client/catalog/catalog.py",
         "if read_seconds < self._level_read_seconds + ENTRY_AGE_SECONDS_MAX:",
         "if self._level_read_seconds > 0:",
         "unit/client/test_levels.py::test_who_only_reads_cells_is_told_by_the_data",
     ),
     Mutation(
         "a client stays connected that does not work at the level any more",
-        "client/primary.py",
+        "client/connection/primary.py",
         "            except LevelRefused:  # whoever looks for the primary is told why\n                return True\n",
         "",
         "unit/client/test_levels.py::test_the_lease_says_when_a_library_is_too_old",
@@ -249,14 +249,14 @@ UPGRADE_RULES = [
     ),
     Mutation(
         "a bulk writer at work does not look at the level again",
-        "client/bulk.py",
+        "client/bulk_writes/writing.py",
         "level = self._catalog.entry(self._table).conflict_level ",
         "level = self._catalog._entries[self._table].entry.conflict_level ",
         "unit/client/test_levels.py::test_a_writer_at_work_is_told_before_its_next_rows",
     ),
     Mutation(
         "a shadow pass goes on past the level it knows",
-        "client/shadow_pass.py",
+        "client/bulk_writes/shadow_pass.py",
         "        catalog.require_level()\n",
         "",
         "unit/client/test_levels.py::test_shadow_cells_are_written_only_as_long_as_their_format_is_the_installations",

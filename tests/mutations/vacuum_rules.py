@@ -96,7 +96,7 @@ VACUUM_RULES = [
     ),
     Mutation(
         "a reader does not look at the vacuum mark after it read",
-        "client/reading.py",
+        "client/snapshots/reading.py",
         "        if self._view.snapshot < vacuumed:",
         "        if False:",
         "unit/client/test_vacuum.py::test_what_nobody_reads_goes_and_the_past_below_is_refused",
@@ -110,7 +110,7 @@ VACUUM_RULES = [
     ),
     Mutation(
         "what a vacuum removed under a reader's eyes is taken for never committed",
-        "client/reading.py",
+        "client/snapshots/reading.py",
         "            if gone:\n                raise _VacuumedMeanwhile(gone)\n",
         "",
         "unit/client/test_vacuum.py::test_a_vacuum_that_ends_in_the_middle_of_a_read_changes_nothing_of_it",
@@ -131,14 +131,14 @@ VACUUM_RULES = [
     ),
     Mutation(
         "an abort that is refused for good is told to be tried again",
-        "tso/pipeline.py",
+        "tso/persistence/pipeline.py",
         "        if isinstance(found, Forgotten):",
         "        if False:",
         "unit/client/test_vacuum.py::test_who_is_forgotten_is_aborted_by_nobody",
     ),
     Mutation(
         "a commit that slept until its bulk writes were forgotten lands without them",
-        "client/revalidation.py",
+        "client/transactions/revalidation.py",
         "        if handle.start_timestamp < below:",
         "        if False:",
         "unit/client/test_vacuum.py::"
@@ -146,7 +146,7 @@ VACUUM_RULES = [
     ),
     Mutation(
         "a commit that may have been, and was forgotten, is told and marked as aborted",
-        "client/commit.py",
+        "client/transactions/commit.py",
         "        if uncertain:\n",
         "        if uncertain and not isinstance(error, Forgotten):\n",
         "unit/client/test_vacuum.py::"
@@ -207,7 +207,7 @@ VACUUM_RULES = [
     ),
     Mutation(
         "what a forgotten transaction wrote late keeps its row from being read",
-        "client/reading.py",
+        "client/snapshots/reading.py",
         "if writer < mark and writer not in vacuumed]",
         "if writer < mark]",
         _WROTE_LATE,

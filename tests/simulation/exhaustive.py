@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import click
 
 from client import CommitStep, TransactionHooks, TransactionManager
-from client.heartbeat import Heartbeats
-from client.oracle import OracleClient
+from client.connection.oracle import OracleClient
+from client.transactions.heartbeat import Heartbeats
 from tests.simulation.journal import Journal
 from tests.simulation.kernel import VirtualThread
 from tests.simulation.links import Links

@@ -22,8 +22,8 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
+import client.connection.primary
 import client.manager
-import client.primary
 import lease.clocks
 import tso.process
 from tests.simulation.kernel import Kernel
@@ -34,10 +34,10 @@ from tests.simulation.sockets import SelectModule, SocketModule
 from tests.simulation.threads import ThreadingModule
 
 ROOMS = ("client", "commit_table", "fleet", "lease", "store", "tso", "wire", "tenacity")
-NOT_SIMULATED = ("client.spark", "store.hbase", "lease.zookeeper", "tso.commands", "tso.command_line")
+NOT_SIMULATED = ("client.spark", "store.hbase", "lease.zookeeper", "tso.commands")
 """Adapters to the real services, and front ends: the simulation has its own in their place."""
 
-_LOADED = (client.manager, client.primary, tso.process)
+_LOADED = (client.manager, client.connection.primary, tso.process)
 """Everything that can be simulated has been imported by these."""
 
 

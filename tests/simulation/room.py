@@ -23,9 +23,9 @@ from tests.simulation.store import SimulatedCellStore, StoreCluster
 from tests.simulation.story import Story
 from tests.simulation.wiretap import Wiretap
 from tests.simulation.workload import Assignment, ClientThread
-from tso.connection import Connection
 from tso.process import OracleProcess
-from tso.server import Server
+from tso.serving.connection import Connection
+from tso.serving.server import Server
 from tso.settings import Limits, ServeSettings
 
 ROOT = "/pythia"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from client import SnapshotHandle, TransactionManager
-from client.oracle import new_event_loop
+from client.connection.oracle import new_event_loop
 from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore
 from tests.simulation.faults import Faults
@@ -22,7 +22,7 @@ from tests.simulation.story import Story, StoryHandler
 from tests.simulation.timestamps import shown
 from tests.simulation.truth import Landings, Truth
 from tests.simulation.verdict import anomalies, late_writes
-from tso.connection import Connection
+from tso.serving.connection import Connection
 
 PAST_SNAPSHOTS_READ = 6
 SETTLING_MS = 1000

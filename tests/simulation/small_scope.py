@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from client import ClientSettings, TransactionHooks, TransactionManager
-from client.exchange import Exchange, Queue
-from client.oracle import OracleClient
-from client.primary import Settled
-from client.tickets import ReplyLost
+from client.connection.exchange import Exchange, Queue
+from client.connection.oracle import OracleClient
+from client.connection.primary import Settled
+from client.connection.tickets import ReplyLost
 from commit_table import CommitTable, Outcome, table_name
 from commit_table.layout import OWN_ROW
 from commit_table.recorder import CommitRecorder
@@ -29,10 +29,10 @@ from store.memory import MemoryCellStore
 from tests.simulation.kernel import WaitQueue
 from tests.simulation.processes import WALL_START_US, Clock, Process
 from tests.simulation.stepping import SteppedKernel
-from tso.lookups import outcome_reply, outcomes_of
-from tso.metering import Metering
-from tso.oracle import Begun, Decided, Moment, Oracle, Recalled
-from tso.persist import NotPersisted, Persister
+from tso.decisions.oracle import Begun, Decided, Moment, Oracle, Recalled
+from tso.persistence.lookups import outcome_reply, outcomes_of
+from tso.persistence.persist import NotPersisted, Persister
+from tso.serving.metering import Metering
 from tso.settings import Limits
 from wire import (
     AbortRequest,
@@ -158,7 +158,7 @@ class Primary:
         return BeginReply(begun.first_start_timestamp, 1, begun.snapshot, self.tenure.epoch)
 
     def serve(self, request: Request, message: CommitRequest | AbortRequest) -> None:
-        """The way of a request, as ``tso.pipeline`` has it."""
+        """The way of a request, as ``tso.persistence.pipeline`` has it."""
         ask = partial(self._commit, message) if isinstance(message, CommitRequest) else partial(self._recall, message)
         answer = self._installation.kernel.step("take up", lambda: ask() if self._serves() else None)
         if answer is None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-import client.deadline
-import client.line
+import client.connection.deadline
+import client.connection.line
 import tso.roles
 from tests.mutations.rules import RULES
 from tests.simulation.breaking import broken
@@ -113,8 +113,8 @@ def test_a_broken_rule_is_noticed(name: str) -> None:
 def test_everything_real_is_back_in_its_place_afterwards() -> None:
     run(2, Mode.SAFETY)
     assert vars(tso.roles)["threading"] is threading
-    assert vars(client.line)["socket"] is socket
-    assert vars(client.deadline)["time"] is time
+    assert vars(client.connection.line)["socket"] is socket
+    assert vars(client.connection.deadline)["time"] is time
 
 
 def _command(*arguments: str, hash_seed: str = "0") -> subprocess.CompletedProcess[str]:

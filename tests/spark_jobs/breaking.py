@@ -52,7 +52,7 @@ BROKEN: Final = (
     ),
     Mutation(
         "a snapshot sees what committed after it",
-        "client/column_visibility.py",
+        "client/snapshots/column_visibility.py",
         "return NOT_COMMITTED < outcome <= view.snapshot or writer == view.own",
         "return NOT_COMMITTED < outcome or writer == view.own",
         _NAMED,
@@ -66,14 +66,14 @@ BROKEN: Final = (
     ),
     Mutation(
         "what a job wrote has no part in conflicts",
-        "client/manifest.py",
+        "client/bulk_writes/manifest.py",
         'b"m:keys": keys.astype("<u8").tobytes(),',
         'b"m:keys": b"",',
         _NAMED,
     ),
     Mutation(
         "shadow cells of jobs tell an earlier commit than there was",
-        "client/shadow_pass.py",
+        "client/bulk_writes/shadow_pass.py",
         "encode_shadow(outcome),",
         "encode_shadow(min(outcome, start_timestamp + 1)),",
         _NAMED,

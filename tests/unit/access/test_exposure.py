@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from access.exposure import CLEAR_OPTION, OPEN_OPTION, exposures, incomplete, is_loopback
-from tso.commands import serve, volatile
+from tso.commands.serve import serve, volatile
 
 NOTHING: Mapping[str, object] = {
     "tokens_file": "", "tls_certificate_file": "", "tls_key_file": "", "tls_client_authority_file": "",

@@ -19,8 +19,8 @@ from benchmarks.load_loops import (
     percentiles_us,
     transactions,
 )
-from client.async_oracle import AsyncOracleClient
-from client.tickets import Begun, Decision
+from client.connection.async_oracle import AsyncOracleClient
+from client.connection.tickets import Begun, Decision
 from commit_table.timestamps import compose
 from wire import Reason
 

@@ -11,7 +11,7 @@ import pytest
 
 from client import ClientSettings, Transaction, TransactionHandle, TransactionHooks, TransactionManager
 from client.cells import encode_value
-from client.primary import Settled
+from client.connection.primary import Settled
 from commit_table import table_name
 from lease import EpochRecord, LeaseSettings, ZnodePaths
 from lease.data_record import read_data
@@ -146,7 +146,7 @@ class Installation:
 @pytest.fixture(autouse=True)
 def made_anew_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table that was dropped; as if time had passed."""
-    monkeypatch.setattr("client.catalog.REMADE_AFTER_SECONDS_MIN", 0.0)
+    monkeypatch.setattr("client.catalog.catalog.REMADE_AFTER_SECONDS_MIN", 0.0)
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from client.exchange import (
+from client.connection.exchange import (
     Exchange,
     Queue,
 )
-from client.tickets import (
+from client.connection.tickets import (
     BeginTicket,
     CommitTicket,
     Ticket,

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from client import ClientSettings
-from client.async_oracle import AsyncOracleClient
-from client.dispatch import COMMIT_CELLS_MAX
+from client.connection.async_oracle import AsyncOracleClient
+from client.connection.dispatch import COMMIT_CELLS_MAX
+from client.connection.primary import Settled
+from client.connection.tickets import CommitTicket, Decision, ReplyLost
 from client.errors import AccessDenied, InvalidRequest, NoPrimary
-from client.primary import Settled
-from client.tickets import CommitTicket, Decision, ReplyLost
 from wire import (
     PART_CELLS_MAX,
     BeginReply,

@@ -21,8 +21,8 @@ from client import (
     TransactionManager,
     TransactionStatus,
 )
+from client.bulk_writes.manifest import ENTRY_BYTES_MAX, Manifest, joined
 from client.cells import ABORTED_SHADOW, cell_id, decode_shadow, row_marker_column
-from client.manifest import ENTRY_BYTES_MAX, Manifest, joined
 from commit_table import Outcome
 from store import MemoryCellStore, RowPut, StoreUnavailable
 from store.columns import CellColumns
@@ -97,7 +97,7 @@ def test_a_task_repeated_with_other_rows_is_found_out(manager: TransactionManage
 def test_of_many_rows_that_were_not_repeated_some_are_sought_and_few_named(
     manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("client.commit.UNREPEATED_SOUGHT_MAX", 2)
+    monkeypatch.setattr("client.transactions.commit.UNREPEATED_SOUGHT_MAX", 2)
     transaction = manager.transaction()
     write(manager, transaction.handle(), "job", *(b"stray-%d" % number for number in range(9)), attempt=0)
     write(manager, transaction.handle(), "job", b"a", attempt=1)
@@ -110,7 +110,7 @@ def test_of_many_rows_that_were_not_repeated_some_are_sought_and_few_named(
 def test_rows_whose_column_names_fill_more_than_a_cell_are_refused_and_nothing_is_written(
     manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("client.manifest.COLUMNS_BYTES_MAX", 1_000)
+    monkeypatch.setattr("client.bulk_writes.manifest.COLUMNS_BYTES_MAX", 1_000)
     transaction = manager.transaction()
     writer = manager.attempt_writer(transaction.handle(), "t", "job", partition=0, attempt=0)
     row = {b"f:%040d" % number: b"1" for number in range(20)}

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from client import CatalogEntry, InvalidRequest, NoPrimary, TransactionManager
-from client.catalog import ENTRY_AGE_SECONDS_MAX, Catalog
-from client.catalog_entry import ConflictLevel, family_names
+from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX, Catalog
+from client.catalog.entry import ConflictLevel, family_names
 from commit_table import table_name
 from store import Family, KeyRange, Row, RowPut, StoreUnavailable
 from store.faults import Fault, FaultyCellStore
@@ -35,7 +35,7 @@ def catalog(store: FaultyCellStore) -> Catalog:
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The catalogs' clock: ``now`` is what it shows."""
     clock = SimpleNamespace(now=1_000.0)
-    monkeypatch.setattr("client.catalog.monotonic_ms", lambda: 1_000 * clock.now)
+    monkeypatch.setattr("client.catalog.catalog.monotonic_ms", lambda: 1_000 * clock.now)
     return clock
 
 
@@ -278,15 +278,15 @@ def test_who_looks_from_before_a_drop_is_told_of_it_and_sees_no_new_table(
 def test_a_name_is_nobodys_until_every_process_has_had_to_ask_again(
     store: FaultyCellStore, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("client.catalog.REMADE_AFTER_SECONDS_MIN", ENTRY_AGE_SECONDS_MAX + 1)
+    monkeypatch.setattr("client.catalog.catalog.REMADE_AFTER_SECONDS_MIN", ENTRY_AGE_SECONDS_MAX + 1)
     now_ms, slept = 1_000_000, list[float]()
 
     def sleep(seconds: float) -> None:
         assert "t" not in store.table_names(), "whoever remembers the old one would read it"
         slept.append(seconds)
 
-    monkeypatch.setattr("client.catalog.time.sleep", sleep)
-    monkeypatch.setattr("client.catalog.wall_ms", lambda: now_ms)
+    monkeypatch.setattr("client.catalog.catalog.time.sleep", sleep)
+    monkeypatch.setattr("client.catalog.catalog.wall_ms", lambda: now_ms)
     for later_ms, expected in [(0, 11), (29_000, 11), (35_000, 6), (41_000, None), (-5_000, 11)]:
         catalog.create_table("t", ENTRY)
         catalog.drop_table("t", fence)

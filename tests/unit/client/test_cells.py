@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client import InvalidRequest, cells
-from client.ranges import end_of_prefix, key_range
+from client.snapshots.ranges import end_of_prefix, key_range
 from store import KeyRange
 
 values = st.binary() | st.binary().map(lambda value: cells.TOMBSTONE + value)

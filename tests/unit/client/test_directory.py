@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import pytest
 
-import client.primary
+import client.connection.primary
 from client import ClientSettings, InvalidRequest
-from client.deadline import Deadline
-from client.primary import ZooKeeperDirectory
+from client.connection.deadline import Deadline
+from client.connection.primary import ZooKeeperDirectory
 from lease import CoordinatorUnavailable, EpochRecord, LeaseRecord, SetData, ZnodePaths
 from lease.coordinator import Create, create_root
 from lease.memory import MemoryCoordinator, MemoryTree
@@ -84,7 +84,7 @@ class Session:
 
 
 def test_what_is_asked_of_one_that_was_closed_opens_no_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client.primary, "ZooKeeperCoordinator", Session)
+    monkeypatch.setattr(client.connection.primary, "ZooKeeperCoordinator", Session)
     monkeypatch.setattr(Session, "opened", [])
     directory = ZooKeeperDirectory(SETTINGS)
     directory._connected(Deadline(1_000))

@@ -8,14 +8,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from client.errors import InvalidRequest, NoPrimary
-from client.exchange import (
+from client.connection.exchange import (
     BEGIN_FRAMES_MAX,
     COMMIT_FRAMES_MAX,
     FRAME_CELLS_MAX,
     FRAME_TRANSACTIONS_MAX,
 )
-from client.tickets import (
+from client.connection.tickets import (
     BatchTicket,
     BeginTicket,
     Begun,
@@ -25,6 +24,7 @@ from client.tickets import (
     QuestionTicket,
     ReplyLost,
 )
+from client.errors import InvalidRequest, NoPrimary
 from tests.unit.client.talking import Talk, committed
 from wire import (
     AbortRequest,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from client.exchange import (
+from client.connection.exchange import (
     BEGINS_IN_A_ROW_MAX,
     FRAME_CALLERS_MIN,
 )
-from client.tickets import (
+from client.connection.tickets import (
     Begun,
     Decision,
 )

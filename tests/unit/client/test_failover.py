@@ -25,9 +25,9 @@ from client import (
     TransactionManager,
 )
 from client.cells import cell_id, encode_value
-from client.deadline import Deadline
-from client.revalidation import Revalidator
-from client.tickets import Decision
+from client.connection.deadline import Deadline
+from client.connection.tickets import Decision
+from client.transactions.revalidation import Revalidator
 from client.vacuum.run import _mark
 from commit_table import CommitTable, layout
 from commit_table.timestamps import compose, milliseconds_of

@@ -23,10 +23,10 @@ from client import (
     TransactionManager,
     TransactionStatus,
 )
-from client.catalog import ENTRY_AGE_SECONDS_MAX
+from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX
+from client.catalog.fences import place_fence
+from client.catalog.guards import FENCE_COLUMN
 from client.cells import cell_id, decode_shadow, guard_id, row_id, shadow_column, write_set
-from client.fences import place_fence
-from client.guards import FENCE_COLUMN
 from commit_table import system_table, table_name
 from commit_table.timestamps import TIMESTAMPS_PER_MILLISECOND
 from store import Family
@@ -253,7 +253,7 @@ def test_who_wrote_a_table_that_was_dropped_is_told_so_though_it_may_be_there_ag
     installation: Installation, monkeypatch: pytest.MonkeyPatch, anew: bool, entry_is_old: bool
 ) -> None:
     clock = SimpleNamespace(now=1_000.0)
-    monkeypatch.setattr("client.catalog.monotonic_ms", lambda: 1_000 * clock.now)
+    monkeypatch.setattr("client.catalog.catalog.monotonic_ms", lambda: 1_000 * clock.now)
     manager, other = installation.manager(), installation.manager()
     transaction = open_with(manager, b"r", b"late")
     other.drop_table("t")

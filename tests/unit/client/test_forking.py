@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from client import ClientSettings, InvalidRequest, TransactionManager
-from client.primary import ZooKeeperDirectory
-from client.resolver import OutcomeCache
+from client.connection.primary import ZooKeeperDirectory
+from client.snapshots.resolver import OutcomeCache
 from client.spark import connections
 from commit_table import Committed
 from commit_table.timestamps import milliseconds_of

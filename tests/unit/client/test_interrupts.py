@@ -19,7 +19,7 @@ from client import (
     TransactionManager,
     TransactionStatus,
 )
-from client.deadline import Deadline
+from client.connection.deadline import Deadline
 from tests.interrupts import interrupted_at
 from tests.unit.client.conftest import A
 from tests.unit.client.transacting import get, open_with, put
@@ -40,7 +40,7 @@ def test_a_process_that_was_paused_for_long_is_told_what_can_be_repeated(
     manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transaction = open_with(manager, b"r", b"1")
-    monkeypatch.setattr("client.oracle.GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("client.connection.oracle.GRACE_SECONDS", 0.0)
     monkeypatch.setattr(manager.oracle._running(), "submit", lambda ticket: None)  # its loop has not woken up yet
     for ask in (manager.oracle.begin, lambda deadline: manager.oracle.abort(1, deadline)):
         with pytest.raises(NoPrimary, match="does not answer"):
@@ -133,7 +133,7 @@ def test_a_failed_block_whose_undoing_was_interrupted_never_commits(
 
     transaction = manager.transaction()
     transaction.handle()  # shared: the undoing looks for bulk writes first
-    monkeypatch.setattr("client.transaction.require_undoable", interrupt)
+    monkeypatch.setattr("client.transactions.transaction.require_undoable", interrupt)
 
     def fail() -> None:
         with transaction.savepoint():

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from client import ClientSettings, NoPrimary, UpgradeNeeded, shadow_pass
-from client.catalog import ENTRY_AGE_SECONDS_MAX
-from client.primary import ZooKeeperDirectory
+from client import ClientSettings, NoPrimary, UpgradeNeeded
+from client.bulk_writes import shadow_pass
+from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX
+from client.connection.primary import ZooKeeperDirectory
 from commit_table.level_record import LevelOfData
 from lease import LeaseRecord, LevelRefused, SetData, ZnodePaths, monotonic_ms
 from lease.coordinator import Create, create_root
@@ -68,7 +69,7 @@ def time_passes(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
     def pass_time() -> None:
         later = monotonic_ms() + 1_000 * (ENTRY_AGE_SECONDS_MAX + 1)
-        monkeypatch.setattr("client.catalog.monotonic_ms", lambda: later)
+        monkeypatch.setattr("client.catalog.catalog.monotonic_ms", lambda: later)
 
     return pass_time
 

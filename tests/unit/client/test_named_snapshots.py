@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 
 from client import InvalidRequest, NamedSnapshot, NoPrimary, TransactionManager
 from client.cells import encode_value
+from client.connection.primary import Settled
 from client.errors import PythiaError
-from client.primary import Settled
-from client.snapshot_commands import snapshot
+from client.snapshots.commands import snapshot
 from client.vacuum.command import HOLDERS_SHOWN_MAX, described
 from client.vacuum.report import VacuumReport
 from commit_table import system_table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from client.pauses import RETRY_WAIT_MS_MAX, Pause
+from client.connection.pauses import RETRY_WAIT_MS_MAX, Pause
 
 
 def rounds(pause: Pause, count: int, asked_ms: int = 0, refused_each: int = 1) -> list[int]:

@@ -19,10 +19,10 @@ from client import (
     ReplyLost,
     cell_id,
 )
-from client.deadline import Deadline
-from client.dispatch import COMMIT_CELLS_MAX
-from client.oracle import _LoopThread, _Waiter
-from client.tickets import BeginTicket, Ticket
+from client.connection.deadline import Deadline
+from client.connection.dispatch import COMMIT_CELLS_MAX
+from client.connection.oracle import _LoopThread, _Waiter
+from client.connection.tickets import BeginTicket, Ticket
 from commit_table import Committed
 from tests.unit.client.conftest import SETTINGS, Installation
 from wire import PART_CELLS_MAX

@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client import CatalogEntry, InvalidRequest, reading
-from client.catalog_entry import ShownFrom
+from client import CatalogEntry, InvalidRequest
+from client.catalog.entry import ShownFrom
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, decode_shadow, row_marker_column
-from client.reading import SnapshotReader
-from client.resolver import OutcomeCache, Resolver, Site
-from client.visibility import NOT_COMMITTED, OPEN, View
+from client.snapshots import reading
+from client.snapshots.reading import SnapshotReader
+from client.snapshots.resolver import OutcomeCache, Resolver, Site
+from client.snapshots.visibility import NOT_COMMITTED, OPEN, View
 from commit_table import CommitTable, Committed, Outcome, Undecided
 from store import ROW_KEY_BYTES_MAX, Cell, Family, KeyRange, Row, RowPut, StoreUnavailable
 from store.columns import ScannedColumns
@@ -364,7 +365,7 @@ def test_reads_do_not_wait_each_time_for_a_table_that_takes_no_writes(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s = 1_000.0
-    monkeypatch.setattr("client.resolver.time", SimpleNamespace(monotonic=lambda: now_s))
+    monkeypatch.setattr("client.snapshots.resolver.time", SimpleNamespace(monotonic=lambda: now_s))
     write(world, Writer(2_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=True, marked="none"))
     puts: list[str] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from client import InvalidRequest, TransactionManager
-from client.primary import ZooKeeperDirectory
+from client.connection.primary import ZooKeeperDirectory
 from client.vacuum import run_vacuum
 from commit_table.identity import IdentityOfData
 from commit_table.table import CommitTable, table_name

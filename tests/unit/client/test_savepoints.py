@@ -18,7 +18,7 @@ from client import (
     TransactionManager,
     TransactionStatus,
 )
-from client.savepoints import SAVEPOINTS_OPEN_MAX
+from client.transactions.savepoints import SAVEPOINTS_OPEN_MAX
 from store import RowPut
 from store.columns import CellColumns
 from store.faults import Fault

@@ -6,7 +6,8 @@ import dataclasses
 
 import pytest
 
-from client import TransactionManager, shadow_pass
+from client import TransactionManager
+from client.bulk_writes import shadow_pass
 from store import CellStore
 from store.faults import Fault
 from tests.unit.client.bulk_writing import rows_seen, shadow, write

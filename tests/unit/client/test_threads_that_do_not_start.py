@@ -10,7 +10,7 @@ import time
 import pytest
 
 from client import Aborted, OutcomeUnknown, TransactionManager, TransactionStatus
-from client import oracle as oracle_module
+from client.connection import oracle as oracle_module
 from client.errors import NoThreadFree
 from tests.unit.client.conftest import SETTINGS, A, Installation
 from tests.unit.client.transacting import get

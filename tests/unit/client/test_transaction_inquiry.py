@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from client import ClientSettings, Conflict, InvalidRequest, TransactionManager, transaction_commands
-from client.manifest_summary import BulkSummary
-from client.transaction_findings import Findings, Primary, State, fields, lines, verdict
-from client.transaction_inquiry import inquire
+from client import ClientSettings, Conflict, InvalidRequest, TransactionManager
+from client.bulk_writes.manifest_summary import BulkSummary
+from client.inquiry import commands as transaction_commands
+from client.inquiry.asking import inquire
+from client.inquiry.findings import Findings, Primary, State, fields, lines, verdict
 from commit_table import FENCE_AT_INFINITY, TransactionRecord
 from commit_table.timestamps import compose
 from store.memory import MemoryCellStore

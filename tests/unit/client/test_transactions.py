@@ -290,7 +290,7 @@ def test_a_standby_sends_the_client_on_to_the_primary(installation: Installation
 def test_run_gives_up_after_its_attempts_and_never_on_other_errors(
     manager: TransactionManager, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", logger="client.reruns")
+    caplog.set_level("INFO", logger="client.transactions.reruns")
     calls: list[int] = []
 
     def always_conflicts(transaction: Transaction) -> None:

@@ -22,10 +22,10 @@ from client import (
     TransactionExpired,
     TransactionManager,
 )
-from client.catalog import ENTRY_AGE_SECONDS_MAX
+from client.bulk_writes.manifest import Job
+from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX
 from client.cells import decode_shadow
-from client.manifest import Job
-from client.tickets import Decision
+from client.connection.tickets import Decision
 from client.vacuum import HorizonUnknown, TableReport, VacuumReport, run_vacuum
 from client.vacuum.command import vacuum
 from client.vacuum.run import OUTCOMES_RETAIN_MS_DEFAULT, Progress
@@ -148,8 +148,8 @@ def test_a_scan_that_a_vacuum_overtakes_fails_rather_than_shows_holes(
 ) -> None:
     first, _, last = write_three_times(manager)
     put(manager, b"s", b"1")
-    monkeypatch.setattr("client.reading.SCAN_BATCH_ROWS", 1)
-    monkeypatch.setattr("client.catalog.ENTRY_AGE_SECONDS_MAX", 0)
+    monkeypatch.setattr("client.snapshots.reading.SCAN_BATCH_ROWS", 1)
+    monkeypatch.setattr("client.catalog.catalog.ENTRY_AGE_SECONDS_MAX", 0)
     scan = manager.snapshot(at=first).scan("t")
     assert next(scan) == (b"r", {A: b"1"})
     vacuum_through(forgetful.manager(), last)
@@ -458,7 +458,7 @@ def test_a_vacuum_ends_where_the_level_is_raised(manager: TransactionManager, mo
     def raise_level(table: str, report: TableReport) -> None:
         LevelOfData(manager.store, SETTINGS.root).raise_to(2)
         later = monotonic_ms() + 1_000 * (ENTRY_AGE_SECONDS_MAX + 1)
-        monkeypatch.setattr("client.catalog.monotonic_ms", lambda: later)
+        monkeypatch.setattr("client.catalog.catalog.monotonic_ms", lambda: later)
 
     report = vacuum_through(manager, last, progress=raise_level)
     assert report.tables["t"].columns_trimmed > 0
@@ -499,7 +499,7 @@ def test_a_vacuum_that_ends_in_the_middle_of_a_read_changes_nothing_of_it(
             later.put("t", row, {B: b"x"})
     time.sleep(0.01)  # the commit table is dropped by milliseconds
     manager.create_snapshot("kept")
-    monkeypatch.setattr("client.catalog.ENTRY_AGE_SECONDS_MAX", 0.0)  # as if the vacuum waited for its marks
+    monkeypatch.setattr("client.catalog.catalog.ENTRY_AGE_SECONDS_MAX", 0.0)  # as if the vacuum waited for its marks
     reader = forgetful.manager()
     ask, asked = reader.commit_table.outcomes, list[int]()
 

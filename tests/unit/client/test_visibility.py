@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client.cells import ABORTED_SHADOW, encode_shadow, shadow_column
-from client.visibility import NOT_COMMITTED, OPEN, View, settle, with_bookkeeping
+from client.snapshots.visibility import NOT_COMMITTED, OPEN, View, settle, with_bookkeeping
 from store import Cell
 
 COLUMN = b"f:q"

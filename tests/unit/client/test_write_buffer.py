@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from client import InvalidRequest
 from client.cells import TOMBSTONE, decode_value
-from client.write_buffer import Mark, WriteBuffer, tombstones
+from client.transactions.write_buffer import Mark, WriteBuffer, tombstones
 from store import KeyRange
 
 Rows = dict[bytes, dict[bytes, bytes]]

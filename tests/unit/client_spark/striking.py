@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from client import NoPrimary
-from client.tickets import ReplyLost
+from client.connection.tickets import ReplyLost
 from store import CellStore, StoreUnavailable, Unknown
 
 

@@ -27,7 +27,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from client.ranges import end_of_prefix
+from client.snapshots.ranges import end_of_prefix
 from client.spark.key_codec import row_key
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.predicates import KEY_RANGES_MAX, demands_a_value, plan

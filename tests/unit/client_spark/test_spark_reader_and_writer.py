@@ -25,10 +25,10 @@ from client import (
     TransactionAborted,
     TransactionHandle,
     TransactionManager,
-    batching,
 )
-from client.bulk import AttemptWriter
-from client.manifest import SWEEP
+from client.bulk_writes import batching
+from client.bulk_writes.manifest import SWEEP
+from client.bulk_writes.writing import AttemptWriter
 from client.spark import codecs, connections, reader, writer
 from client.spark.errors import InvalidMapping, InvalidOption
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from client.bulk import AttemptWriter
+from client.bulk_writes.manifest import SWEEP, Attempt, Piece
+from client.bulk_writes.writing import AttemptWriter
 from client.cells import TOMBSTONE, row_marker_column, shadow_column
-from client.manifest import SWEEP, Attempt, Piece
 from client.spark import removal
 from client.spark.codecs import RowEncoder
 from client.spark.errors import InvalidData, InvalidOption

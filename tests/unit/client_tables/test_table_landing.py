@@ -11,14 +11,14 @@ import pyarrow.parquet
 import pytest
 
 from client import Conflict, InvalidRequest, OutcomeUnknown, TransactionManager, TransactionTooLarge
-from client.settling import commit_or_settle
 from client.spark import KeyColumn, TableMapping, ValueColumn, create_table, row_key
 from client.spark.errors import InvalidData
 from client.tables import landing, steps
 from client.tables.files import DataFile
 from client.tables.landing import land
 from client.tables.steps import Landed
-from client.transaction import Transaction
+from client.transactions.settling import commit_or_settle
+from client.transactions.transaction import Transaction
 from store import StoreUnavailable
 from store.faults import Fault
 from tests.unit.client.conftest import Installation

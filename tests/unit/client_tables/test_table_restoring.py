@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from client import Conflict, InvalidRequest, TransactionManager
-from client.bulk import AttemptWriter
+from client.bulk_writes.writing import AttemptWriter
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, encode_value, row_marker_column
 from client.tables import restoring, writing
 from client.tables.describing import tables

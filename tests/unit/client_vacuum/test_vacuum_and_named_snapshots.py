@@ -15,9 +15,9 @@ from typing import cast
 import pytest
 
 from client import ClientSettings, InvalidRequest, NamedSnapshot, TransactionManager
-from client.oracle import OracleClient
-from client.primary import Settled
-from client.resolver import OutcomeCache, Resolver, Site
+from client.connection.oracle import OracleClient
+from client.connection.primary import Settled
+from client.snapshots.resolver import OutcomeCache, Resolver, Site
 from client.vacuum import VacuumReport, run_vacuum
 from commit_table import Aborted, CommitTable, Committed, table_name
 from commit_table.layout import commit_column, commit_value, row_key

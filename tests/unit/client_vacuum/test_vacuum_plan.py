@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from client.snapshots.visibility import NOT_COMMITTED, OPEN
 from client.vacuum.plan import ColumnPast, Removal, Version, gathered, horizons, shadow_removal
-from client.visibility import NOT_COMMITTED, OPEN
 from commit_table.timestamps import compose
 
 HORIZON = 100

@@ -14,17 +14,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client import CatalogEntry, reading
-from client.catalog_entry import ShownFrom
+from client import CatalogEntry
+from client.catalog.entry import ShownFrom
 from client.cells import TOMBSTONE
-from client.reading import SnapshotReader
-from client.resolver import OutcomeCache, Resolver, Site
+from client.snapshots import reading
+from client.snapshots.reading import SnapshotReader
+from client.snapshots.resolver import OutcomeCache, Resolver, Site
+from client.snapshots.visibility import NOT_COMMITTED, View
 from client.vacuum import sweep
 from client.vacuum.finished import drop_commit_rows
 from client.vacuum.plan import horizons
 from client.vacuum.report import TableReport, VacuumReport
 from client.vacuum.sweep import Sweep
-from client.visibility import NOT_COMMITTED, View
 from commit_table import Aborted, CommitTable, Committed, Undecided
 from commit_table.timestamps import compose
 from store import Cell, Family, KeyRange, RowPut

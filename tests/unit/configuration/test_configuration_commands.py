@@ -22,7 +22,7 @@ from configuration.rest_limits import REST_LIMITS, RestLimits
 from configuration.rooms import all_sections, known_tables
 from configuration.showing import reference
 from tso import options
-from tso.commands import tso
+from tso.commands.serve import tso
 from tso.options import ORACLE, ServeOptions, choose
 from tso.options import SECTIONS as ORACLE_SECTIONS
 from tso.settings import LIMITS, Limits

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from client.configured import load_settings
 from configuration.misspelt import misspelt
-from tso.command_line import main
+from tso.commands.main import main
 
 OTHERS = ("PYTHIA_ZOOKEEPER_CREDENTIALS",)
 

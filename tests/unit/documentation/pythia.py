@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from tso.command_line import main
-from tso.reference import commands
+from tso.commands.main import main
+from tso.commands.reference import commands
 
 ROOT = Path(__file__).parents[3]
 

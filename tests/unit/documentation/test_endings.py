@@ -22,9 +22,9 @@ from fleet import CannotHandOver, NobodyServes
 from lease.errors import CoordinatorUnavailable
 from store import StoreUnavailable
 from tests.unit.documentation.pythia import ROOT, leaves
-from tso import command_line
-from tso.command_line import SECTIONS, RoomCommands, main
-from tso.endings import BY_ERROR, Ending, ending_of
+from tso.commands import main as command_line
+from tso.commands.endings import BY_ERROR, Ending, ending_of
+from tso.commands.main import SECTIONS, RoomCommands, main
 
 WAIT_S = 60.0
 DOCUMENTED = (ROOT / "docs" / "command-line.md").read_text()
@@ -111,7 +111,7 @@ def test_every_command_is_in_one_section_of_the_map() -> None:
     listed = [name for _, names in SECTIONS for name in names]
     assert len(set(listed)) == len(listed)
     there = set(main.list_commands(click.Context(main)))
-    assert there <= set(listed), "say in tso.command_line.SECTIONS what people do with it"
+    assert there <= set(listed), "say in tso.commands.main.SECTIONS what people do with it"
     told = invoke("--help").stdout
     assert "More:" not in told
     for name in there:
@@ -154,7 +154,7 @@ UNITS = (
 def test_interrupted_ends_with_130(tmp_path: Path) -> None:
     code = (
         "import signal, time, click\n"
-        "from tso.command_line import main\n"
+        "from tso.commands.main import main\n"
         "@main.command()\n"
         "def wait():\n"
         "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # what runs in the background ignores it
@@ -170,7 +170,7 @@ def test_interrupted_ends_with_130(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_has_gone_is_no_matter() -> None:
-    lines = "import click\nfrom tso.command_line import main\n@main.command()\ndef talk():\n"
+    lines = "import click\nfrom tso.commands.main import main\n@main.command()\ndef talk():\n"
     talk = "    for number in range(100_000): click.echo(number)\n"
     with subprocess.Popen(
         [sys.executable, "-c", f"{lines}{talk}main(['talk'])\n"],
@@ -198,7 +198,7 @@ def pythia_on_the_path(tmp_path: Path) -> Path:
     script = tmp_path / "pythia"
     script.write_text(
         f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\nsys.argv[0] = 'pythia'\n"
-        "from tso.command_line import main\nmain()\n"
+        "from tso.commands.main import main\nmain()\n"
     )
     script.chmod(0o755)
     return tmp_path

@@ -11,7 +11,7 @@ from functools import cache
 import click
 import pytest
 
-from client.catalog import _OWN_PURPOSES, _RECORD_PURPOSES
+from client.catalog.catalog import _OWN_PURPOSES, _RECORD_PURPOSES
 from configuration.rest_limits import RestLimits
 from configuration.rooms import all_sections
 from rest.app import create_app

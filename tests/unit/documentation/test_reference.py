@@ -5,7 +5,7 @@ from __future__ import annotations
 from click.testing import CliRunner
 
 from tests.unit.documentation.pythia import ROOT, leaves
-from tso.command_line import main
+from tso.commands.main import main
 
 BEGIN, END = "<!-- reference -->\n", "<!-- end of reference -->"
 PAGE = ROOT / "docs" / "command-line.md"

@@ -22,12 +22,12 @@ from store.bulk import BlockingPutter
 from store.faults import FaultyCellStore
 from tests.small_limits import small_limits
 from tests.unit.tso.calling import Caller
-from tso.arrivals import Arrival
-from tso.deciding import Numbers
-from tso.metering import Metering
-from tso.oracle import Moment
-from tso.pipeline import Pipeline
+from tso.decisions.deciding import Numbers
+from tso.decisions.oracle import Moment
+from tso.persistence.arrivals import Arrival
+from tso.persistence.pipeline import Pipeline
 from tso.process import Beside, OracleProcess
+from tso.serving.metering import Metering
 from tso.settings import ServeSettings
 from wire import (
     BeginReply,

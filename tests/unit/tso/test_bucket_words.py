@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tso.bucket_words import BUCKET_WORDS, lowest_bit, words_alike
+from tso.decisions.bucket_words import BUCKET_WORDS, lowest_bit, words_alike
 
 WORDS = st.integers(0, 2**32 - 1)
 

@@ -14,7 +14,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from tso import command_line, commands
+from tso.commands import main as command_line
+from tso.commands import serve as commands
 
 
 def entry(name: str, value: str) -> EntryPoint:
@@ -22,9 +23,9 @@ def entry(name: str, value: str) -> EntryPoint:
 
 
 ENTRIES = [
-    entry("ts", "tso.timestamp_commands:ts"),
+    entry("ts", "tso.commands.timestamps:ts"),
     entry("demo", "no_such_package.commands:demo"),
-    entry("odd", "tso.commands:json"),
+    entry("odd", "tso.commands.serve:json"),
 ]
 
 
@@ -152,7 +153,7 @@ def test_an_oracle_serves_on_where_nobody_takes_its_lines(monkeypatch: pytest.Mo
 
 def test_what_a_locale_has_no_letter_for_is_shown_all_the_same() -> None:
     shown = subprocess.run(
-        [sys.executable, "-c", "from tso.command_line import main; main()", "tso", "status", "--help"],
+        [sys.executable, "-c", "from tso.commands.main import main; main()", "tso", "status", "--help"],
         env=os.environ | {"PYTHONIOENCODING": "latin-1"},
         capture_output=True,
         check=True,

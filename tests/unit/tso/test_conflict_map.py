@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tso.conflict_map import ConflictMap
-from tso.large_write_sets import LargeWriteSets
+from tso.decisions.conflict_map import ConflictMap
+from tso.decisions.large_write_sets import LargeWriteSets
 from wire import CommitRequest, Reason
 from wire.gathering import gather_commits
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tso.descriptors import descriptors_needed, raise_descriptor_limit
+from tso.serving.descriptors import descriptors_needed, raise_descriptor_limit
 
 CONNECTIONS = 1_000
 
@@ -49,7 +49,8 @@ def test_all_connections_that_are_let_near_have_room() -> None:
 def test_what_is_opened_later_takes_no_standard_number_that_was_closed() -> None:
     """A child's pipe would be laid over the socket that it is to listen on."""
     program = (
-        "from tso.descriptors import *; hold_standard_descriptors(); import socket; print(socket.socket().fileno())"
+        "from tso.serving.descriptors import *; hold_standard_descriptors(); import socket; "
+        "print(socket.socket().fileno())"
     )
     closed = ["bash", "-c", 'exec "$0" -c "$1" <&-', sys.executable, program]
     shown = subprocess.run(closed, capture_output=True, text=True, check=True, timeout=60)

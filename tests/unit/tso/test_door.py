@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tso.door import Door
+from tso.persistence.door import Door
 
 
 def test_it_is_finished_only_when_nothing_is_owed() -> None:

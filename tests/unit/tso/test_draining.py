@@ -17,8 +17,8 @@ from lease import Member
 from lease.memory import MemoryCoordinator
 from tests.tokens import one_of_each
 from tests.unit.tso.calling import begin, commit_request
-from tso import drain_command
-from tso.commands import tso
+from tso.commands import drain as drain_command
+from tso.commands.serve import tso
 from tso.draining import chosen
 from tso.warmth import warm_kernels
 from wire import (

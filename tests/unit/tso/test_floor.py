@@ -11,7 +11,7 @@ from commit_table.level_record import LevelOfData
 from lease import CoordinatorUnavailable, FloorRecord
 from store import MemoryCellStore
 from store.faults import Fault, FaultyCellStore
-from tso.floor import FloorOfData
+from tso.persistence.floor import FloorOfData
 
 ROOT = "/pythia"
 NAME = table_name(ROOT)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests.unit.tso.conftest import WAIT_S
-from tso import writers
-from tso.pipeline import UNDECIDED_BYTES_MAX
-from tso.writers import GATHER_MS, QUICK_MS_MAX
+from tso.persistence import writers
+from tso.persistence.pipeline import UNDECIDED_BYTES_MAX
+from tso.persistence.writers import GATHER_MS, QUICK_MS_MAX
 from wire import (
     HEADER_BYTES,
     BadRequest,

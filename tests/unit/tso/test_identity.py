@@ -16,8 +16,8 @@ from lease.memory import MemoryCoordinator, MemoryTree
 from store import CellStore, StoreUnavailable
 from store.faults import Fault, FaultyCellStore
 from store.hbase import PoolSettings
-from tso import commands
-from tso.identity import DataAgreement
+from tso.commands import serve as commands
+from tso.persistence.identity import DataAgreement
 from tso.settings import ServeSettings
 
 if TYPE_CHECKING:

@@ -19,9 +19,10 @@ from store import Cell, MemoryCellStore, StoreUnavailable
 from store.faults import FaultyCellStore
 from tests.unit.lease.test_level_races import NEW, OLD, candidate
 from tests.unit.tso.conftest import House, RunHouse
-from tso import commands, upgrade_commands
+from tso.commands import serve as commands
+from tso.commands import upgrade as upgrade_commands
+from tso.commands.upgrading import SEEN_SECONDS, CannotRaise, Outlook, finish, outlook
 from tso.levels import LevelAgreement
-from tso.upgrading import SEEN_SECONDS, CannotRaise, Outlook, finish, outlook
 from versions import LevelRange, levels
 
 PATHS = ZnodePaths("/pythia")
@@ -225,7 +226,7 @@ def test_a_level_that_zookeeper_lost_meanwhile_is_not_told_as_raised(site: Site)
 def test_the_level_does_not_go_beyond_what_was_agreed_to(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the operator reads the question, or is told of an obstacle, the last of the older processes goes."""
     speak(monkeypatch, NEW)
-    monkeypatch.setattr("tso.upgrading.SEEN_SECONDS", 0.0)
+    monkeypatch.setattr("tso.commands.upgrading.SEEN_SECONDS", 0.0)
     monkeypatch.setattr(site.store, "close", lambda: None)
     monkeypatch.setattr(upgrade_commands, "HBaseCellStore", lambda _: site.store)
     monkeypatch.setattr(upgrade_commands, "writing_session", lambda *_, **__: contextlib.nullcontext(site.client()))
@@ -249,7 +250,7 @@ def test_the_level_does_not_go_beyond_what_was_agreed_to(site: Site, monkeypatch
 
 def test_the_level_on_the_command_line(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     speak(monkeypatch, NEW)
-    monkeypatch.setattr("tso.upgrading.SEEN_SECONDS", 0.0)
+    monkeypatch.setattr("tso.commands.upgrading.SEEN_SECONDS", 0.0)
     monkeypatch.setattr(site.store, "close", lambda: None)
     monkeypatch.setattr(upgrade_commands, "HBaseCellStore", lambda _: site.store)
     monkeypatch.setattr(upgrade_commands, "ZooKeeperCoordinator", lambda _: site.client())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tso.lives import Lives
+from tso.decisions.lives import Lives
 from wire import Life
 
 LIFE_MS = 1_000.0

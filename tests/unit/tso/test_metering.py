@@ -13,9 +13,10 @@ from click.testing import CliRunner
 from lease.memory import MemoryCoordinator
 from store import StoreUnavailable
 from tests.unit.tso.calling import begin, commit_request, transact
-from tso import commands, metrics_command
-from tso.metering import Histogram, Metering
-from tso.observing import metrics
+from tso.commands import metrics as metrics_command
+from tso.commands import serve as commands
+from tso.serving.metering import Histogram, Metering
+from tso.serving.observing import metrics
 from wire import (
     BeginRequest,
     CommitReply,

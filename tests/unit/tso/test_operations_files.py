@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tso.observing import QUEUES
+from tso.serving.observing import QUEUES
 from wire import Reason, Role
 from wire.metric_families import FAMILIES, Family, family_of
 

@@ -17,7 +17,7 @@ from tests.unit.tso.by_hand import (
     settle,
     transact,
 )
-from tso.oracle import Begun, Impossible, Later, Moment
+from tso.decisions.oracle import Begun, Impossible, Later, Moment
 from wire import HeartbeatReply, HeartbeatRequest, Reason
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.tso.by_hand import EPOCH, answers, begin, commit_one, decide, make, reasons, transact
-from tso.oracle import Impossible, Recalled
+from tso.decisions.oracle import Impossible, Recalled
 from wire import Reason
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.tso import by_hand
 from tests.unit.tso.by_hand import EPOCH, begin, make
-from tso.oracle import Decided, Oracle, Recalled
+from tso.decisions.oracle import Decided, Oracle, Recalled
 from wire import Reason
 
 PATIENT = settings(max_examples=300, deadline=None, suppress_health_check=(HealthCheck.too_slow,))

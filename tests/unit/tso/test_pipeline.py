@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from store import StoreUnavailable
-from tso.pipeline import ANSWERED_FIRST_COMMITS
+from tso.persistence.pipeline import ANSWERED_FIRST_COMMITS
 from wire import (
     AbortRequest,
     BadRequest,

@@ -254,7 +254,7 @@ def test_a_defect_after_a_write_deposes_and_leaves_nobody_waiting(
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("place", ["tso.oracle.Oracle.fenced", "tso.pipeline.outcomes_of"])
+@pytest.mark.parametrize("place", ["tso.decisions.oracle.Oracle.fenced", "tso.persistence.pipeline.outcomes_of"])
 def test_a_defect_after_a_look_up_deposes_and_leaves_nobody_waiting(
     run: RunPipeline, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:

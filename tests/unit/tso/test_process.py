@@ -18,7 +18,8 @@ from lease.memory import MemoryCoordinator, MemoryTree
 from store import StoreUnavailable
 from store.faults import Fault
 from tests.unit.tso.calling import begin, commit_request
-from tso import commands, process
+from tso import process
+from tso.commands import serve as commands
 from wire import BeginReply, BeginRequest, CommitReply, NotPrimary, Reason, StatusReply, StatusRequest
 
 if TYPE_CHECKING:

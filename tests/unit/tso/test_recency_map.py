@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tso import recency_kernels
-from tso.bucket_words import BUCKET_WORDS
-from tso.recency_index import (
+from tso.decisions import recency_kernels
+from tso.decisions.bucket_words import BUCKET_WORDS
+from tso.decisions.recency_index import (
     BUCKET_COUNT,
     BUCKET_SLOTS,
     HAND,
@@ -24,8 +24,8 @@ from tso.recency_index import (
     SEED_3,
     TOUCHED,
 )
-from tso.recency_kernels import GENERATIONS_MAX
-from tso.recency_map import RecencyMap
+from tso.decisions.recency_kernels import GENERATIONS_MAX
+from tso.decisions.recency_map import RecencyMap
 
 ODD_KEYS = (0, 1, 2**31, 2**32, 2**63 - 1, 2**63, 2**64 - 1)
 

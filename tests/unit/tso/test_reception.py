@@ -14,12 +14,12 @@ import pytest
 from access.changes import LOOK_MS
 from access.roles import AccessRole, with_implied
 from client import AsyncOracleClient, ClientSettings
+from client.connection.primary import SoloDirectory
 from client.errors import AccessDenied
-from client.primary import SoloDirectory
 from fleet import NotLetIn, ask_status
 from tests.tokens import Keyring, one_of_each
 from tests.unit.tso.calling import begin, commit_request, ids, transact
-from tso.reception import ROLE_OF_KIND, kinds_allowed
+from tso.serving.reception import ROLE_OF_KIND, kinds_allowed
 from versions import RELEASE
 from wire import (
     VERSION,
@@ -403,7 +403,7 @@ def test_an_oracle_with_too_many_connections_is_there_though_it_lets_nobody_in(r
 def test_whose_connection_is_closed_for_nonsense_is_in_the_log(
     run_house: RunHouse, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "tso.connection")
+    caplog.set_level(logging.INFO, "tso.serving.connection")
 
     async def scenario(house: House) -> None:
         await house.start_primary("a")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.unit.tso.calling import COMMIT, begin, raw, transact
-from tso.connection import Connection
+from tso.serving.connection import Connection
 from wire import BadRequest, BeginReply, BeginRequest, HelloRequest, Overloaded, StatusRequest, encode
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from lease import CoordinatorRefused, History, Operation, PastTenure, SetData, Z
 from lease.coordinator import CompareAndSet
 from lease.memory import MemoryCoordinator
 from tests.unit.tso.calling import begin
-from tso import commands, history_command
+from tso.commands import history as history_command
+from tso.commands import serve as commands
 from wire import BeginReply, BeginRequest, DetailsReply, DetailsRequest, HeartbeatRequest
 from wire.details import OPEN_TRANSACTIONS_MAX, UNKNOWN_MS
 

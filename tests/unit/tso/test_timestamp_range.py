@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commit_table.timestamps import COUNTER_BITS, compose
-from tso.timestamp_range import Exhausted, TimestampRange, TimestampRate
+from tso.decisions.timestamp_range import Exhausted, TimestampRange, TimestampRate
 
 PATIENT = settings(deadline=None, suppress_health_check=(HealthCheck.too_slow,))
 """No test here is about time: a busy machine must not fail one."""

@@ -20,8 +20,8 @@ from access.changes import LOOK_MS
 from access.server_files import ServerFiles
 from access.tls import BadTls, ServerTls, client_context, server_context
 from client import AsyncOracleClient, ClientSettings
+from client.connection.primary import SoloDirectory
 from client.errors import AccessDenied, NoPrimary
-from client.primary import SoloDirectory
 from fleet import NoAnswer, ask_status
 from tests.certificates import Authority
 from tests.unit.tso.calling import transact
@@ -154,7 +154,7 @@ def test_plain_clients_at_a_tls_port_and_the_reverse_are_told_at_once(
 def test_connections_that_never_shake_hands_are_let_go_and_hold_up_nobody(
     run_house: RunHouse, authority: Authority, server_files: ServerFiles, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "tso.tls_door")
+    caplog.set_level(logging.INFO, "tso.serving.tls_door")
 
     async def scenario(house: House) -> None:
         process = await house.start_primary("a", tls=server_files, hello_ms_max=200)
@@ -171,7 +171,7 @@ def test_connections_that_never_shake_hands_are_let_go_and_hold_up_nobody(
 def test_of_too_many_that_never_shake_hands_the_oldest_goes(
     run_house: RunHouse, authority: Authority, server_files: ServerFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tso.tls_door.HANDSHAKES_MAX", 2)
+    monkeypatch.setattr("tso.serving.tls_door.HANDSHAKES_MAX", 2)
 
     async def scenario(house: House) -> None:
         process = await house.start_primary("a", tls=server_files, hello_ms_max=60_000)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tso.wakefulness import OWED_MAX, Wakefulness
+from tso.serving.wakefulness import OWED_MAX, Wakefulness
 
 US = 1e-6
 LOOK_US = 3

@@ -8,15 +8,21 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from tso.conflict_map import ConflictMap
-from tso.large_write_sets import LargeWriteSets
-from tso.oracle import Begun, Decided, Moment, Oracle
+from tso.decisions.conflict_map import ConflictMap
+from tso.decisions.large_write_sets import LargeWriteSets
+from tso.decisions.oracle import Begun, Decided, Moment, Oracle
 from tso.settings import Limits
 from tso.warmth import warm_kernels
 from wire import CommitRequest, FrameDecoder, LargeCommitRequest, Reason, WriteSetPart, decode, encode
 from wire.gathering import gather_commits, scatter_answers
 
-KERNEL_MODULES = ("tso.cell_sets", "tso.deciding", "tso.recency_index", "tso.recency_kernels", "wire.gathering")
+KERNEL_MODULES = (
+    "tso.decisions.cell_sets",
+    "tso.decisions.deciding",
+    "tso.decisions.recency_index",
+    "tso.decisions.recency_kernels",
+    "wire.gathering",
+)
 NOW = Moment(1_700_000_000_000, 5.0)
 
 

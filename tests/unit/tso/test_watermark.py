@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tso.watermark import DurableWatermark
+from tso.decisions.watermark import DurableWatermark
 
 PATIENT = settings(deadline=None, suppress_health_check=(HealthCheck.too_slow,))
 """No test here is about time: a busy machine must not fail one."""

@@ -1,0 +1,1 @@
+"""Writes of many processes into one transaction, past any one process's memory."""

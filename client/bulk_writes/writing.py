@@ -1,0 +1,122 @@
+"""Writing into a transaction from many processes at once, past any one process's memory.
+
+Each attempt of each task has one ``AttemptWriter``. It records what it is about to write
+(``client.bulk_writes.manifest``) and then writes tentative versions at the transaction's start timestamp. Repeating a
+task rewrites the same cells with the same values: harmless, which is what makes task retries and speculation safe.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from client.bulk_writes.manifest import Manifest
+from client.catalog.catalog import Catalog
+from client.cells import is_shadow
+from client.errors import InvalidRequest, TransactionAborted
+from client.transactions.handles import TransactionHandle
+from commit_table import Aborted, CommitTable, Committed
+from store import CellStore, InvalidCell
+from store.columns import CellColumns, check_columns
+
+_log = logging.getLogger(__name__)
+
+
+class AttemptWriter:
+    """One attempt of one task of a bulk write into ``table``. Values are stored ones (``client.cells``)."""
+
+    def __init__(
+        self,
+        store: CellStore,
+        commit_table: CommitTable,
+        catalog: Catalog,
+        manifest: Manifest,
+        handle: TransactionHandle,
+        table: str,
+        job: str,
+        *,
+        partition: int,
+        attempt: int,
+    ) -> None:
+        self._store = store
+        self._commit_table = commit_table
+        self._catalog = catalog
+        self._manifest = manifest
+        self._handle = handle
+        self._start_timestamp = handle.start_timestamp
+        self._table = table
+        self._job = job
+        self._attempt = (partition, attempt)
+        self._sequence = 0
+
+    @property
+    def start_timestamp(self) -> int:
+        """Of the transaction that it writes into, and for which it speaks while it is held."""
+        return self._start_timestamp
+
+    @property
+    def snapshot_timestamp(self) -> int:
+        """What the transaction reads."""
+        return self._handle.snapshot_timestamp
+
+    def is_open(self) -> bool:
+        """A task works until nobody holds its writer any more."""
+        return True
+
+    def give_up(self) -> None:
+        """Learn that the transaction expired: its commit will say so, or the next write."""
+        _log.warning("the oracle gave transaction %d up while it was written into", self._start_timestamp)
+
+    def write(self, cells: CellColumns) -> None:
+        """Record and write some rows, each of which has at least one cell.
+
+        Raises ``InvalidRequest`` (nothing written), ``TransactionAborted``, ``StoreUnavailable``, ``UpgradeNeeded``. A
+        transaction that has ended takes nothing more: what came late would show in snapshots that were read before.
+        Nor does one that is being ended: its commit may have read already what it judges. Nor a bulk write that has
+        ended: what comes late would lie over what later ones wrote.
+        """
+        if any(is_shadow(column) for column in cells.columns):
+            raise InvalidRequest("shadow cells are not a writer's to write")
+        try:
+            check_columns(self._table, cells, self._start_timestamp)
+        except InvalidCell as error:
+            raise InvalidRequest(str(error)) from error
+        if not cells.rows:
+            return
+        if self._sequence == 0:  # of what has ended long ago nothing new is recorded
+            require_open(self._commit_table, self._start_timestamp)
+        level = self._catalog.entry(self._table).conflict_level  # of which the installation's level is a part
+        self._sequence = self._manifest.record(
+            self._start_timestamp, self._job, self._attempt, self._sequence, self._table, level, cells
+        )
+        require_not_ending(self._commit_table, self._manifest, self._start_timestamp)
+        if self._manifest.is_sealed(self._start_timestamp, self._job):
+            raise InvalidRequest(
+                f"the bulk write {self._job} has ended without this attempt of partition {self._attempt[0]}: it comes "
+                "too late, another one has written its rows"
+            )
+        self._store.put_columns(self._table, cells, self._start_timestamp)
+
+
+def require_open(commit_table: CommitTable, start_timestamp: int) -> None:
+    """Raise where a transaction has ended: ``InvalidRequest`` if it committed, ``TransactionAborted`` if not."""
+    outcome = commit_table.outcome(start_timestamp)
+    if isinstance(outcome, Committed):
+        raise InvalidRequest(
+            f"transaction {start_timestamp} has committed: nothing more can be written into it, begin another"
+        )
+    if isinstance(outcome, Aborted):
+        raise TransactionAborted(start_timestamp, "it was rolled back before all of it was written")
+
+
+def require_not_ending(commit_table: CommitTable, manifest: Manifest, start_timestamp: int) -> None:
+    """``require_open`` for what is on record already; raises ``InvalidRequest`` while somebody ends the transaction.
+
+    The claim is looked for first: with the record of a commit that has ended it is gone, and the commit table knows.
+    """
+    is_claimed = manifest.is_end_claimed(start_timestamp)
+    require_open(commit_table, start_timestamp)
+    if is_claimed:
+        raise InvalidRequest(
+            f"transaction {start_timestamp} is being ended by a process that shares it: nothing more can be written "
+            "into it, and this was not; wait for all who write before you end it"
+        )

@@ -1,0 +1,431 @@
+"""What all clients must agree on about a table, written once, when it is made: one row a table, put if absent.
+
+Beside it, in a family of its own, lie the table's fences, which are written in transactions
+(``client.catalog.guards``).
+
+The conflict level is here, since two writers that detect conflicts by different keys would not see one another. The
+description is room for a layer above: the Spark mapping of the table lies in it.
+
+Invariants: only an empty table is agreed on, since cells that no transaction wrote would be seen by nobody. And no two
+entries of a name are ever stored as the same bytes, nor two marks of a drop, so that a write whose answer was lost and
+that arrives late finds its compare-and-set out of date.
+
+Whoever reads or writes a table asks here first, and again after ``ENTRY_AGE_SECONDS_MAX``, by a clock that goes on
+while the machine sleeps. So the installation's level is looked at here, too, for those who ask nobody else: one that
+does not work at it is refused.
+
+A table that was dropped is made anew only when everybody has had to ask again: whoever looks at it from before the drop
+finds no table, or that there was another one (``ShownFrom``), and never takes the new one for the old.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, TypeGuard
+
+from client.catalog.entry import CatalogEntry, ConflictLevel, ShownFrom, validate_table
+from client.cells import family_of
+from client.errors import InvalidRequest, UpgradeNeeded
+from commit_table import system_table
+from commit_table.identity import IdentityOfData
+from commit_table.level_record import LevelOfData
+from lease.clocks import monotonic_ms, wall_ms
+from store import ALL_VERSIONS, CellStore, Family, KeyRange, RowPut, StoreUnavailable, TableExists, TableMissing
+from store.forking import leave_at_fork
+from versions import FormatNotSpoken, LevelNotSpoken, spoken
+
+ENTRY_AGE_SECONDS_MAX = 10.0
+"""How long an entry is believed before it is read again: others may have dropped the table and made it anew."""
+
+REMADE_AFTER_SECONDS_MIN = ENTRY_AGE_SECONDS_MAX + 1.0
+"""How long a name is nobody's after its table was dropped."""
+CLOCKS_APART_SECONDS_MAX: Final = 30.0
+"""How far apart the wall clocks of two machines may be, one of which drops a table and the other makes it anew. HBase
+takes no region server whose clock is further off.
+"""
+
+FENCE_FAMILY = "f"
+
+_ENTRY = b"t:entry"
+_LEVEL = b"t:conflict_level"
+_VACUUMED_BELOW = b"t:vacuumed_below"
+"""The vacuum mark. Its cell timestamp is the mark itself: of several marks the largest stands, whoever writes last."""
+_DROPPED_BELOW = b"t:dropped_below"
+"""Like the vacuum mark: when the last table of that name was dropped."""
+_MARKS = (_VACUUMED_BELOW, _DROPPED_BELOW)
+_DROPPED = b"dropped"
+"""What stands in place of an entry begins with this: there was a table of that name. Then a unique id, and by which
+milliseconds of the wall clock it was dropped.
+"""
+_ATTEMPTS_MAX = 10
+_ALL_ROWS = KeyRange(b"", b"")
+
+
+_log = logging.getLogger(__name__)
+
+
+class _Remembered(NamedTuple):
+    entry: CatalogEntry
+    shown_from: ShownFrom
+    read_seconds: float
+
+
+_OWN_PURPOSES = ("catalog", "commits", "manifest", "snapshots")
+_RECORD_PURPOSES = ("imports", "streams")
+
+
+class Catalog:
+    """The agreed descriptions of an installation's tables; remembers what it read, for a while. Thread-safe."""
+
+    def __init__(
+        self, store: CellStore, root: str, *, data_of_oracles: Callable[[], str | None] = lambda: None
+    ) -> None:
+        """``data_of_oracles``: the name of the data that the oracles write to, where that is known already."""
+        self._store = store
+        self._root = root
+        self._data_of_oracles = data_of_oracles
+        self._identity = IdentityOfData(store, root)
+        self._are_same_data = False
+        self.own_table = system_table(root, "catalog")
+        """The table that all this lies in."""
+        self._own = OwnTable(store, self.own_table, Family("t", versions_max=1), Family(FENCE_FAMILY))
+        self.own_tables = frozenset(system_table(root, purpose) for purpose in _OWN_PURPOSES)
+        """Tables of the installation that are nobody's to name."""
+        self.record_tables = frozenset(system_table(root, purpose) for purpose in _RECORD_PURPOSES)
+        """Tables of records that are written in the very transactions that they tell of."""
+        self._entries: dict[str, _Remembered] = {}
+        self._level = LevelOfData(store, root)
+        self._level_read_seconds = -math.inf
+
+    def create_table(self, table: str, entry: CatalogEntry, *, if_missing: bool = False) -> None:
+        """Make a table and agree on its entry. Raises ``InvalidRequest`` where it exists with an entry.
+
+        ``if_missing``: only where it exists with another entry. After a crash between the two steps, or for an empty
+        table that HBase has and Pythia does not know yet, it only adds the entry.
+        """
+        self._check_name(table)
+        self.require_level()
+        stored = self._stored_value(table.encode(), _ENTRY)
+        if _is_entry(stored):
+            self._check_families(table, (), missing="its drop failed halfway: drop it again")
+            if not if_missing:
+                raise InvalidRequest(f"table {table!r} exists already")
+            _require_same(table, CatalogEntry.parse(table, stored), entry)
+            return
+        if stored is not None:
+            _wait_until_forgotten(table, stored)
+        try:
+            self._store.create_table(table, [Family(name) for name in entry.families])
+        except TableExists:
+            self._check_families(table, entry.families)
+            self._check_empty(table)
+        if self._agreed_level(table, entry.conflict_level) != entry.conflict_level:
+            raise InvalidRequest(
+                f"a table {table!r} with another conflict level than {entry.conflict_level!r} was dropped before, and "
+                f"running processes may remember it: keep its level, or choose another name"
+            )
+        _require_same(table, self._register(table, entry), entry)  # somebody else may have made it meanwhile
+
+    def entry(self, table: str) -> CatalogEntry:
+        """The entry of a table, as it was at most ``ENTRY_AGE_SECONDS_MAX`` ago.
+
+        A plain HBase table that has none yet and is empty is agreed on as one with cell-level conflicts. Raises
+        ``InvalidRequest`` for a table that does not exist, holds what no transaction wrote, or does not keep the
+        versions that snapshots need.
+        """
+        return self._known(table).entry
+
+    def shown_from(self, table: str) -> ShownFrom:
+        """What snapshots of a table are too old, as of when ``entry`` was read."""
+        return self._known(table).shown_from
+
+    def fresh_entry(self, table: str) -> CatalogEntry:
+        """``entry`` as it is stored now: the table may have been dropped and made anew, with other families."""
+        return self._read(table).entry
+
+    def tables(self) -> dict[str, CatalogEntry]:
+        """Every table that is agreed on now, by name."""
+        rows = self._store.scan(self._own.name(), _ALL_ROWS, [_ENTRY])
+        stored = ((row.decode(), cells[_ENTRY].value) for row, cells in rows)
+        return {table: CatalogEntry.parse(table, value) for table, value in stored if _is_entry(value)}
+
+    def mark_vacuumed(self, table: str, below: int) -> None:
+        """Have snapshots below this timestamp refused. Everybody knows after ``ENTRY_AGE_SECONDS_MAX``."""
+        put = RowPut(table.encode(), {_VACUUMED_BELOW: b"%d" % below})
+        self._store.put(self._own.name(), [put], below)
+
+    def announce_vacuum(self, below: int) -> None:
+        """Say that a vacuum goes up to here at most, before it reads which snapshots have a name.
+
+        Readers do not look at this: it is the mark of the catalog's own table. See ``client.snapshots.named``.
+        """
+        self.mark_vacuumed(self.own_table, below)
+
+    def vacuumed_below_anywhere(self) -> int:
+        """The largest mark that there is now, of a table or announced; 0 where nothing was ever vacuumed."""
+        rows = self._store.scan(self._own.name(), _ALL_ROWS, [_VACUUMED_BELOW])
+        return max((int(cells[_VACUUMED_BELOW].value) for _, cells in rows), default=0)
+
+    def require_level(self) -> None:
+        """Raise ``UpgradeNeeded`` unless this library worked at the level, ``ENTRY_AGE_SECONDS_MAX`` ago at most.
+
+        Raises ``StoreUnavailable``, and ``InvalidRequest`` where these are not the data that the oracles write to. For
+        those who go on for long without asking for an entry: before each step.
+        """
+        self._require_same_data()
+        read_seconds = monotonic_ms() / 1000
+        if read_seconds < self._level_read_seconds + ENTRY_AGE_SECONDS_MAX:
+            return
+        try:
+            level = self._level.read()
+            if level is not None:
+                spoken().require(level, f"the data that {self.own_table} is of")
+        except (LevelNotSpoken, FormatNotSpoken) as error:
+            raise UpgradeNeeded(str(error)) from None
+        self._level_read_seconds = read_seconds
+
+    def _require_same_data(self) -> None:
+        """Raise ``InvalidRequest`` where the store is known not to be the one that the oracles write to.
+
+        Commits would be recorded there, and their cells be here: nobody would see both.
+        """
+        named = None if self._are_same_data else self._data_of_oracles()
+        if named is None:
+            return
+        found = self._identity.read()
+        if found != named:
+            what = "no data of it" if found is None else f"data of another installation ({found})"
+            raise InvalidRequest(
+                f"the gateway leads to an HBase that has {what}, and the oracles of {self._root} write to {named}: "
+                f"look at thrift, zookeeper and root"
+            )
+        self._are_same_data = True
+
+    def _known(self, table: str) -> _Remembered:
+        self.require_level()
+        known = self._entries.get(table)
+        if known is not None and monotonic_ms() / 1000 < known.read_seconds + ENTRY_AGE_SECONDS_MAX:
+            return known
+        return self._read(table)
+
+    def _read(self, table: str) -> _Remembered:
+        self._check_name(table)
+        self.require_level()
+        read_seconds = monotonic_ms() / 1000
+        cells = self._store.get(self._own.name(), table.encode(), [_ENTRY, *_MARKS])
+        value = cells[_ENTRY].value if _ENTRY in cells else None
+        if _is_entry(value):
+            entry = CatalogEntry.parse(table, value)
+        else:
+            families = self._check_families(table, ())
+            self._check_empty(table)
+            entry = self._register(table, CatalogEntry(self._agreed_level(table, "cell"), families))
+        shown_from = ShownFrom(*(int(cells[mark].value) if mark in cells else 0 for mark in _MARKS))
+        remembered = self._entries[table] = _Remembered(entry, shown_from, read_seconds)
+        return remembered
+
+    def has_entry(self, table: str) -> bool:
+        """Whether a table is agreed on now; only then transactions can have written it."""
+        self._check_name(table)
+        return self._stored_entry(table) is not None
+
+    def incarnation(self, table: str) -> str:
+        """What tells a table from those that had its name before: a drop, and making it anew, changes it.
+
+        Raises ``InvalidRequest`` where there is no such table.
+        """
+        self.fresh_entry(table)
+        return hashlib.sha256(self._stored_value(table.encode(), _ENTRY) or b"").hexdigest()
+
+    def require_families(self, table: str, columns: Iterable[bytes]) -> None:
+        """Raise ``InvalidRequest`` for a column of a family that the table does not have."""
+        wanted = {family_of(column) for column in columns}
+        if wanted <= set(self.entry(table).family_columns):
+            return
+        families = set(self.fresh_entry(table).family_columns)  # it may have been made anew
+        if not wanted <= families:
+            unknown = ", ".join(sorted(family.decode(errors="replace") for family in wanted - families))
+            known = ", ".join(sorted(family.decode(errors="replace") for family in families))
+            raise InvalidRequest(f"table {table!r} has no family {unknown}; it has {known}")
+
+    def drop_table(self, table: str, fence: Callable[[], int]) -> None:
+        """Remove a table and its entry. Not part of any transaction: those open on it fail, and so do their readers.
+
+        ``fence`` places one once HBase has no such table any more, and returns its timestamp: who took a snapshot
+        before that may have read or written the old table, and has nothing to do with a new one. Ends a drop that
+        failed halfway, too. Raises ``InvalidRequest`` where there is neither table nor entry, or data without an entry,
+        ``StoreUnavailable`` and what ``fence`` raises where the drop has to be repeated.
+        """
+        self._check_name(table)
+        stored = self._stored_value(table.encode(), _ENTRY)
+        try:
+            if not _is_entry(stored) and self._holds_data(table):
+                raise InvalidRequest(
+                    f"table {table!r} holds data and is none of the tables of this installation: it is another one's "
+                    f"(look at the root), or a plain table. Drop it there, or in HBase's shell"
+                )
+            self._store.drop_table(table)
+        except TableMissing as error:
+            if not _is_entry(stored):
+                raise InvalidRequest(f"there is no table {table!r} to drop") from error
+        if _is_entry(stored):
+            below = fence()
+            self._store.put(self._own.name(), [RowPut(table.encode(), {_DROPPED_BELOW: b"%d" % below})], below)
+            self._mark_dropped(table, stored)
+        self._entries.pop(table, None)
+
+    def _mark_dropped(self, table: str, entry: bytes) -> None:
+        """Put the mark in the place of this very entry; one that is there by now belongs to a newer table."""
+        dropped = b"%s %s %d" % (_DROPPED, uuid.uuid4().hex.encode(), wall_ms())
+        for _ in range(_ATTEMPTS_MAX):
+            if self._stored_value(table.encode(), _ENTRY) != entry:
+                return
+            self._store.compare_and_set(
+                self._own.name(), table.encode(), check=_ENTRY, expected=entry, put=_ENTRY, value=dropped
+            )
+        raise StoreUnavailable(
+            f"table {table!r} is gone, but its entry in the catalog could not be removed in {_ATTEMPTS_MAX} attempts: "
+            f"drop it again"
+        )
+
+    def _check_name(self, table: str) -> None:
+        validate_table(table)
+        if table in self.own_tables:
+            raise InvalidRequest(f"table {table!r} is Pythia's own")
+
+    def _check_families(
+        self, table: str, wanted: Sequence[str], *, missing: str = "create it with manager.create_table"
+    ) -> tuple[str, ...]:
+        """The table's families. ``missing``: what is said to be done where there is no such table."""
+        try:
+            families = self._store.families(table)
+        except TableMissing as error:
+            raise InvalidRequest(f"there is no table {table!r}: {missing}") from error
+        for name, family in families.items():
+            if family.versions_max < ALL_VERSIONS:
+                raise InvalidRequest(
+                    f"family {name!r} of table {table!r} keeps {family.versions_max} version(s) of a cell; snapshots "
+                    f"need them all until vacuum: alter the family to VERSIONS => {ALL_VERSIONS}"
+                )
+        lacking = sorted(set(wanted) - set(families))
+        if lacking:
+            raise InvalidRequest(f"table {table!r} exists, without the families {', '.join(lacking)}")
+        return tuple(sorted(wanted or families))
+
+    def _check_empty(self, table: str) -> None:
+        """Raise ``InvalidRequest`` for a table that holds cells and has no entry: no transaction wrote them.
+
+        Their timestamps are no transactions', so that no snapshot would show them, and readers would look for the
+        outcome of each.
+        """
+        written = self._holds_data(table)
+        if written and self._stored_entry(table) is None:  # by now another process may have agreed on it and written
+            raise InvalidRequest(
+                f"table {table!r} holds data that was not written in transactions, which no snapshot would show: make "
+                f"a new table with manager.create_table and write the rows into it in a transaction, or let pythia "
+                f"table copy do that"
+            )
+
+    def _holds_data(self, table: str) -> bool:
+        families = [family.encode() for family in self._store.families(table)]
+        return next(self._store.scan(table, _ALL_ROWS, families, batch_rows=1), None) is not None
+
+    def _stored_entry(self, table: str) -> CatalogEntry | None:
+        stored = self._stored_value(table.encode(), _ENTRY)
+        return CatalogEntry.parse(table, stored) if _is_entry(stored) else None
+
+    def _stored_value(self, row: bytes, column: bytes) -> bytes | None:
+        cell = self._store.get(self._own.name(), row, [column]).get(column)
+        return None if cell is None else cell.value
+
+    def _register(self, table: str, entry: CatalogEntry) -> CatalogEntry:
+        """Put the entry unless there is one; the one that stands afterwards."""
+        value = entry.encode(made=uuid.uuid4().hex)
+        return CatalogEntry.parse(table, self._put_if_absent(table.encode(), _ENTRY, value))
+
+    def _agreed_level(self, table: str, level: ConflictLevel) -> ConflictLevel:
+        """The conflict level of all tables that ever have this name, ``level`` if there was none.
+
+        It outlives a drop: a process that still remembers the old table must not detect conflicts by other keys.
+        """
+        stored = self._put_if_absent(table.encode() + b"\0", _LEVEL, level.encode())
+        return "row" if stored == b"row" else "cell"
+
+    def _put_if_absent(self, row: bytes, column: bytes, value: bytes) -> bytes:
+        """What stands afterwards."""
+        for _ in range(_ATTEMPTS_MAX):
+            stored = self._stored_value(row, column)
+            if _is_entry(stored):
+                return stored
+            self._store.compare_and_set(self._own.name(), row, check=column, expected=stored, put=column, value=value)
+        raise StoreUnavailable(f"the catalog could not be written in {_ATTEMPTS_MAX} attempts")
+
+
+def _is_entry(stored: bytes | None) -> TypeGuard[bytes]:
+    """Whether there is something, and no mark of a drop."""
+    return stored is not None and not stored.startswith(_DROPPED)
+
+
+def _require_same(table: str, stands: CatalogEntry, wanted: CatalogEntry) -> None:
+    """Raise ``InvalidRequest`` where a table exists otherwise than it was to be made; families have no order."""
+    unlike = [
+        name
+        for name, one, other in (
+            ("conflict level", stands.conflict_level, wanted.conflict_level),
+            ("families", set(stands.families), set(wanted.families)),
+            ("description", stands.description, wanted.description),
+        )
+        if one != other
+    ]
+    if unlike:
+        raise InvalidRequest(f"table {table!r} exists already, and differs in {' and '.join(unlike)}")
+
+
+def _wait_until_forgotten(table: str, dropped: bytes) -> None:
+    """Let nobody be left who still believes in the table that was dropped."""
+    _, _, dropped_ms = dropped.rpartition(b" ")
+    if not dropped_ms.isdigit() or dropped.count(b" ") < 2:
+        return  # marked by a release that said neither when nor from which snapshots on
+    seconds = REMADE_AFTER_SECONDS_MIN + CLOCKS_APART_SECONDS_MAX - (wall_ms() - int(dropped_ms)) / 1000
+    seconds = min(seconds, REMADE_AFTER_SECONDS_MIN)
+    if seconds > 0:
+        _log.info("table %s was dropped a moment ago: it is made anew in %.0f s", table, seconds)
+        time.sleep(seconds)
+
+
+class OwnTable:
+    """One of Pythia's own tables, made when it is first needed."""
+
+    def __init__(self, store: CellStore, name: str, *families: Family) -> None:
+        self._store = store
+        self._name = name
+        self._families = families
+        self._lock = threading.Lock()
+        self._made = False
+        leave_at_fork(self)
+
+    def leave_to_parent(self) -> None:
+        """See ``Leaving``. The lock is held while the table is made."""
+        self._lock = threading.Lock()
+
+    def name(self) -> str:
+        """The table's name, once it stands."""
+        with self._lock:
+            if not self._made:
+                self._make()
+                self._made = True
+        return self._name
+
+    def _make(self) -> None:
+        if self._name in self._store.table_names():
+            return
+        try:
+            self._store.create_table(self._name, self._families)
+        except TableExists:
+            return  # another client was faster

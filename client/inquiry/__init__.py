@@ -1,0 +1,1 @@
+"""What is known of one transaction, asked by an operator."""

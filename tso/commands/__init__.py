@@ -1,0 +1,1 @@
+"""The `pythia` command, and the commands of this room."""

@@ -1,0 +1,1 @@
+"""The oracle's rules: what a begin gets, which commits may be, and what is remembered for that. No input or output."""

@@ -1,0 +1,108 @@
+"""Sets of cells of very large write sets: kernels over plain arrays.
+
+A set is an array of cell ids at places given by a hash (open addressing with linear probing, at most four fifths full:
+10 bytes a cell), with one commit timestamp for all of it. The cell id 0 marks an empty place; that it is in the set
+itself is noted apart.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, TypeAlias
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from tso.decisions.recency_index import RecencyTable
+from tso.decisions.recency_kernels import TOUCHED_AT_ONCE, look_up, touch_all
+
+Cells: TypeAlias = npt.NDArray[np.uint64]
+Number: TypeAlias = int | np.int64
+
+SETS_MAX: Final = 8
+"""Sets at once. Each is one more look for every cell that is judged."""
+NEVER: Final = 2**63 - 1
+"""The time of a set whose transaction is not decided: later than every snapshot, so that nobody passes it."""
+
+
+class CellSets(NamedTuple):
+    """``places``: of each set; ``times`` i64[SETS_MAX]: its commit timestamp, ``NEVER``, or 0 where there is none;
+    ``zeros`` u8[SETS_MAX]: whether the cell id 0 is in it; ``seed`` u64[1]; ``touched`` u64[1]: of no meaning.
+    """
+
+    places: tuple[Cells, ...]
+    times: npt.NDArray[np.int64]
+    zeros: npt.NDArray[np.uint8]
+    seed: Cells
+    touched: Cells
+
+
+@numba.njit(cache=True)
+def _first_place(places: Cells, seed: np.uint64, cell: np.uint64) -> np.int64:
+    mixed = (cell ^ seed) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(0xD6E8FEB86659FD93)
+    mixed ^= mixed >> np.uint64(32)
+    return np.int64(((mixed >> np.uint64(32)) * np.uint64(places.size)) >> np.uint64(32))
+
+
+@numba.njit(cache=True)
+def _contains(places: Cells, seed: np.uint64, cell: np.uint64) -> bool:
+    place = _first_place(places, seed, cell)
+    while places[place] != np.uint64(0):
+        if places[place] == cell:
+            return True
+        place += np.int64(1)
+        if place == places.size:
+            place = np.int64(0)
+    return False
+
+
+@numba.njit(cache=True, forceinline=True)
+def _touch_all(places: Cells, seed: np.uint64, cells: Cells, touched: Cells) -> None:
+    """Load the places of a batch of cells: their cache misses overlap. ``touched`` keeps it from being left out."""
+    mixed = np.uint64(0)
+    for number in range(cells.size):
+        mixed ^= places[_first_place(places, seed, cells[number])]
+    touched[0] ^= mixed
+
+
+@numba.njit(cache=True)
+def last_set_with(sets: CellSets, cell: np.uint64, but: Number) -> np.int64:
+    """The largest time of a set other than ``but`` that has the cell; 0 where none has."""
+    latest = np.int64(0)
+    for number in range(SETS_MAX):
+        time = sets.times[number]
+        if time <= latest or number == but:
+            continue
+        if sets.zeros[number] if cell == np.uint64(0) else _contains(sets.places[number], sets.seed[0], cell):
+            latest = time
+    return latest
+
+
+@numba.njit(cache=True)
+def add_free_of_conflicts(
+    sets: CellSets, own: Number, written: RecencyTable, cells: Cells, entered: Number, snapshot: Number
+) -> bool:
+    """Put the first ``entered`` cells into set ``own``; false where one of all was written after ``snapshot``."""
+    places, seed = sets.places[own], sets.seed[0]
+    for position in range(cells.size):
+        if position % TOUCHED_AT_ONCE == 0:
+            batch = cells[position : position + TOUCHED_AT_ONCE]
+            touch_all(written, batch)
+            _touch_all(places, seed, batch, sets.touched)
+        cell = cells[position]
+        if look_up(written, cell) > snapshot or last_set_with(sets, cell, own) > snapshot:
+            return False
+        if position >= entered:
+            continue
+        if cell == np.uint64(0):
+            sets.zeros[own] = 1
+            continue
+        place = _first_place(places, seed, cell)
+        while places[place] != np.uint64(0) and places[place] != cell:
+            place += np.int64(1)
+            if place == places.size:
+                place = np.int64(0)
+        places[place] = cell
+    return True
