@@ -4,18 +4,23 @@
 VENV := .venv/bin
 CODE := access benchmarks client commit_table configuration demo devcluster drills examples fleet histories kernels lease logs rest store tests tso versions wire
 
-.PHONY: demo test check unit simulate mutations format clean
+.PHONY: demo test check kernels unit simulate mutations format clean
 
 demo: .venv/installed-from
 	$(VENV)/pythia demo $(DEMO_OPTIONS)
 
-test: check
+test:
+	$(MAKE) --no-print-directory -j 2 check kernels
 	$(VENV)/python -m pytest -n 2 --dist loadgroup $(TEST_OPTIONS)
 
 check: .venv/installed-from
 	$(VENV)/ruff check $(CODE)
 	$(VENV)/ruff format --check $(CODE)
 	$(VENV)/mypy $(CODE)
+
+# Before several processes of the tests compile them at once.
+kernels: .venv/installed-from
+	$(VENV)/python -m tests.kernel_caches
 
 unit: .venv/installed-from
 	$(VENV)/python -m pytest -m "not integration"

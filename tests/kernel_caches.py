@@ -7,13 +7,15 @@ or fail, with code that is no longer there.
 
 from __future__ import annotations
 
+import importlib
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.imports import defining, imports
+from tests.imports import ROOT, defining, imports
 
-_IMPORTS_NUMBA = re.compile(r"^(import|from) numba\b", re.MULTILINE)
+_HAS_KERNELS = re.compile(r"^(import|from) (numba|kernels)\b", re.MULTILINE)
 
 
 def drop_stale_kernels(root: Path) -> list[Path]:
@@ -24,9 +26,30 @@ def drop_stale_kernels(root: Path) -> list[Path]:
     return dropped
 
 
+def compile_what_is_missing() -> None:
+    """Compile every kernel of the project that is not kept as it stands: before several processes do so at once."""
+    drop_stale_kernels(ROOT)  # before any of them is loaded
+    from kernels import compile_all
+    from tso.warmth import warm_kernels
+
+    for source in _kernel_modules(ROOT):
+        importlib.import_module(".".join(source.relative_to(ROOT).with_suffix("").parts))
+    compile_all()
+    warm_kernels()
+
+
+def take_kernels_along(copy: Path) -> None:
+    """Have a copy of the project, with files as old as here, take what is compiled already and not compile it too."""
+    for source in _kernel_modules(ROOT):
+        for cache in (source.parent / "__pycache__").glob(f"{source.stem}.*.nb[ic]"):
+            place = copy / cache.relative_to(ROOT)
+            place.parent.mkdir(exist_ok=True)
+            shutil.copy2(cache, place)
+
+
 def _kernel_modules(root: Path) -> Iterator[Path]:
     for door in root.glob("*/__init__.py"):
-        yield from (source for source in door.parent.rglob("*.py") if _IMPORTS_NUMBA.search(source.read_text()))
+        yield from (source for source in door.parent.rglob("*.py") if _HAS_KERNELS.search(source.read_text()))
 
 
 def _stale_caches(source: Path, root: Path) -> Iterator[Path]:
@@ -45,3 +68,7 @@ def _taken_from(source: Path, root: Path) -> set[Path]:
         reached |= new
         waiting += new
     return reached
+
+
+if __name__ == "__main__":
+    compile_what_is_missing()

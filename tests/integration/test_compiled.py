@@ -21,17 +21,21 @@ import pytest
 
 from benchmarks.compiled_code import PROJECT, Code
 from tests.conftest import Services
+from tests.imports import defining, imports
 from tests.integration.conftest import COMPILING_SECONDS_MAX
+from tests.kernel_caches import take_kernels_along
 
 pytestmark = [pytest.mark.takes_minutes, pytest.mark.timeout(COMPILING_SECONDS_MAX)]
 
 RUN_SECONDS_MAX = 900
 MODULES = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["pythia"]["compiled"]
-ALONE = [f"tests/unit/{room}" for room in ("client", "commit_table", "store", "tso", "wire")]
+ROOMS = ("client", "commit_table", "store", "tso", "wire")
 ON_REAL_SERVICES = [
-    "tests/contract",
-    *(f"tests/integration/test_{name}.py" for name in ("tso_process", "failover", "anomalies", "histories")),
+    "tests/contract/test_bulk_put.py",
+    "tests/contract/test_coordinator.py",
+    *(f"tests/integration/test_{name}.py" for name in ("tso_process", "anomalies", "histories")),
 ]
+"""Failovers of compiled oracles are in the drill on containers, too."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +46,25 @@ def copy(compiled: Code, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(compiled.directory, place)
     for folder in ("tests", "docs", "operations"):
         shutil.copytree(PROJECT / folder, place / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    take_kernels_along(place)
     return place
+
+
+def files_about_what_is_compiled() -> list[str]:
+    """The files of unit tests that import a compiled module, by themselves or through a helper of the tests."""
+    compiled = {PROJECT / module for module in MODULES}
+
+    def taken(file: Path) -> set[Path]:
+        found = (defining(module, name, PROJECT) for module, name in imports(file))
+        return {path for path in found if path is not None}
+
+    def concern(file: Path) -> bool:
+        direct = taken(file)
+        helpers = {path for path in direct if path.is_relative_to(PROJECT / "tests")} | {file.parent / "conftest.py"}
+        return any(taken(each) & compiled for each in [file, *filter(Path.is_file, helpers)])
+
+    files = (file for room in ROOMS for file in sorted((PROJECT / "tests" / "unit" / room).glob("test_*.py")))
+    return [str(file.relative_to(PROJECT)) for file in files if concern(file)]
 
 
 def run(copy: Path, arguments: list[str], **environment: str) -> tuple[int, str]:
@@ -85,7 +107,7 @@ def test_what_is_named_is_compiled_and_nothing_else_stands_in_for_it(copy: Path)
 
 
 def test_the_compiled_modules_pass_the_tests_of_their_sources(copy: Path) -> None:
-    assert " passed" in run_tests(copy, ALONE)
+    assert " passed" in run_tests(copy, files_about_what_is_compiled())
 
 
 @pytest.mark.integration

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,15 +29,6 @@ def run_demo(services: Services, directory: Path, *options: str) -> subprocess.C
     return subprocess.run([*program, *place, *options], capture_output=True, text=True, timeout=DEMO_SECONDS_MAX)
 
 
-def test_a_month_that_spark_loads_is_watched_and_compared(services: Services, tmp_path: Path) -> None:
-    ended = run_demo(services, tmp_path, "--months", "1")
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "3 transactions committed" in ended.stdout
-    assert "no difference" in ended.stdout
-    assert "1 conflict, each run again" in ended.stdout
-    assert "Every row of 3 summaries equals" in ended.stdout
-
-
 def test_the_reader_catches_tables_that_spark_writes_in_two_transactions(services: Services, tmp_path: Path) -> None:
     ended = run_demo(services, tmp_path, "--months", "1", "--split-transactions")
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -49,6 +41,8 @@ def test_a_month_whose_primary_is_killed_is_loaded_as_any_other(services: Servic
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "Primary oracle killed 1 time" in ended.stdout
     assert "February: oracle-" in ended.stdout
+    assert "no difference" in ended.stdout
+    assert re.search(r"\d conflicts?, each run again", ended.stdout)
     assert "and the long transaction. Aborted by a real conflict with a month: 2 attempts" in ended.stdout
     assert "5 transactions committed" in ended.stdout
     assert "Every row of 3 summaries equals" in ended.stdout

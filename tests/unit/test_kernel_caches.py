@@ -14,7 +14,7 @@ SOURCES = {
     "room/kernels.py": "import numba\nfrom room.callees import called\nfrom other import SIZE\n",
     "room/callees.py": "import numba\n",
     "room/nested/__init__.py": "",
-    "room/nested/alone.py": "import numba\nimport numpy\n",
+    "room/nested/alone.py": "from kernels import kernel\nimport numpy\n",
     "room/plain.py": "from room.kernels import kernel\n",
     "other/__init__.py": "from other.sizes import SIZE\nfrom other.unrelated import thing\n",
     "other/sizes.py": "from other.units import UNIT\nSIZE = 5 * UNIT\n",
