@@ -85,12 +85,11 @@ def environment_of(oracle: ClientSettings) -> dict[str, str]:
     }
 
 
-def test_an_example_runs_as_its_first_lines_say(oracle: ClientSettings, tmp_path: Path) -> None:
-    folder = tmp_path / "files"
-    folder.mkdir()
-    (folder / "1.json").write_text('{"sensor": "by itself", "celsius": -3.5}\n')
+def test_an_example_runs_as_its_first_lines_say(oracle: ClientSettings, manager: TransactionManager) -> None:
+    if "example_addresses" in manager.store.table_names():
+        manager.drop_table("example_addresses")
     ran = subprocess.run(
-        [sys.executable, "examples/streaming_upsert.py", str(folder), str(tmp_path / "checkpoint")],
+        [sys.executable, "examples/slowly_changing_dimension.py"],
         cwd=ROOT,
         env=environment_of(oracle),
         capture_output=True,
@@ -99,7 +98,7 @@ def test_an_example_runs_as_its_first_lines_say(oracle: ClientSettings, tmp_path
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    assert "by itself" in ran.stdout
+    assert "Bergen" in ran.stdout
 
 
 @pytest.fixture
