@@ -31,11 +31,11 @@ from client.errors import (
     TransactionTooLarge,
     UpgradeNeeded,
 )
+from client.handles import SnapshotHandle, TransactionHandle
 from client.manager import TransactionManager
 from client.settings import ClientSettings
 from client.snapshots.record import NamedSnapshot
 from client.snapshots.snapshot import Snapshot
-from client.transactions.handles import SnapshotHandle, TransactionHandle
 from client.transactions.hooks import CommitStep, TransactionHooks
 from client.transactions.savepoints import OwnWrites, Savepoint
 from client.transactions.status import TransactionStatus

@@ -109,7 +109,7 @@ def row_id(table: str, row: bytes) -> int:
 
 
 def guard_id(catalog_table: str, table: str) -> int:
-    """The conflict key that a fence of a table writes, and all its writers guard (``client.catalog.guards``).
+    """The conflict key that a fence of a table writes, and all its writers guard (``client.transactions.guards``).
 
     It is the id of the table's own row in the catalog's table. Applications have no cells there, and an id takes in the
     table's name with its length: so it meets the key of a data cell by chance only, as any two ids may.

@@ -14,11 +14,10 @@ from client.bulk_writes.manifest import Attempt, Manifest
 from client.bulk_writes.writing import AttemptWriter, require_not_ending, require_open
 from client.catalog.catalog import Catalog
 from client.catalog.entry import CatalogEntry, ConflictLevel, family_names
-from client.catalog.fences import place_fence
-from client.catalog.guards import Guards
 from client.connection.oracle import OracleClient
 from client.connection.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from client.errors import InvalidRequest, InvalidSettings
+from client.handles import SnapshotHandle, StaysInItsProcess, TransactionHandle
 from client.settings import ClientSettings
 from client.snapshots.moments import Moment, parse_moment, validate_name
 from client.snapshots.named import NamedSnapshots
@@ -29,7 +28,8 @@ from client.snapshots.resolver import OutcomeCache, Resolver
 from client.snapshots.snapshot import Snapshot
 from client.snapshots.visibility import View
 from client.transactions.commit import Services, finish_bulk_write
-from client.transactions.handles import SnapshotHandle, StaysInItsProcess, TransactionHandle
+from client.transactions.fences import place_fence
+from client.transactions.guards import Guards
 from client.transactions.heartbeat import Heartbeats
 from client.transactions.hooks import TransactionHooks
 from client.transactions.reruns import retrying_rules

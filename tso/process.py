@@ -41,12 +41,12 @@ from store.bulk import BulkPutter
 from store.hbase.addresses import parse_addresses
 from tso.decisions.oracle import Moment
 from tso.levels import LevelAgreement
+from tso.metering import Metering
 from tso.persistence.floor import FloorOfData
 from tso.persistence.identity import DataAgreement
 from tso.persistence.pipeline import Pipeline
 from tso.roles import Progress, RoleKeeper
 from tso.serving.connection import Connection
-from tso.serving.metering import Metering
 from tso.serving.protection import reception_of
 from tso.serving.server import Server
 from tso.settings import ServeSettings

@@ -17,12 +17,12 @@ from client.asyncio_front.snapshot import AsyncSnapshot
 from client.asyncio_front.transaction import AsyncTransaction
 from client.catalog.entry import ConflictLevel
 from client.errors import InvalidRequest
+from client.handles import SnapshotHandle, TransactionHandle
 from client.manager import TransactionManager
 from client.settings import ClientSettings
 from client.snapshots.moments import Moment
 from client.snapshots.record import NamedSnapshot
 from client.snapshots.snapshot import Snapshot
-from client.transactions.handles import SnapshotHandle, TransactionHandle
 from client.transactions.hooks import TransactionHooks
 from client.transactions.reruns import retrying_rules
 from client.transactions.transaction import Transaction

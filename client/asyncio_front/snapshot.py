@@ -7,9 +7,9 @@ from functools import partial
 
 from client.asyncio_front.blocking_calls import BlockingCalls
 from client.asyncio_front.streaming import streamed
+from client.handles import SnapshotHandle
 from client.snapshots.reading import SCAN_BATCH_ROWS
 from client.snapshots.snapshot import Snapshot
-from client.transactions.handles import SnapshotHandle
 from store.columns import CellColumns
 
 

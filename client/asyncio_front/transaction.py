@@ -20,8 +20,8 @@ from client.asyncio_front.blocking_calls import BlockingCalls
 from client.asyncio_front.opening import Opening
 from client.asyncio_front.streaming import streamed
 from client.errors import InvalidRequest, PythiaError
+from client.handles import TransactionHandle
 from client.snapshots.reading import SCAN_BATCH_ROWS
-from client.transactions.handles import TransactionHandle
 from client.transactions.savepoints import OwnWrites, Savepoint
 from client.transactions.status import TransactionStatus
 from client.transactions.transaction import Transaction

@@ -13,7 +13,7 @@ from client.bulk_writes.manifest import Manifest
 from client.catalog.catalog import Catalog
 from client.cells import is_shadow
 from client.errors import InvalidRequest, TransactionAborted
-from client.transactions.handles import TransactionHandle
+from client.handles import TransactionHandle
 from commit_table import Aborted, CommitTable, Committed
 from store import CellStore, InvalidCell
 from store.columns import CellColumns, check_columns

@@ -1,7 +1,7 @@
 """What all clients must agree on about a table, written once, when it is made: one row a table, put if absent.
 
 Beside it, in a family of its own, lie the table's fences, which are written in transactions
-(``client.catalog.guards``).
+(``client.transactions.guards``).
 
 The conflict level is here, since two writers that detect conflicts by different keys would not see one another. The
 description is room for a layer above: the Spark mapping of the table lies in it.

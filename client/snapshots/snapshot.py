@@ -11,9 +11,9 @@ from typing import Final
 
 from client.cells import require_list, validate_choice, validate_column, validate_row
 from client.errors import InvalidRequest
+from client.handles import SnapshotHandle, StaysInItsProcess
 from client.snapshots.ranges import key_range
 from client.snapshots.reading import SCAN_BATCH_ROWS, SnapshotReader, without_reserved
-from client.transactions.handles import SnapshotHandle, StaysInItsProcess
 from store.columns import CellColumns
 
 _log = logging.getLogger(__name__)

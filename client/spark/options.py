@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from client.errors import InvalidRequest
+from client.handles import SnapshotHandle, TransactionHandle
 from client.settings import ClientSettings
 from client.snapshots.moments import Moment, parse_moment
 from client.spark.errors import InvalidOption
-from client.transactions.handles import SnapshotHandle, TransactionHandle
 
 _WHERE: Final = ("zookeeper", "oracle")
 """Each says where the oracle is: the installation's, or one that is alone."""

@@ -21,6 +21,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from client.errors import InvalidRequest, TransactionAborted
+from client.handles import SnapshotHandle, TransactionHandle
 from client.manager import TransactionManager
 from client.snapshots.snapshot import Snapshot
 from client.spark.codecs import RowDecoder
@@ -30,7 +31,6 @@ from client.spark.mapping import TableMapping
 from client.spark.options import SourceOptions
 from client.spark.predicates import demands_a_value, plan
 from client.spark.splitting import dealt, overlaps, pieces_for_each_region, split
-from client.transactions.handles import SnapshotHandle, TransactionHandle
 from client.transactions.transaction import Transaction
 from commit_table import Aborted
 from store import KeyRange

@@ -25,6 +25,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from client.errors import InvalidRequest, PythiaError, TransactionAborted
+from client.handles import TransactionHandle
 from client.manager import TransactionManager
 from client.snapshots.snapshot import Snapshot
 from client.spark.codecs import RowEncoder
@@ -34,7 +35,6 @@ from client.spark.mapping import TableMapping
 from client.spark.options import SourceOptions
 from client.spark.progress import Progress, Verdict, advanced, judge
 from client.spark.writer import write_batches
-from client.transactions.handles import TransactionHandle
 from client.transactions.settling import commit_or_settle
 from client.transactions.transaction import Transaction
 from commit_table import Committed, system_table

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from client.catalog.guards import Guards
 from client.errors import InvalidRequest
 from client.manager import TransactionManager
 from client.snapshots.resolver import OutcomeCache, Resolver
 from client.spark.errors import InvalidMapping
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.tables import table_mapping
+from client.transactions.guards import Guards
 from commit_table.timestamps import wall_time_of
 from store import ALL_VERSIONS, Family, KeyRange
 

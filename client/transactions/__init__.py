@@ -1,1 +1,1 @@
-"""A transaction from its begin to its outcome: what it wrote, how far it has come, and who is told."""
+"""A transaction from its begin to its outcome: what it wrote, who is told; and fences, which are one."""

@@ -22,7 +22,6 @@ import numpy as np
 from client.bulk_writes.manifest import Job, Manifest, Piece, joined
 from client.bulk_writes.shadow_pass import write_bulk_shadows
 from client.catalog.catalog import Catalog
-from client.catalog.guards import Fence, Guards
 from client.cells import ABORTED_SHADOW, ConflictKeys, cell_id, family_of, row_id, write_set
 from client.connection.deadline import Deadline
 from client.connection.oracle import OracleClient
@@ -42,9 +41,10 @@ from client.errors import (
     TransactionTooLarge,
     UpgradeNeeded,
 )
+from client.handles import TransactionHandle
 from client.snapshots.resolver import OutcomeCache, Resolver, Site
 from client.snapshots.visibility import NOT_COMMITTED
-from client.transactions.handles import TransactionHandle
+from client.transactions.guards import Fence, Guards
 from client.transactions.hooks import CommitStep, TransactionHooks, notify
 from client.transactions.revalidation import Revalidator, WrittenRows
 from client.transactions.write_buffer import WriteBuffer

@@ -20,15 +20,15 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from client.catalog.guards import Guards
 from client.connection.deadline import Deadline
 from client.connection.oracle import OracleClient
 from client.connection.tickets import Begun
 from client.errors import ABORTED_BY_ANOTHER, Conflict, TableFenced, TransactionAborted
+from client.handles import TransactionHandle
 from client.snapshots.reading import SnapshotReader
 from client.snapshots.resolver import OutcomeCache, Resolver
 from client.snapshots.visibility import NOT_COMMITTED, View
-from client.transactions.handles import TransactionHandle
+from client.transactions.guards import Guards
 from commit_table import Aborted, CommitTable, Committed, Forgotten
 from store import CellStore
 

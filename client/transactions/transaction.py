@@ -15,12 +15,12 @@ from types import TracebackType
 from client.bulk_writes.manifest import Job
 from client.cells import stored_values, validate_columns, validate_row
 from client.errors import InvalidRequest, PythiaError, TransactionAborted
+from client.handles import StaysInItsProcess, TransactionHandle
 from client.snapshots.ranges import key_range
 from client.snapshots.reading import SCAN_BATCH_ROWS, SnapshotReader, in_columns, without_reserved
 from client.snapshots.snapshot import check_choice, check_columns_to_scan, check_read
 from client.transactions import commit as committing
 from client.transactions.commit import Services
-from client.transactions.handles import StaysInItsProcess, TransactionHandle
 from client.transactions.hooks import notify
 from client.transactions.savepoints import OwnWrites, Savepoint, Savepoints
 from client.transactions.sharing import claim_end, require_no_bulk_writes, require_undoable, sealed_jobs

@@ -7,8 +7,8 @@ The order is what makes it safe:
    announcement, since whoever names a snapshot looks for announcements after he has put the name
    (``client.snapshots.named``): of the two at least one sees the other.
 3. Every table gets its *mark*, before anything is deleted. Readers of the past find it and are refused, no later than
-   ``ENTRY_AGE_SECONDS_MAX`` after; that long is waited. The mark is a fence, too (``client.catalog.guards``), at the
-   horizon: a transaction that the oracle gave up, and that a failover would let live again, can never commit to the
+   ``ENTRY_AGE_SECONDS_MAX`` after; that long is waited. The mark is a fence, too (``client.transactions.guards``), at
+   the horizon: a transaction that the oracle gave up, and that a failover would let live again, can never commit to the
    table.
 4. If by then another epoch has begun, somebody may have looked for the mark before it stood: start over.
 5. The tables are swept, and those listed *after* the horizon was known are all that matter: whoever could write a

@@ -46,7 +46,7 @@ OBSERVING_RULES = [
     ),
     Mutation(
         "a batch of commits is timed as one",
-        "tso/serving/metering.py",
+        "tso/metering.py",
         "self._commit.add(self.clock_s() - since_s, transactions)",
         "self._commit.add(self.clock_s() - since_s)",
         _METERING + "test_a_batch_is_one_observation_of_its_size",
@@ -60,7 +60,7 @@ OBSERVING_RULES = [
     ),
     Mutation(
         "a value on a bin's bound is counted above it",
-        "tso/serving/metering.py",
+        "tso/metering.py",
         "self._bins[bisect_left(self._bounds, value)] += times",
         "self._bins[min(bisect_left(self._bounds, value) + (value in self._bounds), len(self._bounds))] += times",
         _METERING + "test_a_bin_holds_what_is_up_to_its_bound_and_one_value_may_stand_for_many",

@@ -30,9 +30,9 @@ from tests.simulation.kernel import WaitQueue
 from tests.simulation.processes import WALL_START_US, Clock, Process
 from tests.simulation.stepping import SteppedKernel
 from tso.decisions.oracle import Begun, Decided, Moment, Oracle, Recalled
+from tso.metering import Metering
 from tso.persistence.lookups import outcome_reply, outcomes_of
 from tso.persistence.persist import NotPersisted, Persister
-from tso.serving.metering import Metering
 from tso.settings import Limits
 from wire import (
     AbortRequest,

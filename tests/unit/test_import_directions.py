@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     "rest": ["installation", "installation_models", "metrics", "models", "roles", "texts"],
     "store": ["answer_size", "cells", "columns", "errors", "key_order", "lines", "protocol", "validation"],
     "store/hbase": ["addresses", "answers", "binary_protocol", "column_encoding", "encoding", "settings"],
+    "tso": ["metering"],
     "tso/commands": ["endings"],
     "tso/decisions": [
         "admission",
@@ -122,7 +124,6 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "timestamp_range",
         "watermark",
     ],
-    "tso/serving": ["metering"],
     "versions": ["formats", "levels"],
     "wire": [
         "columns",
@@ -212,6 +213,19 @@ def test_whoever_says_to_be_pure_is_held_to_it() -> None:
     listed = {ROOT / room / f"{name}.py" for room, names in WITHOUT_INPUT_OR_OUTPUT.items() for name in names}
     modules = (path for room in ALLOWED for path in files(room) if path.name != "__init__.py")
     assert {path for path in modules if re.search(r"\bPure\b", documentation(path))} <= listed, "add them to the list"
+
+
+@pytest.mark.parametrize("room", sorted(ALLOWED))
+def test_the_folders_of_a_room_import_one_another_one_way(room: str) -> None:
+    """What lies in the room itself is below or above any of them, as each module says."""
+    taken: dict[str, set[str]] = {}
+    for path in files(room):
+        found = (defining(module, name) for module, name in imports(path))
+        others = {file.parent for file in found if file is not None and file.is_relative_to(ROOT / room)}
+        folders = {str(folder.relative_to(ROOT)) for folder in others - {path.parent, ROOT / room}}
+        if path.parent != ROOT / room:
+            taken.setdefault(str(path.parent.relative_to(ROOT)), set()).update(folders)
+    TopologicalSorter(taken).prepare()  # it raises CycleError, and names the folders
 
 
 def test_input_and_output_are_found_behind_other_modules_and_through_a_package() -> None:

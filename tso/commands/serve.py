@@ -49,11 +49,11 @@ from tso.commands.zookeeper_session import writing_session
 from tso.levels import LevelAgreement
 from tso.options import ORACLE, ServeOptions, choose, default_name, limits_of
 from tso.persistence.identity import DataAgreement
-from tso.persistence.volatile import volatile_process
 from tso.process import OracleProcess, run_with_signals
 from tso.rest_process import RestProcess, address_of, listen
 from tso.serving.descriptors import hold_standard_descriptors, raise_descriptor_limit
 from tso.settings import LIMITS, InvalidSettings, ServeSettings, names_of, parse_listen
+from tso.volatile import volatile_process
 from wire import StatusReply
 
 log = logging.getLogger(__name__)

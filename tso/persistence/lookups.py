@@ -17,8 +17,8 @@ import numpy as np
 
 from commit_table import Aborted, Committed, Outcome, Undecided
 from tso.decisions.oracle import Recalled
+from tso.metering import Metering
 from tso.persistence.persist import Persister
-from tso.serving.metering import Metering
 from wire import OutcomeReply, OutcomeStatus
 
 log = logging.getLogger(__name__)

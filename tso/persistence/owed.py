@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tso.decisions.oracle import Decided, Recalled, Void
+from tso.metering import Metering
 from tso.persistence.arrivals import Arrival
-from tso.serving.metering import Metering
 
 
 class OwedDecision(NamedTuple):

@@ -28,7 +28,7 @@ import numpy as np
 from commit_table import Aborted, Committed, Forgotten, Outcome, Undecided
 from store import StoreError, StoreUnavailable
 from tso.decisions.deciding import Numbers
-from tso.serving.metering import Metering
+from tso.metering import Metering
 from wire import Reason
 
 log = logging.getLogger(__name__)

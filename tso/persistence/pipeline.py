@@ -29,14 +29,14 @@ import numpy as np
 from commit_table import Forgotten, Outcome
 from tso.decisions.admission import refusals, too_many, what_is_wrong
 from tso.decisions.oracle import Begun, Decided, Impossible, Later, Moment, Oracle, Recalled, Void
+from tso.metering import Metering
 from tso.persistence.arrivals import Arrival
 from tso.persistence.door import Door
 from tso.persistence.lookups import Lookups, outcome_reply, outcomes_of
 from tso.persistence.owed import OwedDecision, OwedRecollection
 from tso.persistence.persist import HeldLease, NotPersisted, Outcomes, Persister, Recorder
+from tso.persistence.refusing import refuse, refuse_as_standby
 from tso.persistence.writers import Writers
-from tso.serving.metering import Metering
-from tso.serving.refusing import refuse, refuse_as_standby
 from tso.settings import Limits
 from wire import (
     HEADER_BYTES,

@@ -15,8 +15,8 @@ import numpy as np
 from commit_table.timestamps import milliseconds_of
 from tso.decisions.admission import too_many
 from tso.decisions.oracle import Impossible
+from tso.metering import Metering, Sample
 from tso.persistence.pipeline import Pipeline
-from tso.serving.metering import Metering, Sample
 from tso.settings import Limits
 from wire import LIVES_TRANSACTIONS_MAX, Life, LivesReply, LivesRequest, MetricsReply, Role
 

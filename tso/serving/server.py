@@ -18,14 +18,14 @@ from typing import Any, Protocol
 
 from access import Gate
 from access.tls import ServerTls
+from tso.metering import Metering
 from tso.persistence.arrivals import Arrival
 from tso.persistence.pipeline import Pipeline
+from tso.persistence.refusing import refuse
 from tso.serving.connection import Connection, Request
 from tso.serving.details import Own, details
-from tso.serving.metering import Metering
 from tso.serving.observing import lives, metrics
 from tso.serving.reception import Reception
-from tso.serving.refusing import refuse
 from tso.serving.tls_door import TlsDoor
 from tso.serving.wakefulness import Wakefulness
 from tso.settings import Limits

@@ -24,9 +24,9 @@ from client import (
     TransactionStatus,
 )
 from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX
-from client.catalog.fences import place_fence
-from client.catalog.guards import FENCE_COLUMN
 from client.cells import cell_id, decode_shadow, guard_id, row_id, shadow_column, write_set
+from client.transactions.fences import place_fence
+from client.transactions.guards import FENCE_COLUMN
 from commit_table import system_table, table_name
 from commit_table.timestamps import TIMESTAMPS_PER_MILLISECOND
 from store import Family

@@ -15,9 +15,9 @@ from client import (
     Transaction,
     TransactionManager,
 )
-from client.catalog.fences import place_fence
-from client.catalog.guards import FENCE_COLUMN
 from client.cells import encode_value
+from client.transactions.fences import place_fence
+from client.transactions.guards import FENCE_COLUMN
 from commit_table import system_table
 from store import RowPut
 from tests.recording import record

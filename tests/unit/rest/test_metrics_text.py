@@ -6,7 +6,7 @@ import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
 from rest.metrics import prometheus_text
-from tso.serving.metering import Metering
+from tso.metering import Metering
 from wire import MetricsReply, Role
 
 

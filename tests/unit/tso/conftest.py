@@ -24,10 +24,10 @@ from tests.small_limits import small_limits
 from tests.unit.tso.calling import Caller
 from tso.decisions.deciding import Numbers
 from tso.decisions.oracle import Moment
+from tso.metering import Metering
 from tso.persistence.arrivals import Arrival
 from tso.persistence.pipeline import Pipeline
 from tso.process import Beside, OracleProcess
-from tso.serving.metering import Metering
 from tso.settings import ServeSettings
 from wire import (
     BeginReply,

@@ -15,7 +15,7 @@ from store import StoreUnavailable
 from tests.unit.tso.calling import begin, commit_request, transact
 from tso.commands import metrics as metrics_command
 from tso.commands import serve as commands
-from tso.serving.metering import Histogram, Metering
+from tso.metering import Histogram, Metering
 from tso.serving.observing import metrics
 from wire import (
     BeginRequest,

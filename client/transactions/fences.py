@@ -1,4 +1,4 @@
-"""Placing a fence: a transaction that writes one cell, decided and found like any other (``client.catalog.guards``).
+"""Placing a fence: a transaction that writes one cell, decided and found like any other (``guards`` beside this).
 
 Two fences of one table conflict, as two writers of one cell do. That is as it should be: who loses began before the
 other one committed, so the other stands against the same writers and more, and serves for both.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from client.catalog.guards import FENCE_COLUMN, FENCE_VALUE
 from client.errors import Conflict
+from client.handles import TransactionHandle
 from client.transactions.commit import Services, commit
-from client.transactions.handles import TransactionHandle
+from client.transactions.guards import FENCE_COLUMN, FENCE_VALUE
 from client.transactions.hooks import TransactionHooks
 from client.transactions.write_buffer import WriteBuffer
 

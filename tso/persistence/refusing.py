@@ -6,8 +6,8 @@ import math
 
 from tso.decisions.admission import Refusal
 from tso.decisions.oracle import Impossible, Later
+from tso.metering import Metering
 from tso.persistence.arrivals import Arrival
-from tso.serving.metering import Metering
 from wire import BadRequest, NotPrimary, Overloaded, ProtocolError
 
 
