@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from kernels import Kernel, compile_all, kernel
+from tests.imports import ROOT
 
 Numbers = npt.NDArray[np.int64]
 
@@ -62,3 +64,13 @@ def test_whoever_plans_a_spark_job_imports_no_numba() -> None:
     program = "import sys, client.spark.source, tso.settings; print('numba' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert answer.stdout.strip() == "False"
+
+
+def test_the_images_are_built_with_every_kernel_that_an_oracle_loads() -> None:
+    steps = (ROOT / "docker" / "Dockerfile").read_text()
+    (program,) = re.findall(
+        r"python -c '(import [\w.]+); from tso.warmth import warm_kernels; warm_kernels\(\)'", steps
+    )
+    look = f"{program}; import sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert {"tso.process", "store.hbase.encoding", "commit_table.columns"} <= set(loaded.stdout.split())
