@@ -4,13 +4,13 @@
 VENV := .venv/bin
 CODE := access benchmarks client commit_table configuration demo devcluster drills examples fleet histories kernels lease logs rest store tests tso versions wire
 
-.PHONY: demo test check kernels unit simulate mutations format clean
+.PHONY: demo test check kernels compiled unit simulate mutations format clean
 
 demo: .venv/installed-from
 	$(VENV)/pythia demo $(DEMO_OPTIONS)
 
 test:
-	$(MAKE) --no-print-directory -j 2 check kernels
+	$(MAKE) --no-print-directory -j 2 check kernels compiled
 	$(VENV)/python -m pytest -n 2 --dist loadgroup $(TEST_OPTIONS)
 
 check: .venv/installed-from
@@ -21,6 +21,10 @@ check: .venv/installed-from
 # Before several processes of the tests compile them at once.
 kernels: .venv/installed-from
 	$(VENV)/python -m tests.kernel_caches
+
+# Where one process of the tests compiles the project, the other would wait for it.
+compiled: .venv/installed-from
+	$(VENV)/python -c 'from benchmarks.compiled_code import compiled_code; compiled_code(lambda step: print(step.text))'
 
 unit: .venv/installed-from
 	$(VENV)/python -m pytest -m "not integration"
