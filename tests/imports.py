@@ -32,3 +32,9 @@ def defining(module: str, name: str | None, root: Path = ROOT) -> Path | None:
         return None
     behind = (defining(inner, name, root) for inner, taken in imports(door) if name is not None and taken == name)
     return next(behind, door)
+
+
+def taken_from(path: Path, root: Path = ROOT) -> set[Path]:
+    """The files of this project that define what a module imports."""
+    files = (defining(module, name, root) for module, name in imports(path))
+    return {file for file in files if file is not None}

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.imports import ROOT, defining, imports
+from tests.imports import ROOT, taken_from
 
 _HAS_KERNELS = re.compile(r"^(import|from) (numba|kernels)\b", re.MULTILINE)
 
@@ -41,7 +41,7 @@ def compile_what_is_missing() -> None:
 def take_kernels_along(copy: Path) -> None:
     """Have a copy of the project, with files as old as here, take what is compiled already and not compile it too."""
     for source in _kernel_modules(ROOT):
-        for cache in (source.parent / "__pycache__").glob(f"{source.stem}.*.nb[ic]"):
+        for cache in _caches(source):
             place = copy / cache.relative_to(ROOT)
             place.parent.mkdir(exist_ok=True)
             shutil.copy2(cache, place)
@@ -52,19 +52,22 @@ def _kernel_modules(root: Path) -> Iterator[Path]:
         yield from (source for source in door.parent.rglob("*.py") if _HAS_KERNELS.search(source.read_text()))
 
 
+def _caches(source: Path) -> Iterator[Path]:
+    return (source.parent / "__pycache__").glob(f"{source.stem}.*.nb[ic]")
+
+
 def _stale_caches(source: Path, root: Path) -> Iterator[Path]:
-    newest_ns = max(file.stat().st_mtime_ns for file in _taken_from(source, root))
-    for cache in (source.parent / "__pycache__").glob(f"{source.stem}.*.nb[ic]"):
+    newest_ns = max(file.stat().st_mtime_ns for file in _reached_from(source, root))
+    for cache in _caches(source):
         if cache.stat().st_mtime_ns < newest_ns:
             yield cache
 
 
-def _taken_from(source: Path, root: Path) -> set[Path]:
+def _reached_from(source: Path, root: Path) -> set[Path]:
     """The module itself, and the project's modules that it imports names of, and they in turn."""
     reached, waiting = {source}, [source]
     while waiting:
-        files = (defining(module, name, root) for module, name in imports(waiting.pop()))
-        new = {file for file in files if file is not None} - reached
+        new = taken_from(waiting.pop(), root) - reached
         reached |= new
         waiting += new
     return reached

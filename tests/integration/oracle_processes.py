@@ -14,8 +14,7 @@ import httpx
 
 from client import ClientSettings
 
-STARTS_SECONDS_MAX = 60.0
-ANSWER_SECONDS_MAX = 60.0
+WAIT_SECONDS_MAX = 60.0
 LONG_LEASE_MS = 10_000
 """Longer than the pauses of a shared machine: for tests that are not about failover."""
 SHORT_LEASE_MS = 2_000
@@ -42,7 +41,7 @@ class OracleProcess:
 
     def expect(self, pattern: str) -> str:
         """The group of the pattern in the next line, which has to match it."""
-        line = self._lines.get(timeout=STARTS_SECONDS_MAX)
+        line = self._lines.get(timeout=WAIT_SECONDS_MAX)
         match = re.fullmatch(pattern, line)
         assert match is not None, f"{line!r} is not {pattern!r}"
         return match[1]
@@ -58,8 +57,8 @@ class OracleProcess:
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """End it, unless it has ended; its exit code."""
         self.process.send_signal(number)
-        code = self.process.wait(STARTS_SECONDS_MAX)
-        self._reader.join(STARTS_SECONDS_MAX)
+        code = self.process.wait(WAIT_SECONDS_MAX)
+        self._reader.join(WAIT_SECONDS_MAX)
         assert self.process.stdout is not None
         self.process.stdout.close()
         return code
@@ -71,7 +70,7 @@ class OracleWithRest(OracleProcess):
     def __init__(self, name: str, settings: ClientSettings, *options: str) -> None:
         super().__init__(settings, "--rest-listen", "127.0.0.1:0", *options, name=name)
         self.client = httpx.Client(
-            base_url=f"http://{self.expect('REST on (.*)')}", timeout=ANSWER_SECONDS_MAX, trust_env=False
+            base_url=f"http://{self.expect('REST on (.*)')}", timeout=WAIT_SECONDS_MAX, trust_env=False
         )
         self.until_standby()
 

@@ -21,7 +21,7 @@ import pytest
 
 from benchmarks.compiled_code import PROJECT, Code
 from tests.conftest import Services
-from tests.imports import defining, imports
+from tests.imports import taken_from
 from tests.integration.conftest import COMPILING_SECONDS_MAX
 from tests.kernel_caches import take_kernels_along
 
@@ -54,17 +54,13 @@ def files_about_what_is_compiled() -> list[str]:
     """The files of unit tests that import a compiled module, by themselves or through a helper of the tests."""
     compiled = {PROJECT / module for module in MODULES}
 
-    def taken(file: Path) -> set[Path]:
-        found = (defining(module, name, PROJECT) for module, name in imports(file))
-        return {path for path in found if path is not None}
-
-    def concern(file: Path) -> bool:
-        direct = taken(file)
-        helpers = {path for path in direct if path.is_relative_to(PROJECT / "tests")} | {file.parent / "conftest.py"}
-        return any(taken(each) & compiled for each in [file, *filter(Path.is_file, helpers)])
+    def concerns(file: Path) -> bool:
+        helpers = {path for path in taken_from(file) if path.is_relative_to(PROJECT / "tests")}
+        helpers.add(file.parent / "conftest.py")
+        return any(taken_from(each) & compiled for each in [file, *filter(Path.is_file, helpers)])
 
     files = (file for room in ROOMS for file in sorted((PROJECT / "tests" / "unit" / room).glob("test_*.py")))
-    return [str(file.relative_to(PROJECT)) for file in files if concern(file)]
+    return [str(file.relative_to(PROJECT)) for file in files if concerns(file)]
 
 
 def run(copy: Path, arguments: list[str], **environment: str) -> tuple[int, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.imports import ROOT, defining, imports
+from tests.imports import ROOT, defining, imports, taken_from
 
 ALLOWED: dict[str, set[str]] = {
     "access": set(),
@@ -220,8 +220,7 @@ def test_the_folders_of_a_room_import_one_another_one_way(room: str) -> None:
     """What lies in the room itself is below or above any of them, as each module says."""
     taken: dict[str, set[str]] = {}
     for path in files(room):
-        found = (defining(module, name) for module, name in imports(path))
-        others = {file.parent for file in found if file is not None and file.is_relative_to(ROOT / room)}
+        others = {file.parent for file in taken_from(path) if file.is_relative_to(ROOT / room)}
         folders = {str(folder.relative_to(ROOT)) for folder in others - {path.parent, ROOT / room}}
         if path.parent != ROOT / room:
             taken.setdefault(str(path.parent.relative_to(ROOT)), set()).update(folders)
