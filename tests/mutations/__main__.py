@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -36,6 +35,8 @@ RUN_SECONDS_MAX = 120
 SOUND_RUN_SECONDS_MAX = 1_800
 """Of those of all mutations, with no rule broken."""
 COMPILE_SECONDS_MAX = 300
+LEFT_OUT = (".git", ".venv", ".*_cache", ".hypothesis", "build", "*.egg-info", "*.pyc")
+"""Of the project, in the copies that are broken: what is made, and nothing that a test could read."""
 _COMPILE = """
 import pathlib
 from tests.kernel_caches import drop_stale_kernels
@@ -69,11 +70,8 @@ class Run:
 
 
 def copy_project(source: Path, copy: Path) -> None:
-    """Copy all that the tests import or read, the configuration of pytest, and the kernels that are compiled."""
-    packages = tomllib.loads((source / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    shutil.copy2(source / "pyproject.toml", copy)
-    for folder in {"tests", "docs", *(package.partition(".")[0] for package in packages)}:
-        shutil.copytree(source / folder, copy / folder, ignore=shutil.ignore_patterns("*.pyc"))
+    """Copy all that the tests may import or read, and the kernels that are compiled."""
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns(*LEFT_OUT), dirs_exist_ok=True)
 
 
 def compile_kernels(project: Path) -> None:

@@ -13,6 +13,12 @@ def test_each_entry_finds_its_rule_once() -> None:
     assert list(stale_entries(ROOT, [*RULES, *BROKEN])) == []
 
 
+def test_a_copy_of_the_project_has_all_that_a_test_could_read(tmp_path: Path) -> None:
+    copy_project(ROOT, tmp_path)
+    left_out = {path.name for path in ROOT.iterdir()} - {path.name for path in tmp_path.iterdir()}
+    assert {name for name in left_out if not name.startswith(".") and not name.endswith(".egg-info")} <= {"build"}
+
+
 def test_each_entry_names_tests_that_a_copy_of_the_project_has(tmp_path: Path) -> None:
     copy_project(ROOT, tmp_path)
     named = {test for mutation in RULES for test in mutation.caught_by.split()}
