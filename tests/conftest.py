@@ -24,6 +24,9 @@ for _section in all_sections():
     for _name in (_section.many_environment, *(_setting.environment for _setting in _section.settings)):
         os.environ.pop(_name, None)
 
+# HBase and Spark of the tests live for minutes: what the second compiler would make faster does not pay for it.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 hypothesis.settings.register_profile("shared machine", deadline=None)  # no test asserts a time
 hypothesis.settings.load_profile("shared machine")
 
