@@ -514,7 +514,7 @@ CLIENT_RULES = [
         "a forked child hangs up for its parent",
         "store/hbase/connection.py",
         "        self._socket.close()  # the descriptor only",
-        "        self._connection.close()  # the descriptor only",
+        "        self._transport.close()  # the descriptor only",
         _FORKED_STORE + "test_a_child_opens_a_connection_of_its_own_and_hangs_up_none_of_its_parents",
     ),
     Mutation(
