@@ -11,8 +11,11 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
+from access.commands import token as tokens
 from client.catalog.catalog import _OWN_PURPOSES, _RECORD_PURPOSES
+from configuration.commands import config as settings
 from configuration.rest_limits import RestLimits
 from configuration.rooms import all_sections
 from rest.app import create_app
@@ -238,6 +241,17 @@ def test_every_program_is_python(name: str) -> None:
     for block in blocks(name):
         if block.language == "python":
             ast.parse(block.text.replace("…", "..."))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if any(block.language == "toml" for block in blocks(name))])
+def test_every_file_of_settings_or_tokens_has_no_mistake(name: str, tmp_path: Path) -> None:
+    for block in blocks(name):
+        if block.language == "toml":
+            file = tmp_path / "shown.toml"
+            file.write_text(block.text)
+            check = tokens if "[tokens." in block.text else settings
+            result = CliRunner().invoke(check, ["check", str(file)])
+            assert result.exit_code == 0, f"{name}: {result.output}"
 
 
 def test_the_pages_are_all_of_them() -> None:
