@@ -4,7 +4,8 @@
     python examples/slowly_changing_dimension.py
 
 Nobody ever sees a customer with two current addresses, or with none, and of two jobs that change one customer at once
-the second meets a conflict.
+the second meets a conflict. It runs once: it takes no changes of days that lie behind, and so it refuses a table
+that exists already.
 """
 
 from __future__ import annotations

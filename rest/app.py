@@ -80,7 +80,7 @@ def create_app(connect: Callable[[], Installation], limits: RestLimits, *, requi
 def admitted(
     app: FastAPI, limits: RestLimits, callers: Callers | None = None, own_names: Collection[str] | None = ()
 ) -> ASGIApp:
-    """The application behind its limits, behind the question who asks, and behind that whether a page had it asked."""
+    """The application, for requests that are within the limits, say who asks, and come from no other site's page."""
     admission = Admission(app, limits)
     if callers is None:
         return ForeignPages(admission, own_names)

@@ -96,7 +96,7 @@ class Identification:
                 finally:
                     self._waiting -= 1
             if refused.refusal is Refusal.NO_TOKEN:
-                reason = "a token is asked for here: send Authorization: Bearer TOKEN"
+                reason = "a token is asked for here, and none was given"
                 raise Refused(Refusal.NO_TOKEN, reason) from refused
             raise
 

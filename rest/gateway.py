@@ -165,8 +165,8 @@ class Gateway:
     async def write(self, held: Held, writes: Sequence[Write]) -> None:
         """All of the writes, or none. Raises ``Problem``.
 
-        What a delete of a whole row brings is known when it was done: it may lead beyond the bound, and nothing that
-        comes after it, were it in line for a thread before.
+        What a delete of a whole row takes is known only once it was done, so that it may lead beyond the bound. What
+        comes after it is refused then, even if it had room when it began to wait for a thread.
         """
         size = sum(write.size_bytes for write in writes)
         self._require_room(size)

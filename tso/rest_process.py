@@ -16,6 +16,8 @@ import socket
 import sys
 from collections.abc import Sequence
 
+from tso.serving.listening import cannot_listen, written
+
 log = logging.getLogger(__name__)
 
 BACK_OFF_MS_MIN = 100
@@ -137,10 +139,12 @@ async def _end(child: asyncio.subprocess.Process) -> None:
 def listen(host: str, port: int) -> socket.socket:
     """The socket that every child inherits. Raises ``OSError``."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=_BACKLOG_CONNECTIONS_MAX)
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG_CONNECTIONS_MAX)
+    except OSError as error:
+        raise cannot_listen(host, port, error) from error
 
 
 def address_of(listening: socket.socket) -> str:
     """``host:port`` that it is bound to."""
-    host, port = listening.getsockname()[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return written(*listening.getsockname()[:2])

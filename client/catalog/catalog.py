@@ -300,7 +300,11 @@ class Catalog:
             raise InvalidRequest(f"table {table!r} is Pythia's own")
 
     def _check_families(
-        self, table: str, wanted: Sequence[str], *, missing: str = "create it with manager.create_table"
+        self,
+        table: str,
+        wanted: Sequence[str],
+        *,
+        missing: str = "create it with manager.create_table, or pythia table create",
     ) -> tuple[str, ...]:
         """The table's families. ``missing``: what is said to be done where there is no such table."""
         try:

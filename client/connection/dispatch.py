@@ -257,7 +257,7 @@ class Dispatcher:
             self._pause(f"ZooKeeper does not say who is primary: {error}")
         except (OSError, ValueError) as error:
             self._pause(f"no connection to the primary at {self._address}: {str(error) or 'it does not answer'}")
-        except Exception as error:  # such as no thread to look for the primary with: without a pause it were a whirl
+        except Exception as error:  # such as no thread to look for it with: without a pause it would be tried on and on
             self._puzzled(error)
         finally:
             self._connecting = None

@@ -75,7 +75,9 @@ class NamedSnapshots:
         validate_name(name)
         found = self._read(name)[1]
         if found is None:
-            raise InvalidRequest(f"there is no snapshot {name!r}: manager.snapshots() lists those that there are")
+            raise InvalidRequest(
+                f"there is no snapshot {name!r}: manager.snapshots(), or pythia snapshot list, tells which there are"
+            )
         if not found.is_finished:
             raise InvalidRequest(f"the creation of the snapshot {name!r} is under way, or failed halfway: repeat it")
         return found

@@ -71,7 +71,7 @@ Answer = TypeVar("Answer")
 
 
 class Tables(Protocol):
-    """What is agreed on about tables, as ``Catalog`` has it. Both raise ``InvalidRequest`` for one that is none."""
+    """What is agreed on about tables, as ``Catalog`` has it. Both raise ``InvalidRequest`` where there is none."""
 
     def entry(self, table: str) -> CatalogEntry:
         """As it was a short while ago."""

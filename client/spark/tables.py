@@ -30,7 +30,7 @@ def table_mapping(manager: TransactionManager, table: str) -> TableMapping:
     description = manager.catalog.fresh_entry(table).description
     if not description:
         raise InvalidMapping(
-            f"table {table!r} has no Spark mapping: Spark reads and writes tables made by "
-            "client.spark.create_table(manager, TableMapping(...))"
+            f"table {table!r} has no Spark mapping: Spark and pythia table read and write tables made by "
+            "client.spark.create_table(manager, TableMapping(...)), or pythia table create"
         )
     return TableMapping.from_json(description.decode(errors="replace"))

@@ -80,8 +80,8 @@ def described(report: VacuumReport) -> list[str]:
     return [
         *lines,
         f"manifest: {report.manifest_records_dropped:,} rows dropped, {report.manifest_claims_kept:,} claims stay",
-        f"commit table: {report.commit_table_rows_dropped:,} rows dropped; at most "
-        f"{report.commit_table_rows_left_max:,} stay, one for each millisecond since {_time(report.outcomes_horizon)}",
+        f"commit table: {report.commit_table_rows_dropped:,} rows dropped; those of transactions begun since "
+        f"{_time(report.outcomes_horizon)} stay",
     ]
 
 

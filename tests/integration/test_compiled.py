@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.takes_minutes, pytest.mark.timeout(COMPILING_SECONDS_M
 RUN_SECONDS_MAX = 900
 MODULES = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["pythia"]["compiled"]
 ROOMS = ("client", "commit_table", "store", "tso", "wire")
+UNIT = PROJECT / "tests" / "unit"
 ON_REAL_SERVICES = [
     "tests/contract/test_bulk_put.py",
     "tests/contract/test_coordinator.py",
@@ -56,10 +57,10 @@ def files_about_what_is_compiled() -> list[str]:
 
     def concerns(file: Path) -> bool:
         helpers = {path for path in taken_from(file) if path.is_relative_to(PROJECT / "tests")}
-        helpers.add(file.parent / "conftest.py")
+        helpers |= {folder / "conftest.py" for folder in file.parents if folder.is_relative_to(UNIT)}
         return any(taken_from(each) & compiled for each in [file, *filter(Path.is_file, helpers)])
 
-    files = (file for room in ROOMS for file in sorted((PROJECT / "tests" / "unit" / room).glob("test_*.py")))
+    files = (file for room in ROOMS for file in sorted((UNIT / room).rglob("test_*.py")))
     return [str(file.relative_to(PROJECT)) for file in files if concerns(file)]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutations.mutation import Mutation
 
-_RECEPTION = "unit/tso/test_reception.py"
-_TLS = "unit/tso/test_tls.py"
+_RECEPTION = "unit/tso/serving/test_reception.py"
+_TLS = "unit/tso/serving/test_tls.py"
 _REST = "unit/rest/test_rest_tokens.py"
 
 ACCESS_RULES = [
@@ -84,7 +84,7 @@ ACCESS_RULES = [
         "tso/serving/connection.py",
         "            self._questions += 1\n",
         "            self._questions += 0\n",
-        "unit/tso/test_questions.py",
+        "unit/tso/serving/test_questions.py",
     ),
     Mutation(
         "who does not read its answers keeps its place in REST",

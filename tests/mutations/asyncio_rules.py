@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutations.mutation import Mutation
 
-_CALLS = "unit/client/test_blocking_calls.py::"
-_TRANSACTIONS = "unit/client/test_async_transactions.py::"
+_CALLS = "unit/client/asyncio_front/test_blocking_calls.py::"
+_TRANSACTIONS = "unit/client/asyncio_front/test_async_transactions.py::"
 _BLOCKING_CALLS = "client/asyncio_front/blocking_calls.py"
 _TRANSACTION = "client/asyncio_front/transaction.py"
 
@@ -127,7 +127,7 @@ ASYNCIO_RULES = [
         "client/asyncio_front/fair_line.py",
         "return known.held, known.last",
         "return 0, 0",
-        "unit/client/test_fair_line.py",
+        "unit/client/asyncio_front/test_fair_line.py",
     ),
     Mutation(
         "a thread that comes free goes to somebody who waits no more",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutations.mutation import Mutation
 
-_READING = "unit/client/test_reading.py::"
-_SHADOW_PASS = "unit/client/test_shadow_pass.py::"
+_READING = "unit/client/snapshots/test_reading.py::"
+_SHADOW_PASS = "unit/client/bulk_writes/test_shadow_pass.py::"
 _CODECS = "unit/client_spark/test_spark_codecs.py::"
 
 COLUMN_RULES = [
@@ -21,7 +21,7 @@ COLUMN_RULES = [
         "client/snapshots/snapshot.py",
         "    if len(set(known)) < len(known):",
         "    if False:",
-        "unit/client/test_refusals.py::test_columns_that_a_scan_cannot_show_are_refused",
+        "unit/client/transactions/test_refusals.py::test_columns_that_a_scan_cannot_show_are_refused",
     ),
     Mutation(
         "a tombstone is a value in columns",
@@ -119,7 +119,7 @@ COLUMN_RULES = [
         "client/transactions/commit.py",
         "                if levels != {guards.entry(table).conflict_level}:\n",
         "                if not levels:\n",
-        "unit/client/test_bulk.py::test_a_table_that_was_made_anew_with_another_conflict_level_takes_no_commit",
+        "unit/client/bulk_writes/test_bulk.py::test_a_table_that_was_made_anew_with_another_conflict_level_takes_no_commit",
     ),
     Mutation(
         "a table that was dropped keeps the shadow cells of all others from being finished",

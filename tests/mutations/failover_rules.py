@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutations.mutation import Mutation
 
-_FAILOVER = "unit/client/test_failover.py::"
+_FAILOVER = "unit/client/transactions/test_failover.py::"
 
 FAILOVER_RULES = [
     Mutation(
@@ -26,28 +26,28 @@ FAILOVER_RULES = [
         "tso/persistence/persist.py",
         "            void |= await self._aborted_meanwhile([start for start in looked_at if start not in void])\n",
         "",
-        "unit/client/test_failover.py::test_a_late_abort_of_the_old_primary_is_found_before_the_commit_is_acknowledged",
+        "unit/client/transactions/test_failover.py::test_a_late_abort_of_the_old_primary_is_found_before_the_commit_is_acknowledged",
     ),
     Mutation(
         "a commit that relies on its client is written over an earlier one",
         "tso/persistence/persist.py",
         "void = await self._ended_before(looked_at)",
         "void: dict[int, Reason] = {}",
-        "unit/client/test_failover.py::test_who_commits_again_without_asking_is_sent_to_its_first_commit",
+        "unit/client/transactions/test_failover.py::test_who_commits_again_without_asking_is_sent_to_its_first_commit",
     ),
     Mutation(
         "a transaction whose commit was forgotten is taken for a new one",
         "tso/decisions/oracle.py",
         "relying = committed[snapshots < self.conflicts.low_watermark]",
         "relying = committed[committed < self.epoch]",
-        "unit/tso/test_voided_commits.py::test_who_committed_here_and_was_forgotten_does_not_commit_again",
+        "unit/tso/persistence/test_voided_commits.py::test_who_committed_here_and_was_forgotten_does_not_commit_again",
     ),
     Mutation(
         "a primary whose event loop hangs keeps its lease",
         "tso/process.py",
         "monotonic_ms() - self._ran_ms)",
         "0.0)",
-        "unit/client/test_failover.py::test_a_primary_whose_event_loop_hangs_is_followed_by_another",
+        "unit/client/transactions/test_failover.py::test_a_primary_whose_event_loop_hangs_is_followed_by_another",
     ),
     Mutation(
         "a process whose lease's thread hangs passes for a standby",
@@ -68,7 +68,7 @@ FAILOVER_RULES = [
         "client/bulk_writes/manifest.py",
         "                return stored.value == value\n",
         "                return True\n",
-        "unit/client/test_bulk.py::test_of_two_that_end_a_shared_transaction_at_once_only_one_may_write_into_it",
+        "unit/client/bulk_writes/test_bulk.py::test_of_two_that_end_a_shared_transaction_at_once_only_one_may_write_into_it",
     ),
     Mutation(
         "a start alone takes its epoch without looking whether it stands",
@@ -124,21 +124,21 @@ FAILOVER_RULES = [
         "tso/decisions/deciding.py",
         "        if snapshots[place] < remembered_from:",
         "        if snapshots[place] < remembered_from and snapshots[place] < start:",
-        "unit/tso/test_oracle_answers.py::TestAborts::test_a_forgotten_abort_cannot_be_overtaken_by_a_commit_that_was_validated_before_its_fence",
+        "unit/tso/decisions/test_oracle_answers.py::TestAborts::test_a_forgotten_abort_cannot_be_overtaken_by_a_commit_that_was_validated_before_its_fence",
     ),
     Mutation(
         "the oracle takes a snapshot that it never gave",
         "tso/decisions/oracle.py",
         " | (commits.validated > last)",
         "",
-        "unit/tso/test_oracle.py::TestRevalidated",
+        "unit/tso/decisions/test_oracle.py::TestRevalidated",
     ),
     Mutation(
         "commits after a validation are not looked at",
         "tso/decisions/deciding.py",
         "free_up_to[place] = max(snapshots[place], validated[place])",
         "free_up_to[place] = 2**60 if validated[place] > 0 else snapshots[place]",
-        "unit/tso/test_oracle.py::TestRevalidated",
+        "unit/tso/decisions/test_oracle.py::TestRevalidated",
     ),
     Mutation(
         "an abort is forgotten before its fence stands",
@@ -147,42 +147,42 @@ FAILOVER_RULES = [
         "            self._aborts.update(recalled.unknown)\n"
         "            while len(self._aborts) > self._limits.remembered_aborts_max:\n"
         "                self._aborts.discard(min(self._aborts))\n",
-        "unit/tso/test_oracle_answers.py::TestAborts::test_an_abort_is_not_forgotten_before_its_fence_stands",
+        "unit/tso/decisions/test_oracle_answers.py::TestAborts::test_an_abort_is_not_forgotten_before_its_fence_stands",
     ),
     Mutation(
         "a transaction that may have committed is told that it expired",
         "tso/decisions/deciding.py",
         "        if snapshots[place] < remembered_from:",
         "        if snapshots[place] < remembered_from and standing[place] == 0:",
-        "unit/tso/test_oracle.py::TestLives",
+        "unit/tso/decisions/test_oracle.py::TestLives",
     ),
     Mutation(
         "a transaction that was given up may commit",
         "tso/decisions/oracle.py",
         "            if not self.lives.is_alive(int(starts[place]), now.monotonic_ms):",
         "            if False:",
-        "unit/tso/test_oracle.py::TestLives",
+        "unit/tso/decisions/test_oracle.py::TestLives",
     ),
     Mutation(
         "a heartbeat brings back a transaction that was given up",
         "tso/decisions/lives.py",
         "        if not self.is_alive(start_timestamp, now_ms):\n            return False\n",
         "",
-        "unit/tso/test_lives.py",
+        "unit/tso/decisions/test_lives.py",
     ),
     Mutation(
         "the horizon passes a transaction that lives by heartbeats",
         "tso/decisions/lives.py",
         "oldest = min(young, min((beat.snapshot for beat in self._beating.values()), default=young))",
         "oldest = young",
-        "unit/tso/test_lives.py",
+        "unit/tso/decisions/test_lives.py",
     ),
     Mutation(
         "a heartbeat lifts what another one said that a transaction reads",
         "tso/decisions/lives.py",
         "oldest = snapshot if known is None else min(known.snapshot, snapshot)",
         "oldest = snapshot",
-        "unit/tso/test_lives.py",
+        "unit/tso/decisions/test_lives.py",
     ),
     Mutation(
         "a heartbeat may name any snapshot",
@@ -191,21 +191,21 @@ FAILOVER_RULES = [
         "            if snapshot >= start:\n"
         "                return self._above_its_start(start, snapshot)\n",
         "",
-        "unit/tso/test_oracle.py::TestLives::test_a_heartbeat_names_a_snapshot_below_its_start",
+        "unit/tso/decisions/test_oracle.py::TestLives::test_a_heartbeat_names_a_snapshot_below_its_start",
     ),
     Mutation(
         "the horizon passes a transaction that is young",
         "tso/decisions/lives.py",
         "now_ms - self._samples[0].taken_ms >= self._life_ms",
         "now_ms - self._samples[0].taken_ms >= self._life_ms / 2",
-        "unit/tso/test_lives.py",
+        "unit/tso/decisions/test_lives.py",
     ),
     Mutation(
         "the epoch's record calls durable what is still on its way",
         "tso/decisions/oracle.py",
         "        self.range.next(1, now.wall_ms)\n        return self.snapshot",
         "        self.range.next(1, now.wall_ms)\n        return self.range.last",
-        "unit/tso/test_pipeline.py::test_what_is_still_on_its_way_is_not_called_durable",
+        "unit/tso/persistence/test_pipeline.py::test_what_is_still_on_its_way_is_not_called_durable",
     ),
     Mutation(
         "a moment is read before it is settled",

@@ -6,7 +6,7 @@ from tests.mutations.mutation import Mutation
 
 _DRAINING = "unit/tso/test_draining.py"
 _FLEET = "unit/fleet/test_fleet_oracles.py"
-_INQUIRY = "unit/client/test_transaction_inquiry.py"
+_INQUIRY = "unit/client/inquiry/test_transaction_inquiry.py"
 _RESTORING = "unit/client_tables/test_table_restoring.py"
 
 OPERATING_RULES = [
@@ -57,14 +57,14 @@ OPERATING_RULES = [
         "tso/serving/wakefulness.py",
         "if (self._clock_s() - before_s) * 1e6 > GAVE_WAY_US_MIN:",
         "if (self._clock_s() - before_s) > GAVE_WAY_US_MIN:",
-        "unit/tso/test_wakefulness.py",
+        "unit/tso/serving/test_wakefulness.py",
     ),
     Mutation(
         "an event loop looks for work although those who do it need the cores",
         "tso/serving/wakefulness.py",
         "self._until_s = 0.0 if owed > OWED_MAX else self._clock_s() + self._awake_s_max",
         "self._until_s = self._clock_s() + self._awake_s_max",
-        "unit/tso/test_wakefulness.py",
+        "unit/tso/serving/test_wakefulness.py",
     ),
     Mutation(
         "a hand-over begins in the middle of a drain",
@@ -99,7 +99,7 @@ OPERATING_RULES = [
         "tso/persistence/door.py",
         "        if not self.is_open and not self.has_ended:",
         "        if not self.is_open:",
-        "unit/tso/test_door.py",
+        "unit/tso/persistence/test_door.py",
     ),
     Mutation(
         "a drained process ends before its lease is given back",
@@ -148,35 +148,35 @@ OPERATING_RULES = [
         "tso/serving/observing.py",
         "    if beyond is not None:\n        return beyond\n",
         "",
-        "unit/tso/test_server.py::test_a_request_about_more_transactions_than_the_protocol_has_is_refused",
+        "unit/tso/serving/test_server.py::test_a_request_about_more_transactions_than_the_protocol_has_is_refused",
     ),
     Mutation(
         "any number of heartbeats is taken in one go on the event loop",
         "tso/persistence/pipeline.py",
         "        match beyond or self.oracle.heartbeat(request, now):",
         "        match self.oracle.heartbeat(request, now):",
-        "unit/tso/test_server.py::test_a_request_about_more_transactions_than_the_protocol_has_is_refused",
+        "unit/tso/serving/test_server.py::test_a_request_about_more_transactions_than_the_protocol_has_is_refused",
     ),
     Mutation(
         "a client asks about more transactions at once than the oracle takes",
         "client/connection/oracle.py",
         "start_timestamps[first : first + LIVES_TRANSACTIONS_MAX]",
         "start_timestamps",
-        "unit/client/test_heartbeats.py::test_any_number_of_transactions_may_be_asked_about",
+        "unit/client/transactions/test_heartbeats.py::test_any_number_of_transactions_may_be_asked_about",
     ),
     Mutation(
         "a client sends more heartbeats at once than the oracle takes",
         "client/transactions/heartbeat.py",
         "starts[first : first + HEARTBEAT_TRANSACTIONS_MAX]",
         "starts[first : first + 2 * HEARTBEAT_TRANSACTIONS_MAX]",
-        "unit/client/test_heartbeats.py::test_no_request_names_more_transactions_than_an_oracle_takes",
+        "unit/client/transactions/test_heartbeats.py::test_no_request_names_more_transactions_than_an_oracle_takes",
     ),
     Mutation(
         "to ask whether a transaction lives lets it live on",
         "tso/decisions/lives.py",
         "        return Life.HEARD_OF if self.is_alive(start_timestamp, now_ms) else Life.GIVEN_UP",
         "        return Life.HEARD_OF if self.beat(start_timestamp, 0, now_ms) else Life.GIVEN_UP",
-        "unit/tso/test_lives.py",
+        "unit/tso/decisions/test_lives.py",
     ),
     Mutation(
         "a commit that does not count is told as one",
@@ -255,14 +255,14 @@ OPERATING_RULES = [
         "tso/persistence/door.py",
         "return self._idle.is_set() and not self.has_ended",
         "return self._idle.is_set()",
-        "unit/tso/test_door.py",
+        "unit/tso/persistence/test_door.py",
     ),
     Mutation(
         "an oracle ends where its lines cannot be written",
         "tso/commands/serve.py",
         "with contextlib.suppress(OSError):  # who read",
         "with contextlib.suppress(BrokenPipeError):  # who read",
-        "unit/tso/test_command_line.py::test_an_oracle_serves_on_where_nobody_takes_its_lines",
+        "unit/tso/commands/test_command_line.py::test_an_oracle_serves_on_where_nobody_takes_its_lines",
     ),
     Mutation(
         "a lease that is lost while nobody asks is no deposition",
@@ -290,14 +290,14 @@ OPERATING_RULES = [
         "tso/serving/descriptors.py",
         "if soft != hard:",
         "if soft > hard:",
-        "unit/tso/test_descriptors.py",
+        "unit/tso/serving/test_descriptors.py",
     ),
     Mutation(
         "a socket may take the number of a standard stream that was closed",
         "tso/serving/descriptors.py",
         "for number in range(3):",
         "for number in range(0):",
-        "unit/tso/test_descriptors.py",
+        "unit/tso/serving/test_descriptors.py",
     ),
     Mutation(
         "of several processes of one name any is drained",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutations.mutation import Mutation
 
-_GROUP = "unit/tso/test_group_commit.py::"
+_GROUP = "unit/tso/persistence/test_group_commit.py::"
 
 PIPELINE_RULES: list[Mutation] = [
     Mutation(
@@ -12,28 +12,28 @@ PIPELINE_RULES: list[Mutation] = [
         "tso/persistence/pipeline.py",
         "        elif self._still_held():",
         "        elif not self.ended:",
-        "unit/tso/test_pipeline_lease.py::test_a_lease_lost_during_the_write_stops_the_answer",
+        "unit/tso/persistence/test_pipeline_lease.py::test_a_lease_lost_during_the_write_stops_the_answer",
     ),
     Mutation(
         "the lease is not checked before timestamps are handed out",
         "tso/persistence/pipeline.py",
         "if not self._arrived or not self._still_held():",
         "if not self._arrived:",
-        "unit/tso/test_pipeline_lease.py::test_without_the_lease_nothing_is_handed_out_and_what_is_not_decided_is_told",
+        "unit/tso/persistence/test_pipeline_lease.py::test_without_the_lease_nothing_is_handed_out_and_what_is_not_decided_is_told",
     ),
     Mutation(
         "the lease is not checked after a look-up",
         "tso/persistence/pipeline.py",
         "        if self._still_held():\n            self._is_whole_after(partial(self._tell_outcomes",
         "        if not self.ended:\n            self._is_whole_after(partial(self._tell_outcomes",
-        "unit/tso/test_pipeline_lease.py::test_a_lease_lost_during_a_look_up_stops_the_answer",
+        "unit/tso/persistence/test_pipeline_lease.py::test_a_lease_lost_during_a_look_up_stops_the_answer",
     ),
     Mutation(
         "a defect after a write is only logged",
         "tso/persistence/pipeline.py",
         "            self._is_whole_after(partial(self._make_known, batch, void))",
         "            self._make_known(batch, void)",
-        "unit/tso/test_pipeline_lease.py::test_a_defect_after_a_write_deposes_and_leaves_nobody_waiting",
+        "unit/tso/persistence/test_pipeline_lease.py::test_a_defect_after_a_write_deposes_and_leaves_nobody_waiting",
     ),
     Mutation(
         "whoever is being told as a defect shows waits for ever",
@@ -41,42 +41,42 @@ PIPELINE_RULES: list[Mutation] = [
         "            match self._owed[number]:",
         "            self._owed[number], owed = OwedDecision((), (), self._owed[number], 0), self._owed[number]\n"
         "            match owed:",
-        "unit/tso/test_pipeline_lease.py::test_a_defect_after_a_write_deposes_and_leaves_nobody_waiting",
+        "unit/tso/persistence/test_pipeline_lease.py::test_a_defect_after_a_write_deposes_and_leaves_nobody_waiting",
     ),
     Mutation(
         "a defect after a look-up is only logged",
         "tso/persistence/pipeline.py",
         "            self._is_whole_after(partial(self._tell_outcomes, arrival, recalled, found))",
         "            self._tell_outcomes(arrival, recalled, found)",
-        "unit/tso/test_pipeline_lease.py::test_a_defect_after_a_look_up_deposes_and_leaves_nobody_waiting",
+        "unit/tso/persistence/test_pipeline_lease.py::test_a_defect_after_a_look_up_deposes_and_leaves_nobody_waiting",
     ),
     Mutation(
         "the pipeline answers although its writer failed",
         "tso/persistence/writers.py",
         "            void = error\n",
         "            void = {}\n",
-        "unit/tso/test_pipeline_lease.py::test_a_write_that_stays_failed_deposes_and_is_never_called_committed",
+        "unit/tso/persistence/test_pipeline_lease.py::test_a_write_that_stays_failed_deposes_and_is_never_called_committed",
     ),
     Mutation(
         "a commit that turned out void is told as committed",
         "tso/persistence/pipeline.py",
         "            self._owed = {number: owed.but_for(void) for number, owed in self._owed.items()}\n",
         "",
-        "unit/tso/test_voided_commits.py",
+        "unit/tso/persistence/test_voided_commits.py",
     ),
     Mutation(
         "a commit that turned out void is told as committed to who asked about it",
         "tso/persistence/owed.py",
         "        return self._replace(recalled=self.recalled.but_for(void))",
         "        return self",
-        "unit/tso/test_voided_commits.py::test_whoever_asks_while_they_are_written_is_told_so_as_well",
+        "unit/tso/persistence/test_voided_commits.py::test_whoever_asks_while_they_are_written_is_told_so_as_well",
     ),
     Mutation(
         "commits of older epochs' transactions wait behind all look-ups",
         "tso/persistence/persist.py",
         "partial(self._in_read_back_thread, partial(self._table.outcomes, relying))",
         "partial(self._in_lookup_thread, partial(self._table.outcomes, relying))",
-        "unit/tso/test_pipeline.py::test_a_commit_of_an_older_epochs_transaction_waits_for_no_look_up",
+        "unit/tso/persistence/test_pipeline.py::test_a_commit_of_an_older_epochs_transaction_waits_for_no_look_up",
     ),
     Mutation(
         "a large write set keeps all others waiting until it is taken whole",
@@ -84,14 +84,14 @@ PIPELINE_RULES: list[Mutation] = [
         "                case WriteSetPart():\n                    parts.append(arrival)\n",
         "                case WriteSetPart() as part:\n"
         "                    self._large(arrival, partial(self.oracle.take_part, part, now))\n",
-        "unit/tso/test_pipeline_large.py",
+        "unit/tso/persistence/test_pipeline_large.py",
     ),
     Mutation(
         "parts that wait their turn are forgotten",
         "tso/persistence/pipeline.py",
         "            self._arrived[:0] = parts[1:]\n",
         "",
-        "unit/tso/test_pipeline_large.py",
+        "unit/tso/persistence/test_pipeline_large.py",
     ),
     Mutation(
         "what waits for a writer is not decided when one is idle",
@@ -224,6 +224,6 @@ PIPELINE_RULES: list[Mutation] = [
         "tso/serving/connection.py",
         "        beyond = bearer.is_beyond\n        if kind in _QUESTIONS:",
         "        beyond = bearer.is_beyond or self._questions > QUESTIONS_PER_TURN_MAX\n        if kind in _QUESTIONS:",
-        "unit/tso/test_questions.py",
+        "unit/tso/serving/test_questions.py",
     ),
 ]

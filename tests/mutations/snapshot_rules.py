@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _AND_VACUUM = "unit/client_vacuum/test_vacuum_and_named_snapshots.py::"
-_BY_THEMSELVES = "unit/client/test_named_snapshots.py::"
+_BY_THEMSELVES = "unit/client/snapshots/test_named_snapshots.py::"
 
 SNAPSHOT_RULES = [
     Mutation(

@@ -52,7 +52,7 @@ STORE_RULES = [
         "store/validation.py",
         "ROW_KEY_BYTES_MAX + 1",
         "ROW_KEY_BYTES_MAX",
-        "unit/store/test_store_validation.py unit/client/test_reading.py",
+        "unit/store/test_store_validation.py unit/client/snapshots/test_reading.py",
     ),
     Mutation(
         "a connection in use is waited for like a full pool, while others are idle",

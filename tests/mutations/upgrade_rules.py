@@ -7,7 +7,7 @@ from tests.mutations.mutation import Mutation
 _RACES = "unit/lease/test_level_races.py"
 _GATE = "unit/lease/test_level_gate.py"
 
-_DATA = "unit/tso/test_identity.py"
+_DATA = "unit/tso/persistence/test_identity.py"
 _SAME_DATA = "unit/client/test_same_data.py"
 
 UPGRADE_RULES = [

@@ -185,7 +185,7 @@ VACUUM_RULES = [
         "client/vacuum/run.py",
         "encode_shadow(horizon)}",
         "encode_shadow(unique)}",
-        "unit/client/test_failover.py::test_a_vacuum_s_mark_stands_against_nobody_who_lived",
+        "unit/client/transactions/test_failover.py::test_a_vacuum_s_mark_stands_against_nobody_who_lived",
     ),
     Mutation(
         "a vacuum drops commit-table rows although bulk writes are on record yet",

@@ -20,6 +20,10 @@ def test_every_package_is_packaged() -> None:
     assert {package for package in packages if package.partition(".")[0] not in UNPACKAGED} == named
 
 
+def test_every_package_says_that_it_has_types() -> None:
+    assert {room for room in ROOMS - UNPACKAGED if not (ROOT / room / "py.typed").exists()} == set()
+
+
 def test_every_room_is_checked_and_in_the_images() -> None:
     checked = re.search(r"^CODE := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert checked is not None

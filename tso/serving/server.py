@@ -24,6 +24,7 @@ from tso.persistence.pipeline import Pipeline
 from tso.persistence.refusing import refuse
 from tso.serving.connection import Connection, Request
 from tso.serving.details import Own, details
+from tso.serving.listening import cannot_listen, written
 from tso.serving.observing import lives, metrics
 from tso.serving.reception import Reception
 from tso.serving.tls_door import TlsDoor
@@ -113,14 +114,17 @@ class Server:
         """Open the door; port 0 lets the system choose. Returns the address as ``host:port``. Raises ``OSError``."""
         loop = self._loop = asyncio.get_running_loop()
         self._wakefulness = Wakefulness(loop, self.limits.awake_us_max)
-        self._listener = await loop.create_server(lambda: Connection(self), host, port, start_serving=tls is None)
+        try:
+            self._listener = await loop.create_server(lambda: Connection(self), host, port, start_serving=tls is None)
+        except OSError as error:
+            raise cannot_listen(host, port, error) from error
         sockets = _sockets_of(self._listener)
         for listening in sockets:  # each connection inherits it: a client's host may just vanish
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         bound_host, bound_port = sockets[0].getsockname()[:2]
         if tls is not None:
             self._doors = [self._tls_door(listening.dup(), tls) for listening in sockets]
-        self.address = f"[{bound_host}]:{bound_port}" if ":" in bound_host else f"{bound_host}:{bound_port}"
+        self.address = written(bound_host, bound_port)
         self._sweep = loop.call_later(_SWEEP_MS / 1000, self._drop_unfinished)
         return self.address
 

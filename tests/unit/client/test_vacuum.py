@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -417,6 +418,7 @@ def test_the_command(manager: TransactionManager, forgetful: Installation, monke
     assert len(versions(manager)) == 3
     told = CliRunner().invoke(vacuum, arguments)
     assert (told.exit_code, "1 cells lost old versions" in told.stdout) == (0, True)
+    assert re.search(r"commit table: \d+ rows dropped; those of transactions begun since .* UTC stay\n", told.stdout)
     assert len(versions(manager)) == 1
     forgetful.store.plan("scan", None, None, None, Fault.LOST)  # the names twice, the tables, and then one of them
     failed = CliRunner().invoke(vacuum, arguments)

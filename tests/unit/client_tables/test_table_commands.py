@@ -349,13 +349,19 @@ def test_a_row_that_does_not_fit_is_refused(run: Run, tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (["describe", "none"], "no table 'none'"),
-        (["import", "none", "f.csv"], "there is no table 'none'"),
+        (
+            ["import", "none", "f.csv"],
+            "there is no table 'none': create it with manager.create_table, or pythia table create",
+        ),
         (["import", "t", "f.csv"], "'t' has no Spark mapping"),
-        (["export", "t", "new.csv"], "'t' has no Spark mapping"),
+        (["export", "t", "new.csv"], "or pythia table create"),
         (["export", "points", "new.csv", "--columns", "x"], "has no column x"),
         (["export", "points", "new.csv", "--columns", "k,"], "commas between"),
         (["export", "points", "new.csv", "--as-of", "12:00"], "a moment is"),
-        (["export", "points", "new.csv", "--as-of", "yesterday"], "there is no snapshot 'yesterday'"),
+        (
+            ["export", "points", "new.csv", "--as-of", "yesterday"],
+            "there is no snapshot 'yesterday': manager.snapshots(), or pythia snapshot list",
+        ),
         (["export", "points", "new.csv", "--as-of", "2026-11-21T12:00:00"], "a time with its zone such as"),
         (["create", "points", *POINTS], "'points' exists already"),
         (["create", "t", *POINTS], "'t' exists already"),

@@ -7,11 +7,15 @@ import re
 import shlex
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
+from access.commands import token as tokens
 from client.catalog.catalog import _OWN_PURPOSES, _RECORD_PURPOSES
+from configuration.commands import config as settings
 from configuration.rest_limits import RestLimits
 from configuration.rooms import all_sections
 from rest.app import create_app
@@ -19,8 +23,9 @@ from tests.unit.documentation.pages import NAMES, PAGES, anchors, blocks, codes,
 from tests.unit.documentation.pythia import ROOT, everything, leaves
 from wire.metric_families import FAMILIES, family_of
 
-SOURCES = ("benchmarks", "client", "commit_table", "configuration", "demo", "devcluster", "docker", "drills",
-           "examples", "histories", "lease", "rest", "store", "tests", "tso", "wire")  # fmt: skip
+SOURCES = ("access", "benchmarks", "client", "commit_table", "configuration", "demo", "devcluster", "docker", "drills",
+           "examples", "fleet", "histories", "kernels", "lease", "logs", "rest", "store", "tests", "tso", "versions",
+           "wire")  # fmt: skip
 OWN_TABLES = {f"pythia_{purpose}" for purpose in (*_OWN_PURPOSES, *_RECORD_PURPOSES)}
 
 
@@ -202,11 +207,51 @@ def test_every_file_that_is_named_exists(name: str) -> None:
             assert any(each.exists() for each in near), f"{name}: {path}"
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_folder_that_is_named_exists(name: str) -> None:
+    for code in codes(name):
+        for folder in re.findall(rf"(?:^|(?<=[\s(]))((?:{'|'.join(SOURCES)})/(?:[\w.-]+/)*)(?=$|[\s),])", code):
+            assert (ROOT / folder).is_dir(), f"{name}: {folder}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_module_that_is_named_without_its_folder_lies_beside_the_one_before_it(name: str) -> None:
+    for line in prose(name).splitlines():
+        folder = None
+        for path in map(Path, re.findall(r"`([\w./-]+\.py)`", line)):
+            if len(path.parts) > 1:
+                folder = path.parent
+            elif folder is not None:
+                assert (ROOT / folder / path).exists(), f"{name}: {path} is not in {folder}"
+
+
+@pytest.mark.parametrize("place", [*NAMES, *SOURCES, "Makefile", "pyproject.toml", "setup.py", "docker-compose.yml"])
+def test_every_module_of_a_room_that_is_named_anywhere_exists(place: str) -> None:
+    """In diagrams, comments and lists too."""
+    where = ROOT / place
+    for path in [where] if where.is_file() else sorted(where.rglob("*")):
+        if path.suffix in (".py", ".md", ".toml", ".yml", ".js", "") and path.is_file():
+            said = path.read_text("utf-8", "ignore")
+            for named in re.findall(rf"(?<![\w./-])((?:{'|'.join(SOURCES)})/(?:\w+/)*\w+\.py)\b", said):
+                assert (ROOT / named).exists(), f"{path.relative_to(ROOT)}: {named}"
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if any(block.language == "python" for block in blocks(name))])
 def test_every_program_is_python(name: str) -> None:
     for block in blocks(name):
         if block.language == "python":
             ast.parse(block.text.replace("…", "..."))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if any(block.language == "toml" for block in blocks(name))])
+def test_every_file_of_settings_or_tokens_has_no_mistake(name: str, tmp_path: Path) -> None:
+    for block in blocks(name):
+        if block.language == "toml":
+            file = tmp_path / "shown.toml"
+            file.write_text(block.text)
+            check = tokens if "[tokens." in block.text else settings
+            result = CliRunner().invoke(check, ["check", str(file)])
+            assert result.exit_code == 0, f"{name}: {result.output}"
 
 
 def test_the_pages_are_all_of_them() -> None:

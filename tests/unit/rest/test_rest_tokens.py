@@ -102,6 +102,7 @@ def test_who_is_not_known_is_told_how_to_be(
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.headers["www-authenticate"] == challenge
     assert answer.json()["code"] == code
+    assert answer.json()["detail"].count("Authorization: Bearer") == (code == "token-missing")
     assert "wrong" not in answer.text
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.tso.by_hand import EPOCH, NOW, begin, commit_one, make, reasons, settle
+from tests.unit.tso.decisions.by_hand import EPOCH, NOW, begin, commit_one, make, reasons, settle
 from tso.decisions.large_write_sets import LargeWriteSets
 from tso.decisions.oracle import Begun, Decided, Impossible, Later, Moment, Oracle
 from wire import LargeCommitRequest, Reason, WriteSetPart, WriteSetTaken

@@ -12,7 +12,7 @@ from client.connection.tickets import (
     Begun,
     Decision,
 )
-from tests.unit.client.talking import Talk, committed
+from tests.unit.client.connection.talking import Talk, committed
 from wire import (
     BeginReply,
     BeginRequest,

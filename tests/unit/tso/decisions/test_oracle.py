@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.tso.by_hand import (
+from tests.unit.tso.decisions.by_hand import (
     EPOCH,
     NOW,
     answers,

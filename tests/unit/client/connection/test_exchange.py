@@ -25,7 +25,7 @@ from client.connection.tickets import (
     ReplyLost,
 )
 from client.errors import InvalidRequest, NoPrimary
-from tests.unit.client.talking import Talk, committed
+from tests.unit.client.connection.talking import Talk, committed
 from wire import (
     AbortRequest,
     BadRequest,

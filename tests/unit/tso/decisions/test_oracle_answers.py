@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.tso.by_hand import EPOCH, answers, begin, commit_one, decide, make, reasons, transact
+from tests.unit.tso.decisions.by_hand import EPOCH, answers, begin, commit_one, decide, make, reasons, transact
 from tso.decisions.oracle import Impossible, Recalled
 from wire import Reason
 

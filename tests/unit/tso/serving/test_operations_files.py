@@ -15,8 +15,8 @@ from tso.serving.observing import QUEUES
 from wire import Reason, Role
 from wire.metric_families import FAMILIES, Family, family_of
 
-OPERATIONS = Path(__file__).parents[3] / "operations"
-DOCUMENTED = Path(__file__).parents[3] / "docs" / "operations" / "metrics.md"
+OPERATIONS = Path(__file__).parents[4] / "operations"
+DOCUMENTED = Path(__file__).parents[4] / "docs" / "operations" / "metrics.md"
 LABELS = {
     "role": {role.name.lower() for role in Role},
     "reason": {reason.name.lower() for reason in Reason},

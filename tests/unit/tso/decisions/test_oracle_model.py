@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.tso import by_hand
-from tests.unit.tso.by_hand import EPOCH, begin, make
+from tests.unit.tso.decisions import by_hand
+from tests.unit.tso.decisions.by_hand import EPOCH, begin, make
 from tso.decisions.oracle import Decided, Oracle, Recalled
 from wire import Reason
 
