@@ -98,7 +98,11 @@ class AttemptWriter:
 
 
 def require_open(commit_table: CommitTable, start_timestamp: int) -> None:
-    """Raise where a transaction has ended: ``InvalidRequest`` if it committed, ``TransactionAborted`` if not."""
+    """Raise where a transaction has ended: ``InvalidRequest`` if it committed, ``TransactionAborted`` if not.
+
+    ``InvalidRequest`` also where that is not on record any more: a vacuum went on without it, and may have deleted what
+    it wrote. Written again, that would be seen once HBase has forgotten the deletes.
+    """
     outcome = commit_table.outcome(start_timestamp)
     if isinstance(outcome, Committed):
         raise InvalidRequest(
@@ -106,6 +110,12 @@ def require_open(commit_table: CommitTable, start_timestamp: int) -> None:
         )
     if isinstance(outcome, Aborted):
         raise TransactionAborted(start_timestamp, "it was rolled back before all of it was written")
+    below = commit_table.forgotten_below()  # not before: what is on record may be dropped between the two looks
+    if start_timestamp < below:
+        raise InvalidRequest(
+            f"transaction {start_timestamp} began so long ago that a vacuum has dropped what became of it: nothing more "
+            "can be written into it, begin another"
+        )
 
 
 def require_not_ending(commit_table: CommitTable, manifest: Manifest, start_timestamp: int) -> None:
