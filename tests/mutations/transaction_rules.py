@@ -430,7 +430,8 @@ TRANSACTION_RULES = [
         "        self._sequence = self._manifest.record(\n"
         "            self._start_timestamp, self._job, self._attempt, self._sequence, self._table, level, cells\n"
         "        )\n"
-        "        self._store.put_columns(self._table, cells, self._start_timestamp, before_each=self._require_wanted)\n",
+        "        self._store.put_columns("
+        "self._table, cells, self._start_timestamp, before_each=self._require_wanted)\n",
         "        self._require_wanted()\n"
         "        self._sequence = self._manifest.record(\n"
         "            self._start_timestamp, self._job, self._attempt, self._sequence, self._table, level, cells\n"
@@ -455,7 +456,8 @@ TRANSACTION_RULES = [
     Mutation(
         "a task looks for the end of its transaction once for all its requests",
         "client/bulk_writes/writing.py",
-        "        self._store.put_columns(self._table, cells, self._start_timestamp, before_each=self._require_wanted)\n",
+        "        self._store.put_columns("
+        "self._table, cells, self._start_timestamp, before_each=self._require_wanted)\n",
         "        self._require_wanted()\n"
         "        self._store.put_columns(self._table, cells, self._start_timestamp, before_each=lambda: None)\n",
         _BULK + "test_a_task_that_is_held_up_as_it_writes_writes_nothing_into_a_transaction_that_has_ended",
