@@ -40,7 +40,7 @@ def receive(spark: SparkSession, manager: TransactionManager, pieces: int) -> No
 def run(spark: SparkSession, manager: TransactionManager) -> dict[str, int]:
     """Two deliveries at once; returns what is in stock."""
     empty = spark.createDataFrame([("bolt", 0), ("nut", 0)], SCHEMA)
-    create_table(manager, TableMapping.from_schema(STOCK, empty.schema, row_key=["item"]))
+    create_table(manager, TableMapping.from_schema(STOCK, empty.schema, row_key=["item"]), if_missing=True)
     empty.write.format("pythia").mode("append").option("table", STOCK).save()
     with ThreadPoolExecutor() as threads:
         for delivery in [threads.submit(receive, spark, manager, pieces) for pieces in (3, 40)]:

@@ -23,11 +23,14 @@ TOTAL_SCHEMA = "customer string, orders bigint, amount decimal(12,2)"
 
 
 def make_tables(spark: SparkSession, manager: TransactionManager) -> None:
-    """Once, before the first load."""
+    """Unless they are there from an earlier run."""
     orders = spark.createDataFrame([], ORDER_SCHEMA).schema
     totals = spark.createDataFrame([], TOTAL_SCHEMA).schema
-    create_table(manager, TableMapping.from_schema(ORDERS, orders, row_key=["customer", "number"]))
-    create_table(manager, TableMapping.from_schema(TOTALS, totals, row_key=["customer"]))
+    for mapping in (
+        TableMapping.from_schema(ORDERS, orders, row_key=["customer", "number"]),
+        TableMapping.from_schema(TOTALS, totals, row_key=["customer"]),
+    ):
+        create_table(manager, mapping, if_missing=True)
 
 
 def load(manager: TransactionManager, orders: DataFrame) -> None:
