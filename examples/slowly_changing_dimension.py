@@ -4,8 +4,8 @@
     python examples/slowly_changing_dimension.py
 
 Nobody ever sees a customer with two current addresses, or with none, and of two jobs that change one customer at once
-the second meets a conflict. It runs once: it takes no changes of days that lie behind, and so it refuses a table
-that exists already.
+the second meets a conflict. A change that is not newer than what is known is left alone: so a job that is started again
+changes nothing.
 """
 
 from __future__ import annotations
@@ -24,12 +24,17 @@ SCHEMA = "customer string, valid_from date, valid_to date, city string"
 
 
 def change(spark: SparkSession, manager: TransactionManager, news: DataFrame, day: datetime.date) -> None:
-    """From ``day`` on the customers of ``news`` (customer, city) live there; who lives there already is left alone."""
+    """From ``day`` on the customers of ``news`` (customer, city) live there; who lives there already is left alone, and
+    who is known to have moved on that day or since.
+    """
     with manager.transaction() as transaction:
         handle = transaction.handle().to_json()
         known = spark.read.format("pythia").options(table=ADDRESSES, transaction=handle).load()
         current = known.where("valid_to is null").withColumnRenamed("city", "old_city")
-        moved = news.join(current, "customer", "left").where("old_city is null or old_city <> city")
+        is_newer = column.col("valid_from") < column.lit(day)
+        moved = news.join(current, "customer", "left").where(
+            column.col("old_city").isNull() | ((column.col("old_city") != column.col("city")) & is_newer)
+        )
         closed = moved.where("old_city is not null").select(
             "customer", "valid_from", column.lit(day).alias("valid_to"), column.col("old_city").alias("city")
         )
@@ -46,7 +51,8 @@ def change(spark: SparkSession, manager: TransactionManager, news: DataFrame, da
 def run(spark: SparkSession, manager: TransactionManager) -> DataFrame:
     """Two days of changes; returns all that was ever true."""
     schema = spark.createDataFrame([], SCHEMA).schema
-    create_table(manager, TableMapping.from_schema(ADDRESSES, schema, row_key=["customer", "valid_from"]))
+    mapping = TableMapping.from_schema(ADDRESSES, schema, row_key=["customer", "valid_from"])
+    create_table(manager, mapping, if_missing=True)
     for day, moves in (
         (datetime.date(2026, 1, 1), [("ada", "London"), ("bob", "Bergen")]),
         (datetime.date(2026, 6, 1), [("ada", "Paris"), ("bob", "Bergen"), ("cyd", "Rome")]),

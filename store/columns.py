@@ -11,7 +11,7 @@ and to single rows, which is how every other store does it: the twin that the sa
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
@@ -344,9 +344,17 @@ class ColumnsByRows:
             rows = _without(rows, without_qualifier)
         return batches_of_columns(rows, tuple(known), batch_rows)
 
-    def put_columns(self: _StoreOfRows, table: str, cells: CellColumns, timestamp: int) -> None:
+    def put_columns(
+        self: _StoreOfRows,
+        table: str,
+        cells: CellColumns,
+        timestamp: int,
+        *,
+        before_each: Callable[[], None] = lambda: None,
+    ) -> None:
         """See ``CellStore``."""
         check_columns(table, cells, timestamp)
+        before_each()
         self.put(table, list(cells.puts()), timestamp)
 
 

@@ -9,7 +9,7 @@ Both adapters pass the tests in ``tests/contract/test_cell_store.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -128,8 +128,14 @@ class CellStore(Protocol):
         """
         ...
 
-    def put_columns(self, table: str, cells: CellColumns, timestamp: int) -> None:
-        """``put`` of rows that come as columns (``store.columns``), for whoever writes many rows."""
+    def put_columns(
+        self, table: str, cells: CellColumns, timestamp: int, *, before_each: Callable[[], None] = lambda: None
+    ) -> None:
+        """``put`` of rows that come as columns (``store.columns``), for whoever writes many rows.
+
+        ``before_each`` is called before each request that is sent, a repeated one too; what it raises ends the write,
+        of which a part is written then.
+        """
         ...
 
     def put(self, table: str, puts: Sequence[RowPut], timestamp: int) -> None:

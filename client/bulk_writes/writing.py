@@ -69,7 +69,8 @@ class AttemptWriter:
     def write(self, cells: CellColumns) -> None:
         """Record and write some rows, each of which has at least one cell.
 
-        Raises ``InvalidRequest`` (nothing written), ``TransactionAborted``, ``StoreUnavailable``, ``UpgradeNeeded``. A
+        Raises ``InvalidRequest`` and ``TransactionAborted`` (nothing written, or a part that nobody needs, since all of
+        it ended meanwhile), ``StoreUnavailable``, ``UpgradeNeeded``. A
         transaction that has ended takes nothing more: what came late would show in snapshots that were read before.
         Nor does one that is being ended: its commit may have read already what it judges. Nor a bulk write that has
         ended: what comes late would lie over what later ones wrote.
@@ -88,17 +89,28 @@ class AttemptWriter:
         self._sequence = self._manifest.record(
             self._start_timestamp, self._job, self._attempt, self._sequence, self._table, level, cells
         )
+        self._store.put_columns(self._table, cells, self._start_timestamp, before_each=self._require_wanted)
+
+    def _require_wanted(self) -> None:
+        """Raise where what is on record is not to be written any more.
+
+        Asked before each request, and not once for all of them: a process that is stopped in between, or finds no
+        gateway for a while, goes on when a vacuum may have dropped already what it wrote.
+        """
         require_not_ending(self._commit_table, self._manifest, self._start_timestamp)
         if self._manifest.is_sealed(self._start_timestamp, self._job):
             raise InvalidRequest(
                 f"the bulk write {self._job} has ended without this attempt of partition {self._attempt[0]}: it comes "
                 "too late, another one has written its rows"
             )
-        self._store.put_columns(self._table, cells, self._start_timestamp)
 
 
 def require_open(commit_table: CommitTable, start_timestamp: int) -> None:
-    """Raise where a transaction has ended: ``InvalidRequest`` if it committed, ``TransactionAborted`` if not."""
+    """Raise where a transaction has ended: ``InvalidRequest`` if it committed, ``TransactionAborted`` if not.
+
+    ``InvalidRequest`` also where that is not on record any more: a vacuum went on without it, and may have deleted what
+    it wrote. Written again, that would be seen once HBase has forgotten the deletes.
+    """
     outcome = commit_table.outcome(start_timestamp)
     if isinstance(outcome, Committed):
         raise InvalidRequest(
@@ -106,6 +118,12 @@ def require_open(commit_table: CommitTable, start_timestamp: int) -> None:
         )
     if isinstance(outcome, Aborted):
         raise TransactionAborted(start_timestamp, "it was rolled back before all of it was written")
+    below = commit_table.forgotten_below()  # not before: what is on record may be dropped between the two looks
+    if start_timestamp < below:
+        raise InvalidRequest(
+            f"transaction {start_timestamp} began so long ago that a vacuum has dropped what became of it: nothing "
+            "more can be written into it, begin another"
+        )
 
 
 def require_not_ending(commit_table: CommitTable, manifest: Manifest, start_timestamp: int) -> None:

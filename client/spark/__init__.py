@@ -6,7 +6,7 @@ from client.spark.key_codec import row_key
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.progress import Progress
 from client.spark.source import PythiaDataSource, register
-from client.spark.streaming import stream_progress
+from client.spark.streaming import land_batch, stream_progress
 from client.spark.tables import create_table, table_mapping
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "TableMapping",
     "ValueColumn",
     "create_table",
+    "land_batch",
     "record_batches",
     "register",
     "row_key",

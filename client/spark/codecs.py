@@ -97,7 +97,10 @@ class RowDecoder:
         self._mapping = mapping
         self._schema = schema
         wanted = {name.lower() for name in schema.names}
-        self._values = [column for column in mapping.value_columns if column.name.lower() in wanted]
+        columns = mapping.value_columns
+        self._places = [place for place, column in enumerate(columns) if column.name.lower() in wanted]
+        """Of the wanted ones among all value columns."""
+        self._values = [columns[place] for place in self._places]
         self._without_nulls = {field.name.lower() for field in schema if not field.nullable}
         self._needs_keys = any(column.name.lower() in wanted for column in mapping.key_columns)
 
@@ -135,7 +138,7 @@ class RowDecoder:
             found = unpack(self._mapping.value_columns, column_of(self._mapping.cells[0]))
         except ValueError as error:
             raise InvalidData(f"table {self._mapping.table!r}: {error}") from error
-        return [found[self._mapping.value_columns.index(column)] for column in self._values]
+        return [found[place] for place in self._places]
 
 
 def in_cells(columns: tuple[bytes, ...], keys: ByteColumn, values: Sequence[ByteColumn]) -> CellColumns:

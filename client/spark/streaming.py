@@ -11,17 +11,20 @@ begins where the writer is pickled, and travels to the end of the batch in the m
 
 What the record says wins: where a restart computes a batch differently, from input that is not deterministic, the rows
 that committed first stay.
+
+A function of ``foreachBatch`` has the same record, written by its own transaction: ``land_batch``.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.sql import DataFrame
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from client.errors import InvalidRequest, PythiaError, TransactionAborted
@@ -43,6 +46,9 @@ _log = logging.getLogger(__name__)
 
 QUERY_ID: Final = "sql.streaming.queryId"
 """The local property in which Spark tells its tasks which query they belong to; the same after a restart."""
+
+WHOLE_QUERY: Final = ""
+"""In place of a table, in the record of a query whose batches a function writes, into whatever tables."""
 
 _FAMILY: Final = "b"
 _BATCHES: Final = b"b:batches"
@@ -177,8 +183,36 @@ def commit_batch(
             raise
 
 
-def stream_progress(manager: TransactionManager, query: str, table: str) -> Progress | None:
-    """Which batches of a streaming query are in a table by now; ``None``: none is on record."""
+def land_batch(manager: TransactionManager, batch: DataFrame, number: int, job: Callable[[Transaction], None]) -> bool:
+    """In a function of ``foreachBatch``, once: write a batch in one transaction, which lands exactly once.
+
+    ``batch`` and ``number`` are what Spark calls that function with; ``job`` writes, in the transaction that it is
+    called with, which also puts the number on record. It is called again, in a new transaction, after a conflict
+    (``manager.run``), and not at all where Spark repeats a batch that has landed; whether it was is returned.
+
+    Raises ``InvalidRequest`` elsewhere than in ``foreachBatch`` and for a batch below the newest on record, and what
+    ``manager.run`` raises: then Spark ends the query, and repeats the batch once it is started again.
+    """
+    query = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
+    if query is None:
+        raise InvalidRequest("land_batch is for the function that foreachBatch calls, with what it is called with")
+    records, row = _records(manager), _record_row(query, WHOLE_QUERY)
+
+    def write(transaction: Transaction) -> bool:
+        progress = _progress(transaction, records, row)
+        if _verdict(progress, query, WHOLE_QUERY, number) == "skip":
+            return False
+        job(transaction)
+        transaction.put(records, row, {_BATCHES: advanced(progress, number).to_json()})
+        return True
+
+    return manager.run(write)
+
+
+def stream_progress(manager: TransactionManager, query: str, table: str = WHOLE_QUERY) -> Progress | None:
+    """Which batches of a streaming query are in a table by now, or have been landed by ``land_batch``; ``None``: none
+    is on record.
+    """
     return _progress(manager.snapshot(), _records(manager), _record_row(query, table))
 
 
@@ -186,15 +220,19 @@ def _verdict(progress: Progress | None, query: str, table: str, batch: int) -> V
     """``judge``, and say so where it is not the ordinary case."""
     verdict = judge(progress, batch)
     if verdict == "skip":
-        _log.warning("batch %d of query %s is in table %r already: it is not written again", batch, query, table)
+        _log.warning("batch %d of query %s is in %s already: it is not written again", batch, query, _named(table))
     elif verdict == "refuse" and progress is not None:
         raise InvalidRequest(
-            f"batch {batch} of query {query} is older than the newest on record for table {table!r}, {progress.last}: "
+            f"batch {batch} of query {query} is older than the newest on record for {_named(table)}, {progress.last}: "
             f"the query's checkpoint was put back or copied, so that this batch may hold other input than the one that "
             f"had its number, and nothing of it was written; start the query with a new checkpointLocation, from where "
             f"its input is to be written again"
         )
     return verdict
+
+
+def _named(table: str) -> str:
+    return f"table {table!r}" if table else "its tables"
 
 
 def _progress(view: Transaction | Snapshot, records: str, row: bytes) -> Progress | None:

@@ -8,7 +8,7 @@ always carry their timestamp, so that repeating them is harmless.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -178,23 +178,22 @@ class HBaseCellStore:
         form = ColumnForm(known, framed=self._settings.transport == "framed")
         return gathered(self._batches(request, form), batch_rows, BATCH_BYTES_WANTED)
 
-    def put_columns(self, table: str, cells: CellColumns, timestamp: int) -> None:
+    def put_columns(
+        self, table: str, cells: CellColumns, timestamp: int, *, before_each: Callable[[], None] = lambda: None
+    ) -> None:
         """See ``CellStore``. Past Thrift's library, where the gateway speaks the binary protocol."""
         check_columns(table, cells, timestamp)
         cells = in_key_order(cells)
         if self._settings.protocol != "binary":
-            return self.put(table, list(cells.puts()), timestamp)
+            return self._put(table, list(cells.puts()), timestamp, before_each)
         framed = self._settings.transport == "framed"
         for request in column_put_requests(table, cells, timestamp, self._limits, framed=framed):
-            self._write(table.encode(), partial(put_rows, request=request))
+            self._write(table.encode(), partial(put_rows, request=request), before_each)
         return None
 
     def put(self, table: str, puts: Sequence[RowPut], timestamp: int) -> None:
         """See ``CellStore``. Sent in requests within the limits, one after the other."""
-        name = _name(table)
-        validation.check_puts(puts, timestamp)
-        for request in put_requests(puts, self._limits):
-            self._write(name, _mutate(name, request, timestamp))
+        self._put(table, puts, timestamp, lambda: None)
 
     def delete(self, table: str, rows: Sequence[bytes], timestamp: int) -> None:
         """See ``CellStore``."""
@@ -246,7 +245,13 @@ class HBaseCellStore:
         regions = self._gateway.repeat(lambda connection: connection.client.getTableRegions(name))
         return [region.startKey for region in regions]
 
-    def _write(self, name: bytes, ask: Call[None]) -> None:
+    def _put(self, table: str, puts: Sequence[RowPut], timestamp: int, before_each: Callable[[], None]) -> None:
+        name = _name(table)
+        validation.check_puts(puts, timestamp)
+        for request in put_requests(puts, self._limits):
+            self._write(name, _mutate(name, request, timestamp), before_each)
+
+    def _write(self, name: bytes, ask: Call[None], before_each: Callable[[], None] = lambda: None) -> None:
         """Of a table that is missing, the gateway's answer to a write says only that all its retries are used up.
 
         What asks for the table must need no permission that the write does not: else its refusal hides what failed.
@@ -259,7 +264,7 @@ class HBaseCellStore:
                 connection.client.isTableEnabled(name)
                 raise
 
-        self._gateway.repeat(write)
+        self._gateway.repeat(write, before_each=before_each)
 
 
 def _mutate(name: bytes, request: list[BatchMutation], timestamp: int) -> Call[None]:

@@ -45,13 +45,21 @@ class Gateway:
         self._settings = settings
         self._pool = ConnectionPool(self._connect, settings, answers=ANSWERS)
 
-    def repeat(self, call: Call[T], *, prefer: GatewayConnection | None = None) -> T:
+    def repeat(
+        self,
+        call: Call[T],
+        *,
+        prefer: GatewayConnection | None = None,
+        before_each: Callable[[], None] = lambda: None,
+    ) -> T:
         """``call`` on a connection, on failure again at once on a fresh one, then with growing pauses.
+
+        ``before_each`` is called before each of these, without a connection, since it may ask the gateway, too.
 
         ``StoreUnavailable`` when it kept failing for ``unavailable_after_ms`` after the first failure, or the last
         ``AnswerSlow``: whoever raises that sees to it that it comes to an end.
         """
-        return self._persist(call, GatewayFailure, prefer)
+        return self._persist(call, GatewayFailure, prefer, before_each)
 
     def once(self, call: Call[T]) -> T:
         """``call``, sent once at most.
@@ -59,7 +67,7 @@ class Gateway:
         ``GatewayFailure`` when it was sent and nothing is known of its end; any other ``StoreUnavailable`` when it was
         not sent.
         """
-        return self._persist(call, NotSent, None)
+        return self._persist(call, NotSent, None, lambda: None)
 
     def if_idle(self, connection: GatewayConnection, call: Call[object]) -> None:
         """``call`` on this very connection if it is free right now, else not at all; its failure is nobody's concern.
@@ -77,14 +85,25 @@ class Gateway:
         """Close the connections; later calls raise ``StoreClosed``."""
         self._pool.close()
 
-    def _persist(self, call: Call[T], repeated: type[GatewayFailure], prefer: GatewayConnection | None) -> T:
+    def _persist(
+        self,
+        call: Call[T],
+        repeated: type[GatewayFailure],
+        prefer: GatewayConnection | None,
+        before_each: Callable[[], None],
+    ) -> T:
         began_ms = _now_ms()
+
+        def attempt(*, fresh: bool, prefer: GatewayConnection | None = None) -> T:
+            before_each()
+            return self._attempt(call, fresh=fresh, prefer=prefer)
+
         try:
-            return self._attempt(call, fresh=False, prefer=prefer)
+            return attempt(fresh=False, prefer=prefer)
         except repeated:
             pass  # The usual case: a connection that died since it was last used.
         try:
-            result: T = self._retrying(repeated)(self._attempt, call, fresh=True)
+            result: T = self._retrying(repeated)(attempt, fresh=True)
             return result
         except repeated as failure:
             raise StoreUnavailable(

@@ -41,6 +41,13 @@ STORE_RULES = [
         "unit/store/test_hbase_gateway.py::test_an_error_that_will_not_pass_is_given_at_once",
     ),
     Mutation(
+        "a write is repeated without asking whether it is still wanted",
+        "store/hbase/gateway.py",
+        "self._retrying(repeated)(attempt, fresh=True)",
+        "self._retrying(repeated)(self._attempt, call, fresh=True)",
+        _GATEWAY + "test_who_puts_columns_is_asked_before_each_request_and_before_each_repetition",
+    ),
+    Mutation(
         "a gap or an overlap between regions is handed on",
         "store/hbase/regions.py",
         "        if not left.stop or left.stop != right.start:",

@@ -26,6 +26,20 @@ STREAMING_RULES = [
         _FAULTS,
     ),
     Mutation(
+        "a function of foreachBatch commits without the record of its batch",
+        "client/spark/streaming.py",
+        "        transaction.put(records, row, {_BATCHES: advanced(progress, number).to_json()})\n",
+        "",
+        _FAULTS,
+    ),
+    Mutation(
+        "a function of foreachBatch is called for a batch that is on record",
+        "client/spark/streaming.py",
+        '        if _verdict(progress, query, WHOLE_QUERY, number) == "skip":',
+        "        if False:",
+        _STREAMING + "test_a_function_of_foreach_batch_is_not_called_for_what_has_landed",
+    ),
+    Mutation(
         "a batch that is on record is written again",
         "client/spark/progress.py",
         "batch > progress.last:",

@@ -430,11 +430,13 @@ TRANSACTION_RULES = [
         "        self._sequence = self._manifest.record(\n"
         "            self._start_timestamp, self._job, self._attempt, self._sequence, self._table, level, cells\n"
         "        )\n"
-        "        require_not_ending(self._commit_table, self._manifest, self._start_timestamp)\n",
-        "        require_not_ending(self._commit_table, self._manifest, self._start_timestamp)\n"
+        "        self._store.put_columns("
+        "self._table, cells, self._start_timestamp, before_each=self._require_wanted)\n",
+        "        self._require_wanted()\n"
         "        self._sequence = self._manifest.record(\n"
         "            self._start_timestamp, self._job, self._attempt, self._sequence, self._table, level, cells\n"
-        "        )\n",
+        "        )\n"
+        "        self._store.put_columns(self._table, cells, self._start_timestamp)\n",
         _BULK + "test_a_task_that_recorded_its_rows_too_late_writes_none",
     ),
     Mutation(
@@ -450,6 +452,15 @@ TRANSACTION_RULES = [
         "    is_claimed = manifest.is_end_claimed(start_timestamp)\n    require_open(commit_table, start_timestamp)\n",
         "    require_open(commit_table, start_timestamp)\n    is_claimed = manifest.is_end_claimed(start_timestamp)\n",
         _BULK + "test_a_task_that_looks_for_a_claim_as_its_commit_ends_writes_nothing",
+    ),
+    Mutation(
+        "a task looks for the end of its transaction once for all its requests",
+        "client/bulk_writes/writing.py",
+        "        self._store.put_columns("
+        "self._table, cells, self._start_timestamp, before_each=self._require_wanted)\n",
+        "        self._require_wanted()\n"
+        "        self._store.put_columns(self._table, cells, self._start_timestamp, before_each=lambda: None)\n",
+        _BULK + "test_a_task_that_is_held_up_as_it_writes_writes_nothing_into_a_transaction_that_has_ended",
     ),
     Mutation(
         "a job begins while its transaction commits",

@@ -213,6 +213,13 @@ VACUUM_RULES = [
         _WROTE_LATE,
     ),
     Mutation(
+        "a late task writes into a transaction that is forgotten",
+        "client/bulk_writes/writing.py",
+        "    if start_timestamp < below:",
+        "    if False:",
+        "unit/client/test_vacuum.py::test_a_late_task_of_a_transaction_that_committed_and_is_forgotten_writes_nothing",
+    ),
+    Mutation(
         "a vacuum drops what an oracle of a later epoch recorded",
         "client/vacuum/finished.py",
         "store.delete(table, batch, epoch)",

@@ -122,6 +122,34 @@ def test_statements_that_spark_has_no_way_to_hand_on_are_refused(
         assert caught.value.getCondition() or "not support" in str(caught.value)
 
 
+def test_a_table_is_emptied_and_its_past_is_read(
+    spark: SparkSession, manager: TransactionManager, counts: str, catalog_table: str
+) -> None:
+    given = f"{catalog_table} WITH (table = '{counts}')"
+    spark.sql(f"INSERT INTO {given} VALUES (1, 2), (3, 4)")
+    then = manager.snapshot().timestamp
+    spark.sql(f"INSERT OVERWRITE {given} SELECT * FROM {given} WHERE false")
+    assert rows(spark, f"SELECT * FROM {given}") == []
+    past = f"{catalog_table} WITH (table = '{counts}', as_of = '{then}')"
+    assert rows(spark, f"SELECT * FROM {past}") == [(1, 2), (3, 4)]
+
+
+def test_what_alters_or_drops_a_catalog_table_leaves_the_table_alone(
+    spark: SparkSession, manager: TransactionManager, counts: str
+) -> None:
+    name, options = f"altered_{counts}", f"WITH (table = '{counts}')"
+    spark.sql(f"CREATE TABLE {name} (k BIGINT, v BIGINT) USING pythia")
+    spark.sql(f"INSERT INTO {name} {options} VALUES (1, 2)")
+    spark.sql(f"ALTER TABLE {name} ADD COLUMNS (w STRING)")
+    for statement in (f"SELECT * FROM {name} {options}", f"INSERT INTO {name} {options} VALUES (3, 4, 'x')"):
+        with pytest.raises(PySparkException, match=r"column 'w' \(string\) is not in the table"):
+            spark.sql(statement).collect()
+    spark.sql(f"DROP TABLE {name}")
+    spark.sql(f"CREATE TABLE {name} (k BIGINT, v BIGINT) USING pythia")
+    assert rows(spark, f"SELECT * FROM {name} {options}") == [(1, 2)]
+    spark.sql(f"DROP TABLE {name}")
+
+
 @pytest.mark.parametrize("mode", ["error", "ignore"])
 def test_other_save_modes_are_refused_by_spark_itself(spark: SparkSession, counts: str, mode: str) -> None:
     with pytest.raises(PySparkException, match="UNSUPPORTED_DATA_SOURCE_SAVE_MODE"):

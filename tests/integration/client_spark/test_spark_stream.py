@@ -18,13 +18,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from client import ClientSettings, Committed, TransactionManager
+from client import ClientSettings, Committed, Transaction, TransactionManager
 from client.spark import (
     KeyColumn,
     PythiaDataSource,
     TableMapping,
     ValueColumn,
     create_table,
+    land_batch,
     register,
     row_key,
     table_mapping,
@@ -226,6 +227,47 @@ def test_a_stream_goes_on_once_the_oracle_is_back_that_was_killed_at_a_commit(
         assert stream.landed(0) == []
         stream.run(options=where)
         assert (everything(stream), stream.on_record()) == (ONCE, Progress(0, 2))
+
+
+class Died(Exception):
+    """A driver's end, as far as a query sees it."""
+
+
+def land(stream: Stream, sums: str, *, dies_after: bool = False) -> None:
+    """Run the query with a function that writes two tables, one of them computed from what it holds already."""
+
+    def write(batch: DataFrame, number: int) -> None:
+        def job(transaction: Transaction) -> None:
+            where = {"transaction": transaction.handle().to_json()}
+            known = stream.spark.read.format("pythia").options(table=sums, **where).load()
+            both = known.unionByName(batch).groupBy("k").sum("v").withColumnRenamed("sum(v)", "v")
+            for rows, table in ((both, sums), (batch, stream.table)):
+                rows.write.format("pythia").mode("append").options(table=table, **where).save()
+
+        if land_batch(stream.manager, batch, number, job) and dies_after:
+            raise Died
+
+    query = stream.rows().writeStream.foreachBatch(write).option("checkpointLocation", str(stream.checkpoint))
+    running = query.trigger(availableNow=True).start()
+    try:
+        running.awaitTermination()
+    finally:
+        running.stop()
+
+
+def test_a_function_of_foreach_batch_lands_each_batch_once_in_all_its_tables(stream: Stream, others: str) -> None:
+    for _ in range(2):
+        with pytest.raises(PySparkException):
+            land(stream, others, dies_after=True)
+    assert stream_progress(stream.manager, stream.query) == Progress(0, 1)
+    land(stream, others)
+    assert stream.forget_last_batch() == 2
+    stream.add({0: 7})
+    land(stream, others)
+    sums = stream.spark.read.format("pythia").option("table", others).load().orderBy("k").collect()
+    assert [tuple(row) for row in sums] == [(0, 10), (1, 0), (2, 1), (3, 2)]
+    assert (stream.landed(0), everything(stream)[1:]) == ([7, 2, 1, 0], ONCE[1:])
+    assert (stream_progress(stream.manager, stream.query), stream.on_record()) == (Progress(0, 3), None)
 
 
 def test_batches_without_rows_are_on_record(stream: Stream) -> None:

@@ -25,7 +25,7 @@ from client import (
 )
 from client.bulk_writes.manifest import Job
 from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX
-from client.cells import decode_shadow
+from client.cells import decode_shadow, encode_value
 from client.connection.tickets import Decision
 from client.vacuum import HorizonUnknown, TableReport, VacuumReport, run_vacuum
 from client.vacuum.command import vacuum
@@ -36,6 +36,7 @@ from commit_table.level_record import LevelOfData
 from commit_table.timestamps import milliseconds_of
 from lease import monotonic_ms
 from store import Cell, KeyRange, RowPut, StoreUnavailable
+from store.columns import CellColumns
 from store.faults import Fault
 from tests.small_limits import small_limits
 from tests.unit.client.conftest import COMMITS, SETTINGS, A, Installation, written_in_bulk, written_plainly
@@ -396,6 +397,32 @@ def test_what_a_forgotten_transaction_wrote_late_is_seen_by_nobody_and_goes_with
     report = vacuum_through(manager, dead.start_timestamp)
     assert (report.problems, report.manifest_records_dropped) == ({}, 1)
     assert rows(manager, "t", [b"f"]) == []
+
+
+@pytest.mark.parametrize("has_written", [False, True])
+def test_a_late_task_of_a_transaction_that_committed_and_is_forgotten_writes_nothing(
+    manager: TransactionManager, has_written: bool
+) -> None:
+    """What it wrote was deleted since: HBase forgets the deletes as it compacts, and then it would be back."""
+    cells = CellColumns.of_puts([RowPut(b"r", {A: encode_value(b"late"), B: encode_value(b"late")})])
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    job = manager.open_job(handle)
+    late, winner = (manager.attempt_writer(handle, "t", job, partition=0, attempt=attempt) for attempt in (0, 1))
+    for writer in (late, winner) if has_written else (winner,):
+        writer.write(cells)
+    manager.seal_job(handle, job, [(0, 1)])
+    transaction.commit()
+    with manager.transaction() as later:
+        later.delete("t", b"r")
+    vacuum_through(manager, later.start_timestamp)
+    with pytest.raises(InvalidRequest, match="a vacuum has dropped"):
+        late.write(cells)
+    with pytest.raises(InvalidRequest, match="a vacuum has dropped"):
+        manager.open_job(handle)
+    assert versions(manager) == []
+    vacuum_through(manager, later.start_timestamp)  # it may have put its rows on record
+    assert rows(manager, MANIFEST, [b"m"]) == []
 
 
 def test_the_command(manager: TransactionManager, forgetful: Installation, monkeypatch: pytest.MonkeyPatch) -> None:

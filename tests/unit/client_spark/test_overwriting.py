@@ -39,7 +39,7 @@ def test_an_attempt_that_lost_with_other_rows_is_found_out(
 
     put_columns, late = manager.store.put_columns, list[tuple[Any, ...]]()
     with monkeypatch.context() as stalled:
-        stalled.setattr(manager.store, "put_columns", lambda *arguments: late.append(arguments))
+        stalled.setattr(manager.store, "put_columns", lambda *arguments, **named: late.append(arguments))
         attempt(1, {3: "of the attempt that lost"})
     won = attempt(2, {4: "of the attempt that won"})
     with pytest.raises(TransactionAborted, match="repeated with other rows"):

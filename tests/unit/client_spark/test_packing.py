@@ -72,6 +72,22 @@ def test_the_layout_is_the_one_that_is_documented() -> None:
     )
 
 
+def test_columns_are_not_looked_for_one_by_one_among_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ten thousand columns that took minutes for each batch."""
+    columns, looks = vars(TableMapping)["value_columns"].fget, list[int]()
+
+    def counted(mapping: TableMapping) -> tuple[ValueColumn, ...]:
+        looks.append(1)
+        found: tuple[ValueColumn, ...] = columns(mapping)
+        return found
+
+    row = {"k": 1, **dict.fromkeys(SCHEMA.names[1:])}
+    cells, decoder = encoded(row), RowDecoder(MAPPING, SCHEMA)
+    monkeypatch.setattr(TableMapping, "value_columns", property(counted))
+    assert decoder.decode(cells).to_pylist() == [row]
+    assert len(looks) < len(TYPES)
+
+
 def test_a_cell_that_is_no_packed_row_is_refused() -> None:
     (good,) = encoded({"k": 1, "v0": 2, "v1": "text"}).puts()
     value = good.columns[b"f:packed"]

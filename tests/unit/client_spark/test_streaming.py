@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql.datasource import WriterCommitMessage
 
 from client import (
@@ -18,6 +20,7 @@ from client import (
     Conflict,
     InvalidRequest,
     PythiaError,
+    Transaction,
     TransactionManager,
 )
 from client.cells import encode_value
@@ -26,7 +29,7 @@ from client.spark.errors import InvalidOption
 from client.spark.options import SourceOptions, parse
 from client.spark.progress import Progress
 from client.spark.source import PythiaDataSource
-from client.spark.streaming import PythiaStreamWriter, WrittenPart, stream_progress
+from client.spark.streaming import PythiaStreamWriter, WrittenPart, land_batch, stream_progress
 from store import CellStore, StoreError
 from tests.unit.client.conftest import SETTINGS, Installation, InstallationDirectory
 from tests.unit.client_spark.striking import Died, Fault, StruckStore
@@ -88,6 +91,14 @@ class World:
             a_writer().abort(messages, batch)
             raise
 
+    def land(self, batch: int, value: str) -> bool:
+        """What a function of ``foreachBatch`` does with a batch; raises what ends the query."""
+
+        def job(transaction: Transaction) -> None:
+            transaction.put("counts", row_key(MAPPING, self.key), {V: value.encode()})
+
+        return land_batch(self.using, a_batch_of(self.query), batch, job)
+
     def landed(self) -> list[str]:
         """Every value of the query's row that committed, the newest first."""
         row = row_key(MAPPING, self.key)
@@ -99,8 +110,8 @@ class World:
                 found.append(versions[0].value)
         return [next(value for value in VALUES if encode_value(value.encode()) == stored) for stored in found]
 
-    def on_record(self) -> Progress | None:
-        return stream_progress(self.sound, self.query, "counts")
+    def on_record(self, table: str = "counts") -> Progress | None:
+        return stream_progress(self.sound, self.query, table)
 
 
 VALUES = ("first", "second", "third", "rival")
@@ -118,6 +129,12 @@ class FakeTask:
 
     def getLocalProperty(self, name: str) -> str | None:  # noqa: N802
         return {"sql.streaming.queryId": self.world.query}.get(name)
+
+
+def a_batch_of(query: str | None) -> DataFrame:
+    """A DataFrame of which only the query is looked at that it comes from."""
+    context = SimpleNamespace(getLocalProperty={"sql.streaming.queryId": query}.get)
+    return cast(DataFrame, SimpleNamespace(sparkSession=SimpleNamespace(sparkContext=context)))
 
 
 def a_writer() -> PythiaStreamWriter:
@@ -323,30 +340,89 @@ def test_the_options_that_are_sparks_own_are_let_through() -> None:
     assert parse(given, {"zookeeper": SETTINGS.zookeeper, "thrift": SETTINGS.thrift}).table == "counts"
 
 
+# --- foreachBatch -----------------------------------------------------------------------------------------------------
+
+
+def test_a_function_of_foreach_batch_lands_each_batch_with_its_record(world: World) -> None:
+    assert (world.land(0, "first"), world.land(1, "second")) == (True, True)
+    assert (world.landed(), world.on_record("")) == (["second", "first"], Progress(0, 1))
+    assert world.on_record() is None, "the record of a sink is another one"
+
+
+def test_a_function_of_foreach_batch_is_not_called_for_what_has_landed(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert (world.land(0, "first"), world.land(0, "second")) == (True, False)
+    assert "is in its tables already" in caplog.text
+    assert world.landed() == ["first"]
+
+
+def test_a_function_of_foreach_batch_is_refused_a_batch_below_the_record(world: World) -> None:
+    world.land(7, "first")
+    with pytest.raises(InvalidRequest, match=r"newest on record for its tables, 7: .*nothing of it was written"):
+        world.land(6, "second")
+    assert world.landed() == ["first"]
+
+
+def test_of_two_drivers_with_one_query_one_lands_the_batch_and_both_go_on(world: World) -> None:
+    """The second one begins, and commits, while the first is at work; their rows are not the same."""
+    calls = list[str]()
+
+    def job(transaction: Transaction) -> None:
+        calls.append("again" if calls else "first")
+        transaction.put("counts", row_key(MAPPING, -1), {V: b"first"})
+        if len(calls) == 1:
+            assert world.land(0, "rival")
+
+    assert not land_batch(world.sound, a_batch_of(world.query), 0, job)
+    assert (calls, world.landed(), world.on_record("")) == (["first"], ["rival"], Progress(0, 0))
+    assert world.sound.snapshot().get("counts", row_key(MAPPING, -1)) == {}
+
+
+def test_a_function_of_foreach_batch_is_called_again_after_a_conflict_over_rows(world: World) -> None:
+    calls = list[int]()
+
+    def job(transaction: Transaction) -> None:
+        calls.append(transaction.start_timestamp)
+        transaction.put("counts", row_key(MAPPING, world.key), {V: b"first"})
+        if len(calls) == 1:
+            with world.using.transaction() as rival:
+                rival.put("counts", row_key(MAPPING, world.key), {V: b"rival"})
+
+    assert land_batch(world.using, a_batch_of(world.query), 0, job)
+    assert (len(calls), world.landed(), world.on_record("")) == (2, ["first", "rival"], Progress(0, 0))
+
+
+def test_a_batch_is_landed_within_foreach_batch_only(world: World) -> None:
+    with pytest.raises(InvalidRequest, match="the function that foreachBatch calls"):
+        land_batch(world.using, a_batch_of(None), 0, lambda transaction: None)
+
+
 # --- faults at every call ---------------------------------------------------------------------------------------------
 
 
-def calls_of_a_batch(world: World) -> int:
+def calls_of_a_batch(world: World, run: Callable[[World, int, str], object]) -> int:
     """How often a batch that goes well calls the store and the oracle."""
     counting = Fault()
     world.process(counting)
-    world.run(0, "first")
-    assert counting.calls > 10
+    run(world, 0, "first")
+    assert counting.calls > 5
     return counting.calls
 
 
+@pytest.mark.parametrize(("run", "table"), [(World.run, "counts"), (World.land, "")], ids=["sink", "foreachBatch"])
 @pytest.mark.parametrize("after", [False, True], ids=["before the call", "after the call"])
 @pytest.mark.parametrize("kills", [False, True], ids=["a call that fails", "a process that dies"])
 def test_a_batch_lands_exactly_once_whichever_call_its_first_run_ended_at(
-    world: World, kills: bool, after: bool
+    world: World, kills: bool, after: bool, run: Callable[[World, int, str], object], table: str
 ) -> None:
     ends = set()
-    for at in range(1, calls_of_a_batch(world) + 1):
+    for at in range(1, calls_of_a_batch(world, run) + 1):
         world.query = f"query-{next(numbers)}"
         world.process(Fault(at, kills, after))
         failed = True
         try:
-            world.run(0, "first")
+            run(world, 0, "first")
             failed = False
         except (Died, PythiaError, StoreError):
             pass
@@ -354,11 +430,11 @@ def test_a_batch_lands_exactly_once_whichever_call_its_first_run_ended_at(
         assert earlier in ([], ["first"])
         assert failed or earlier, f"call {at}: the batch was acknowledged, and nothing landed"
         world.process()
-        world.run(0, "second")
+        run(world, 0, "second")
         assert len(world.landed()) == 1, f"call {at}: the batch landed {len(world.landed())} times"
         assert world.landed() == (earlier or ["second"]), f"call {at}: what landed was taken back"
-        assert world.on_record() == Progress(0, 0)
-        world.run(1, "third")
+        assert world.on_record(table) == Progress(0, 0)
+        run(world, 1, "third")
         assert world.landed() == ["third", *(earlier or ["second"])]
         ends.add((failed, bool(earlier)))
     assert (True, False) in ends

@@ -535,6 +535,24 @@ def test_rows_put_as_columns_are_put_again_after_an_answer_that_is_none(
     assert gateway.connections == 2
 
 
+def test_who_puts_columns_is_asked_before_each_request_and_before_each_repetition(
+    gateway: FakeGateway, store: HBaseCellStore
+) -> None:
+    columns, asked = CellColumns.of_puts([RowPut(b"r", {b"f:a": b"1"})]), list[int]()
+
+    def allow_two() -> None:
+        get(store)  # it may ask the same store
+        asked.append(gateway.methods.asked.count("mutateRowsTs"))
+        if len(asked) == 3:
+            raise ValueError("no more")
+
+    gateway.fates.extend([None, HANG_UP_AFTER, None, HANG_UP_AFTER])
+    with pytest.raises(ValueError, match="no more"):
+        store.put_columns("t", columns, 5, before_each=allow_two)
+    assert asked == [0, 1, 2]
+    assert gateway.methods.asked.count("mutateRowsTs") == 2
+
+
 def test_a_wrong_address_is_refused_before_anything_is_connected() -> None:
     for address in ("", "localhost", "localhost:", ":9090", "localhost:0", "localhost:99999", "localhost:port"):
         with pytest.raises(ValueError, match="host:port"):

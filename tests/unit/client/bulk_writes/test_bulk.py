@@ -182,7 +182,7 @@ def test_what_was_recorded_before_the_commit_began_is_judged_by_it(
     put_columns = installation.store.put_columns
     ended: list[pytest.ExceptionInfo[TransactionAborted]] = []
 
-    def commit_first(*arguments: Any) -> None:
+    def commit_first(*arguments: Any, **named: Any) -> None:
         monkeypatch.undo()
         manager.seal_job(handle, job, [(0, 0)])
         with pytest.raises(TransactionAborted, match="repeated with other rows") as told:
@@ -194,6 +194,28 @@ def test_what_was_recorded_before_the_commit_began_is_judged_by_it(
     write(installation.manager(), handle, job, b"more", attempt=1)
     assert len(ended) == 1
     assert rows_seen(manager) == []
+
+
+def test_a_task_that_is_held_up_as_it_writes_writes_nothing_into_a_transaction_that_has_ended(
+    installation: Installation, manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By then a vacuum may have deleted what its repetition wrote: HBase forgets that, and it would be back."""
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    job = manager.open_job(handle)
+    put_columns = installation.store.put_columns
+
+    def hold_up(*arguments: Any, before_each: Callable[[], None]) -> None:
+        monkeypatch.undo()
+        before_each()  # the first request finds no gateway
+        write(manager, handle, job, b"a", attempt=1)
+        manager.seal_job(handle, job, [(0, 1)])
+        transaction.commit()
+        put_columns(*arguments, before_each=before_each)
+
+    monkeypatch.setattr(installation.store, "put_columns", hold_up)
+    with pytest.raises(InvalidRequest, match="has committed"):
+        write(installation.manager(), handle, job, b"a")
 
 
 def test_a_task_that_recorded_its_rows_too_late_writes_none(
