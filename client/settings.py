@@ -12,6 +12,7 @@ from client.errors import InvalidRequest, InvalidSettings
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.defaults import DEFAULT_ROOT
 from lease import ZnodePaths
+from store.hbase.addresses import parse_addresses
 
 CREDENTIALS = ("token_file", "tls_authority_file", "tls_certificate_file", "tls_key_file", "tls_server_name")
 """The settings that say where it is what a client shows of itself."""
@@ -29,7 +30,7 @@ class ClientSettings:
     thrift: str = setting(
         "",
         "HOST:PORT[,…]",
-        "HBase's Thrift gateway, or several of them.",
+        "HBase's Thrift gateway, or several of them; `framed://` before each where the transport is framed.",
         environment="PYTHIA_THRIFT",
         required=True,
     )
@@ -107,9 +108,13 @@ class ClientSettings:
             raise InvalidSettings(reason)
         if not self.thrift:
             raise InvalidSettings("thrift is missing: the address 'host:port' of HBase's Thrift gateway")
-        for name in ("oracle", "zookeeper", "thrift"):
+        for name in ("oracle", "zookeeper"):
             if getattr(self, name):
                 _check_addresses(name, getattr(self, name))
+        try:
+            parse_addresses(self.thrift)
+        except ValueError as error:
+            raise InvalidSettings(f"thrift: {error}") from error
         try:
             ZnodePaths(self.root)
         except ValueError as error:

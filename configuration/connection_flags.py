@@ -13,6 +13,7 @@ from configuration.defaults import DEFAULT_ROOT
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _ADDRESSES = "HOST:PORT[,…]"
+_GATEWAY = "HBase's Thrift gateway, or several of them; `framed://` before each where the transport is framed."
 _PLACES = ("zookeeper", "oracle")
 
 
@@ -37,7 +38,7 @@ def one_of(zookeeper: str, oracle: str) -> tuple[str, str]:
 
 def thrift_flag(command: Command) -> Command:
     """``--thrift``, required."""
-    return _flag("--thrift", _ADDRESSES, "PYTHIA_THRIFT", "HBase's Thrift gateway, or several of them.", None)(command)
+    return _flag("--thrift", _ADDRESSES, "PYTHIA_THRIFT", _GATEWAY, None)(command)
 
 
 def root_flag(command: Command) -> Command:

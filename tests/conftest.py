@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import hypothesis
 import pytest
@@ -14,6 +14,7 @@ import devcluster
 from configuration.rooms import all_sections
 from configuration.sources import FILE_VARIABLE
 from drills.guard import Guard
+from tests.framed_gateway import framed_gateway
 from tests.imports import ROOT
 from tests.kernel_caches import drop_stale_kernels
 
@@ -53,6 +54,13 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
             yield Services(zookeeper=cluster.zookeeper, thrift=cluster.thrift)
         finally:
             devcluster.down(directory, wipe=True)
+
+
+@pytest.fixture(scope="session")
+def framed(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    """The same services, with a gateway of the other transport."""
+    with framed_gateway(services.zookeeper, tmp_path_factory.mktemp("framed")) as address:
+        yield replace(services, thrift=address)
 
 
 _real: Counter[str] = Counter()

@@ -76,7 +76,7 @@ class ServeOptions:
     thrift: str = setting(
         "",
         "HOST:PORT[,…]",
-        "HBase's Thrift gateway (binary protocol, buffered transport), or several of them.",
+        "HBase's Thrift gateway, or several of them; `framed://` before each where the transport is framed.",
         environment="PYTHIA_THRIFT",
         check=parse_addresses,
         required=True,

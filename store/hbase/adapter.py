@@ -16,7 +16,7 @@ from itertools import chain
 from store import validation
 from store.answer_size import AnswerSize
 from store.cells import Cell, Family, KeyRange, Row, RowPut
-from store.columns import CellColumns, ScannedColumns, batches_of_columns, check_columns, gathered
+from store.columns import CellColumns, ScannedColumns, check_columns, gathered
 from store.errors import TableMissing
 from store.hbase.column_calls import put_rows
 from store.hbase.column_encoding import column_put_requests
@@ -41,8 +41,8 @@ _GET_ROWS_FIRST = 64
 class HBaseCellStore:
     """The tables behind the Thrift 1 gateway at ``address``: ``"host:port"``, or several, separated by commas.
 
-    ``ValueError`` when it is not that. Nothing is connected before the first call. Connections are spread over several
-    gateways, and go to the others while one fails.
+    ``framed://`` before an address: its transport is framed. ``ValueError`` when it is not that. Nothing is connected
+    before the first call. Connections are spread over several gateways, and go to the others while one fails.
     """
 
     def __init__(
@@ -168,32 +168,29 @@ class HBaseCellStore:
         batch_rows: int = 500,
         without_qualifier: bytes | None = None,
     ) -> Iterator[ScannedColumns]:
-        """See ``CellStore``. Past Thrift's library, where the gateway speaks the binary protocol."""
+        """See ``CellStore``. Past Thrift's library."""
         request = _scan_request(table, key_range, columns, before, batch_rows)
         request = replace(request, without_qualifier=without_qualifier)
         if key_range.stop and key_range.start >= key_range.stop:
             return iter(())
-        if self._settings.protocol != "binary":
-            return batches_of_columns(self._scanned_rows(request), tuple(known), batch_rows)
-        form = ColumnForm(known, framed=self._settings.transport == "framed")
+        form = ColumnForm(known, framed=self._gateway.framed)
         return gathered(self._batches(request, form), batch_rows, BATCH_BYTES_WANTED)
 
     def put_columns(
         self, table: str, cells: CellColumns, timestamp: int, *, before_each: Callable[[], None] = lambda: None
     ) -> None:
-        """See ``CellStore``. Past Thrift's library, where the gateway speaks the binary protocol."""
+        """See ``CellStore``. Past Thrift's library."""
         check_columns(table, cells, timestamp)
         cells = in_key_order(cells)
-        if self._settings.protocol != "binary":
-            return self._put(table, list(cells.puts()), timestamp, before_each)
-        framed = self._settings.transport == "framed"
-        for request in column_put_requests(table, cells, timestamp, self._limits, framed=framed):
+        for request in column_put_requests(table, cells, timestamp, self._limits, framed=self._gateway.framed):
             self._write(table.encode(), partial(put_rows, request=request), before_each)
-        return None
 
     def put(self, table: str, puts: Sequence[RowPut], timestamp: int) -> None:
         """See ``CellStore``. Sent in requests within the limits, one after the other."""
-        self._put(table, puts, timestamp, lambda: None)
+        name = _name(table)
+        validation.check_puts(puts, timestamp)
+        for request in put_requests(puts, self._limits):
+            self._write(name, _mutate(name, request, timestamp))
 
     def delete(self, table: str, rows: Sequence[bytes], timestamp: int) -> None:
         """See ``CellStore``."""
@@ -244,12 +241,6 @@ class HBaseCellStore:
     def _ask_region_starts(self, name: bytes) -> list[bytes]:
         regions = self._gateway.repeat(lambda connection: connection.client.getTableRegions(name))
         return [region.startKey for region in regions]
-
-    def _put(self, table: str, puts: Sequence[RowPut], timestamp: int, before_each: Callable[[], None]) -> None:
-        name = _name(table)
-        validation.check_puts(puts, timestamp)
-        for request in put_requests(puts, self._limits):
-            self._write(name, _mutate(name, request, timestamp), before_each)
 
     def _write(self, name: bytes, ask: Call[None], before_each: Callable[[], None] = lambda: None) -> None:
         """Of a table that is missing, the gateway's answer to a write says only that all its retries are used up.

@@ -11,35 +11,49 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+FRAMED: Final = "framed://"
+"""Before the address of a gateway that was started with the framed transport (``hbase.regionserver.thrift.framed``, or
+a non-blocking server). It is said there, so that whoever is told where the gateway is knows how to speak to it. It
+takes requests of up to 2 MB, or ``hbase.regionserver.thrift.framed.max_frame_size_in_mb``; ours are smaller, but for
+one of a single row that is not.
+"""
 
 
 class Address(NamedTuple):
-    """Where a gateway listens."""
+    """Where a gateway listens; ``framed``: whether each message goes with its length before it."""
 
     host: str
     port: int
+    framed: bool = False
 
     def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
+        return f"{FRAMED if self.framed else ''}{self.host}:{self.port}"
 
 
 def parse_addresses(text: str) -> tuple[Address, ...]:
-    """The addresses of ``"host:port"`` or ``"host:port,host:port"``. ``ValueError`` when it is something else."""
+    """The addresses of ``"host:port"`` or ``"host:port,host:port"``, each with ``FRAMED`` before it or none.
+
+    ``ValueError`` when it is something else.
+    """
     addresses = tuple(_parse_address(part.strip(), text) for part in text.split(","))
-    if len(set(addresses)) != len(addresses):
+    if len({(address.host, address.port) for address in addresses}) != len(addresses):
         raise ValueError(f"each address of HBase's Thrift gateways is named once, as host:port; not {text!r}")
+    if len({address.framed for address in addresses}) > 1:  # a request is encoded before it is known who gets it
+        raise ValueError(f"all of HBase's Thrift gateways have the same transport, {FRAMED} or none; not {text!r}")
     return addresses
 
 
 def _parse_address(part: str, text: str) -> Address:
-    host, _, port = part.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65_535:
+    bare = part.removeprefix(FRAMED)
+    host, _, port = bare.rpartition(":")
+    if not host or "/" in host or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65_535:
         raise ValueError(
-            f"the address of HBase's Thrift gateway is host:port, as in 127.0.0.1:9090, and several are separated by "
-            f"commas; not {text!r}"
+            f"the address of HBase's Thrift gateway is host:port, as in 127.0.0.1:9090, or {FRAMED}host:port where its "
+            f"transport is framed, and several are separated by commas; not {text!r}"
         )
-    return Address(host, int(port))
+    return Address(host, int(port), framed=bare != part)
 
 
 class Addresses:
@@ -56,6 +70,11 @@ class Addresses:
 
     def __str__(self) -> str:
         return ",".join(map(str, self._addresses))
+
+    @property
+    def framed(self) -> bool:
+        """Whether their transport is framed: that of all is, or none."""
+        return self._addresses[0].framed
 
     def in_turn(self, now_ms: float) -> list[Address]:
         """Every address: first those that serve as far as is known, by turns, then those that failed, oldest first."""

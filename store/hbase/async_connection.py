@@ -30,7 +30,7 @@ class AsyncConnection(asyncio.Protocol):
     def __init__(self, address: Address, settings: PoolSettings) -> None:
         self.address = address
         self._request_timeout_ms = settings.request_timeout_ms
-        self._framed = settings.transport == "framed"
+        self._framed = address.framed
         self._buffer = RequestBuffer(framed=self._framed)
         self._sequence = 0
         self._loop = asyncio.get_running_loop()

@@ -22,9 +22,9 @@ _RECEIVE_BYTES: Final = 4_096
 def put_rows(connection: GatewayConnection, request: memoryview) -> None:
     """Have rows written by a request of ``store.hbase.column_encoding``."""
     number = connection.next_number()
-    number_request(request, MUTATE_ROWS, number, framed=connection.framed)
+    number_request(request, MUTATE_ROWS, number, framed=connection.address.framed)
     connection.send(request)
-    reader = AnswerReader(MUTATE_ROWS, number, framed=connection.framed)
+    reader = AnswerReader(MUTATE_ROWS, number, framed=connection.address.framed)
     buffer = memoryview(bytearray(_RECEIVE_BYTES))
     answer = None
     while answer is None:
@@ -38,7 +38,7 @@ def put_rows(connection: GatewayConnection, request: memoryview) -> None:
 def next_rows(connection: GatewayConnection, scanner: int, rows: int, reader: ColumnAnswerReader) -> ScannedColumns:
     """The next rows of a scanner of the gateway."""
     number = connection.next_number()
-    connection.send(rows_question(scanner, rows, number, framed=connection.framed))
+    connection.send(rows_question(scanner, rows, number, framed=connection.address.framed))
     answer = reader.read(connection.receive_into, number, rows)
     if isinstance(answer, Answer):
         _raise(answer)

@@ -14,7 +14,7 @@ from store.hbase.addresses import Address
 from store.hbase.numbered_client import NumberedClient
 from store.hbase.punctual import PunctualSocket
 from store.hbase.settings import PoolSettings
-from store.hbase.thrift_types import PROTOCOLS, TRANSPORTS, Hbase, TSocket
+from store.hbase.thrift_types import Hbase, TBinaryProtocol, TBufferedTransport, TFramedTransport, TSocket
 
 Buffer: TypeAlias = bytes | memoryview
 
@@ -26,7 +26,7 @@ class GatewayConnection:
         self.address = address
         self._settings = settings
         opened = TSocket(address.host, address.port, socket_timeout=settings.connect_timeout_ms)
-        self._transport = TRANSPORTS[settings.transport](opened)
+        self._transport = TFramedTransport(opened) if address.framed else TBufferedTransport(opened)
         try:
             self._transport.open()
         except TTransportException as error:  # which says only that it did not come about
@@ -35,13 +35,8 @@ class GatewayConnection:
         self._poll.register(opened.sock, select.POLLIN)
         self._socket = opened.sock = PunctualSocket(opened.sock)
         self._socket.settimeout(settings.request_timeout_ms / 1_000)
-        self.client: Any = NumberedClient(Hbase, PROTOCOLS[settings.protocol](self._transport, decode_response=False))
+        self.client: Any = NumberedClient(Hbase, TBinaryProtocol(self._transport, decode_response=False))
         leave_at_fork(self)
-
-    @property
-    def framed(self) -> bool:
-        """Whether each message goes with its length before it."""
-        return self._settings.transport == "framed"
 
     def next_number(self) -> int:
         """For the next request that is sent past Thrift's library."""

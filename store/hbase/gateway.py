@@ -45,6 +45,11 @@ class Gateway:
         self._settings = settings
         self._pool = ConnectionPool(self._connect, settings, answers=ANSWERS)
 
+    @property
+    def framed(self) -> bool:
+        """Whether each message goes with its length before it."""
+        return self._addresses.framed
+
     def repeat(
         self,
         call: Call[T],

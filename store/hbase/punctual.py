@@ -16,7 +16,7 @@ ANSWER_BYTES_IN_TIME: Final = 2**18
 
 _NEVER_ANSWERED: Final = (
     "it hung up before it had answered anything over this connection: it is going down, or was not started as HBase's "
-    "Thrift 1 server with the binary protocol and the buffered transport, its defaults"
+    "Thrift 1 server with the binary protocol and the buffered transport, its defaults (framed: give framed://host:port)"
 )
 
 

@@ -32,7 +32,7 @@ _DEFAULT_SETTINGS = PoolSettings()
 class GatewayPutter:
     """A ``store.bulk.BulkPutter`` to the gateway at ``address``: ``"host:port"``, or several, separated by commas.
 
-    ``ValueError`` when it is not that, or when ``settings`` name another protocol than binary. Nothing is connected
+    ``framed://`` before an address: its transport is framed. ``ValueError`` when it is not that. Nothing is connected
     before the first put. What ``settings`` say of repeating is not used here. ``monotonic`` gives seconds.
     """
 
@@ -43,8 +43,6 @@ class GatewayPutter:
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        if settings.protocol != "binary":
-            raise ValueError("puts without threads speak Thrift's binary protocol: start the gateway without --compact")
         self._addresses = Addresses(parse_addresses(address), avoid_failed_ms=settings.avoid_failed_ms)
         self._settings = settings
         self._monotonic = monotonic

@@ -7,7 +7,6 @@ The invariant behind ``idle_ms_max``: a connection is thrown away by us before t
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +39,9 @@ class PoolSettings:
     """How long a call that can be repeated is repeated, from its first failure on."""
     retry_wait_ms_max: int = 1_000
     """The longest pause between two tries."""
-    protocol: Literal["binary", "compact"] = "binary"
-    """As the gateway was started. Binary is 2.5 to 3 times faster than compact here."""
-    transport: Literal["buffered", "framed"] = "buffered"
-    """As the gateway was started. For framed, keep requests below its frame limit (2 MB unless configured)."""
 
     def __post_init__(self) -> None:
         _require_positive(self)
-        if self.protocol not in ("binary", "compact"):
-            raise ValueError(f"the gateway's protocol is 'binary' or 'compact', not {self.protocol!r}")
-        if self.transport not in ("buffered", "framed"):
-            raise ValueError(f"the gateway's transport is 'buffered' or 'framed', not {self.transport!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,17 @@ from typing import Any, Final
 import happybase  # noqa: F401 — loads the module Hbase_thrift
 from Hbase_thrift import AlreadyExists, BatchMutation, ColumnDescriptor, Hbase, IllegalArgument, Mutation, TScan
 from Hbase_thrift import IOError as GatewayIOError
-from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
-from thriftpy2.transport import TBufferedTransport, TFramedTransport
+from thriftpy2.protocol import TBinaryProtocol as UntypedBinaryProtocol
+from thriftpy2.transport import TBufferedTransport as UntypedBufferedTransport
+from thriftpy2.transport import TFramedTransport as UntypedFramedTransport
 from thriftpy2.transport import TSocket as UntypedSocket
 
-PROTOCOLS: Final[dict[str, Any]] = {"binary": TBinaryProtocol, "compact": TCompactProtocol}
+TBinaryProtocol: Final[Any] = UntypedBinaryProtocol
+TBufferedTransport: Final[Any] = UntypedBufferedTransport
+TFramedTransport: Final[Any] = UntypedFramedTransport
 TSocket: Final[Any] = UntypedSocket
-TRANSPORTS: Final[dict[str, Any]] = {"buffered": TBufferedTransport, "framed": TFramedTransport}
 
 __all__ = [
-    "PROTOCOLS",
-    "TRANSPORTS",
     "AlreadyExists",
     "BatchMutation",
     "ColumnDescriptor",
@@ -25,6 +25,9 @@ __all__ = [
     "Hbase",
     "IllegalArgument",
     "Mutation",
+    "TBinaryProtocol",
+    "TBufferedTransport",
+    "TFramedTransport",
     "TScan",
     "TSocket",
 ]

@@ -1,4 +1,4 @@
-"""The stores of the contract: the twin and real HBase, each with one table that a module's tests share."""
+"""The stores of the contract, each with a table that a module's tests share: the twin, HBase, and HBase by frames."""
 
 from __future__ import annotations
 
@@ -14,13 +14,18 @@ from store.hbase import HBaseCellStore, RequestLimits
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="module", params=["memory", pytest.param("hbase", marks=pytest.mark.integration)])
+_REAL = {"hbase": "services", "hbase, framed": "framed"}
+
+
+@pytest.fixture(
+    scope="module", params=["memory", *(pytest.param(name, marks=pytest.mark.integration) for name in _REAL)]
+)
 def store(request: pytest.FixtureRequest) -> Iterator[CellStore]:
     opened: CellStore
     if request.param == "memory":
         opened = MemoryCellStore()
     else:
-        address = request.getfixturevalue("services").thrift
+        address = request.getfixturevalue(_REAL[request.param]).thrift
         opened = HBaseCellStore(address, limits=RequestLimits(rows_max=7, request_bytes_max=2_000))
     yield opened
     opened.close()

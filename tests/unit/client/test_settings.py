@@ -50,7 +50,7 @@ def test_settings_that_cannot_work_are_refused(wrong: dict[str, Any]) -> None:
     ("wrong", "told"),
     [
         ({"thrift": ""}, "thrift is missing"),
-        ({"thrift": "h"}, "thrift: an address is 'host:port', not 'h'"),
+        ({"thrift": "h"}, "thrift: the address of HBase's Thrift gateway is host:port"),
         ({"zookeeper": "h:1,x"}, "zookeeper: an address is 'host:port', not 'x'"),
     ],
 )

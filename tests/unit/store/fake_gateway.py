@@ -23,6 +23,7 @@ from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.thrift import TApplicationException, TProcessor
 from thriftpy2.transport import TBufferedTransport, TFramedTransport, TMemoryBuffer, TSocket, TTransportException
 
+from store.hbase.addresses import Address
 from store.hbase.thrift_types import BatchMutation, IllegalArgument, Mutation, TScan
 
 HANG_UP, HANG_UP_AFTER, SILENCE, RUBBISH = "hang up", "hang up after", "silence", "rubbish"
@@ -128,7 +129,7 @@ class FakeGateway:
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return str(Address("127.0.0.1", self.port, self._transport is _framed))
 
     def start(self) -> None:
         self._stopped = threading.Event()

@@ -26,13 +26,12 @@ def java(first_line: str) -> bytes:
 UNCLEAR = GatewayIOError(message=java("RetriesExhaustedWithDetailsException: Failed 1 action: t: 1 time"))
 
 
-def settings(connections_max: int = 2, lease_wait_ms: int = 30_000, transport: str = "buffered") -> PoolSettings:
+def settings(connections_max: int = 2, lease_wait_ms: int = 30_000) -> PoolSettings:
     return PoolSettings(
         connections_max=connections_max,
         connect_timeout_ms=10_000,
         request_timeout_ms=REQUEST_TIMEOUT_MS,
         lease_wait_ms=lease_wait_ms,
-        transport=transport,  # type: ignore[arg-type]
     )
 
 

@@ -27,15 +27,51 @@ def test_addresses_are_read_from_text() -> None:
     assert str(addresses(A, B)) == "a:9090,b:9090"
 
 
-@pytest.mark.parametrize("text", ["", "a", "a:", ":1", "a:0", "a:65536", "a:b", "a:1,", ",a:1", "a:1,b", "a:²"])
+def test_the_transport_is_told_with_the_address() -> None:
+    framed = parse_addresses("framed://a:9090,framed://b:9090")
+    assert framed == (Address("a", 9090, framed=True), Address("b", 9090, framed=True))
+    assert addresses(*framed).framed
+    assert not addresses(A, B).framed
+    assert parse_addresses(str(addresses(*framed))) == framed
+    with pytest.raises(ValueError, match="have the same transport, framed:// or none"):
+        parse_addresses("a:9090,framed://b:9090")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a",
+        "a:",
+        ":1",
+        "a:0",
+        "a:65536",
+        "a:b",
+        "a:1,",
+        ",a:1",
+        "a:1,b",
+        "a:²",
+        "http://a:1",
+        "framed://",
+        "framed://framed://a:1",
+    ],
+)
 def test_what_is_no_list_of_addresses_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is host:port, as in"):
+        parse_addresses(text)
+
+
+@pytest.mark.parametrize("text", ["http://a:1", "framed://", "framed://framed://a:1", "framed:a:1/"])
+def test_what_is_no_transport_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="framed://host:port where its transport is framed"):
         parse_addresses(text)
 
 
 def test_an_address_that_is_there_twice_is_refused() -> None:
     with pytest.raises(ValueError, match="named once"):
         parse_addresses("a:1,b:1,a:1")
+    with pytest.raises(ValueError, match="named once"):
+        parse_addresses("a:1,framed://a:1")
 
 
 def test_each_has_its_turn() -> None:

@@ -10,7 +10,6 @@ import pytest
 from thriftpy2.thrift import TApplicationException
 
 from store import InvalidCell, StoreError, StoreUnavailable, TableMissing
-from store.hbase import PoolSettings
 from store.hbase.putter import GatewayPutter
 from store.hbase.thrift_types import GatewayIOError, IllegalArgument
 from tests.unit.store.fake_gateway import (
@@ -38,16 +37,16 @@ def written(value: bytes = b"1") -> tuple[bytes, dict[bytes, dict[bytes, bytes]]
     return b"t", {b"r": {b"f:a": value}}, 5
 
 
-@pytest.mark.parametrize("transport", ["buffered", "framed"])
-def test_lines_of_one_row_are_written_together_over_one_connection(transport: str) -> None:
-    gateway = FakeGateway(framed=transport == "framed")
+@pytest.mark.parametrize("framed", [False, True])
+def test_lines_of_one_row_are_written_together_over_one_connection(framed: bool) -> None:
+    gateway = FakeGateway(framed=framed)
 
     async def test(putter: GatewayPutter) -> None:
         rows, columns = lines(b"r1", b"r1", b"r2"), lines(b"f:a", b"f:b", b"g:a")
         for timestamp in (5, 6):
             await putter.put("t", rows, columns, lines(b"1", b"2", b"3"), timestamp)
 
-    run(test, gateway, settings(transport=transport))
+    run(test, gateway)
     rows = {b"r1": {b"f:a": b"1", b"f:b": b"2"}, b"r2": {b"g:a": b"3"}}
     assert gateway.methods.written == [(b"t", rows, 5), (b"t", rows, 6)]
     assert gateway.connections == 1
@@ -243,8 +242,3 @@ def test_close_ends_what_is_under_way_and_all_that_comes_later(gateway: FakeGate
 
     run(test, gateway)
     assert gateway.connections == 1
-
-
-def test_a_gateway_that_speaks_another_protocol_is_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="binary protocol"):
-        GatewayPutter("127.0.0.1:9090", PoolSettings(protocol="compact"))

@@ -73,13 +73,6 @@ def test_a_limit_is_positive() -> None:
         RequestLimits(rows_max=-1)
 
 
-def test_protocol_and_transport_are_ones_the_gateway_has() -> None:
-    with pytest.raises(ValueError, match="'binary' or 'compact'"):
-        PoolSettings(protocol="json")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="'buffered' or 'framed'"):
-        PoolSettings(transport="http")  # type: ignore[arg-type]
-
-
 def test_the_collector_runs_again_after_a_pause_unless_it_was_off() -> None:
     assert gc.isenabled()
     with collector_paused():

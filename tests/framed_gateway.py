@@ -1,0 +1,62 @@
+"""A second gateway to the HBase of the tests, whose transport is framed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from devcluster.configuration import class_path, hbase_settings, site_file, start_command
+from devcluster.jars import ensure_jars
+from devcluster.java import find_java
+from devcluster.settings import LOOPBACK, ClusterSettings
+from drills.guard import Guard
+from store import StoreError
+from store.hbase import HBaseCellStore
+
+HEAP_MEBIBYTES = 256
+READY_SECONDS_MAX = 60.0
+END_SECONDS_MAX = 30.0
+
+
+@contextlib.contextmanager
+def framed_gateway(zookeeper: str, directory: Path) -> Iterator[str]:
+    """Its address, as it is told to Pythia."""
+    settings, java = ClusterSettings(directory), find_java()
+    jars = ensure_jars(java, settings.fetch_timeout_seconds, lambda step: None)
+    for name in ("conf", "logs", "tmp"):
+        (directory / name).mkdir()
+    site = hbase_settings(directory, int(zookeeper.rpartition(":")[2]))
+    (directory / "conf" / "hbase-site.xml").write_bytes(site_file(site))
+    with socket.create_server((LOOPBACK, 0)) as free:
+        port = free.getsockname()[1]
+    command = [*start_command("gateway", java, directory, HEAP_MEBIBYTES, port), "--framed"]
+    environment = os.environ | {"CLASSPATH": class_path(directory, jars)}
+    log = directory / "logs" / "gateway.out"
+    with Guard() as guard, log.open("wb") as output:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        guard.watch_process(process.pid)
+        try:
+            address = f"framed://{LOOPBACK}:{port}"
+            _wait_until_it_answers(address, process, log)
+            yield address
+        finally:
+            process.kill()
+            process.wait(END_SECONDS_MAX)
+
+
+def _wait_until_it_answers(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    until_s = time.monotonic() + READY_SECONDS_MAX
+    with contextlib.closing(HBaseCellStore(address)) as store:
+        while True:
+            assert process.poll() is None, log.read_text()
+            try:
+                store.table_names()
+                return
+            except StoreError:
+                assert time.monotonic() < until_s, log.read_text()
+                time.sleep(0.2)
