@@ -99,8 +99,8 @@ def _only_known(name: str) -> Callable[..., Any]:
             raise Problem("invalid-request", "this operation has no body: what one says would be overlooked")
         unknown = sorted(request.query_params.keys() - known.keys())
         if unknown:
-            takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
-            raise Problem("invalid-request", f"there is no query parameter {', '.join(unknown)} here: {takes}")
+            there = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            raise Problem("invalid-request", f"there is no query parameter {', '.join(unknown)} here: {there}")
         given = [one for one, _ in request.query_params.multi_items()]
         repeated = sorted(one for one, several in known.items() if not several and given.count(one) > 1)
         if repeated:

@@ -104,7 +104,10 @@ def test_a_body_where_there_is_none_is_refused_and_nothing_is_done(served: Serve
     answer = served.client.request("DELETE", row, json={"columns": ["d:a"]})
     assert refused(answer) == (422, "invalid-request")
     assert "has no body" in problem(answer)["detail"]
-    assert refused(served.client.post(f"/v1/transactions/{id}/commit", json={"wait": False})) == (422, "invalid-request")
+    assert refused(served.client.post(f"/v1/transactions/{id}/commit", json={"wait": False})) == (
+        422,
+        "invalid-request",
+    )
     assert read(served.client, id, "bodies") == {"d:a": "1", "d:b": "2"}
     for nothing in (b"", b"{}\n", b"null"):
         assert served.client.request("DELETE", row, content=nothing).status_code == 200
