@@ -12,6 +12,7 @@ from client.errors import InvalidRequest, InvalidSettings
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.defaults import DEFAULT_ROOT
 from lease import ZnodePaths
+from store.hbase.addresses import parse_addresses
 
 CREDENTIALS = ("token_file", "tls_authority_file", "tls_certificate_file", "tls_key_file", "tls_server_name")
 """The settings that say where it is what a client shows of itself."""
@@ -111,6 +112,7 @@ class ClientSettings:
             if getattr(self, name):
                 _check_addresses(name, getattr(self, name))
         try:
+            parse_addresses(self.thrift)  # what else the store asks of several
             ZnodePaths(self.root)
         except ValueError as error:
             raise InvalidSettings(str(error)) from error
