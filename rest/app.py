@@ -74,7 +74,7 @@ def create_app(connect: Callable[[], Installation], limits: RestLimits, *, requi
     add_console_routes(routes)
     app.include_router(router)
     app.state.takes = takes_of(app)
-    install_handlers(app, limits.retry_after_ms)
+    install_handlers(app, router.routes, limits.retry_after_ms)
     return app
 
 

@@ -195,6 +195,20 @@ def test_a_compressed_body_is_refused_as_such(served: Served) -> None:
     assert served.client.post("/v1/oracle/begin", json={}, headers={"Content-Encoding": "identity"}).is_success
 
 
+def test_who_asks_by_a_method_that_there_is_not_is_told_all_that_there_are(served: Served) -> None:
+    transaction = "/v1/transactions/5"
+    for path, methods in (
+        (transaction, "DELETE, GET, HEAD"),
+        (f"{transaction}/tables/accounts/rows/alice", "DELETE, GET, HEAD, PUT"),
+        (f"{transaction}/commit", "POST"),
+        ("/v1/openapi.json", "GET, HEAD"),
+    ):
+        for method in ("OPTIONS", "PATCH"):
+            answer = served.client.request(method, path)
+            assert refused(answer) == (405, "method-not-allowed")
+            assert answer.headers["Allow"] == methods
+
+
 def test_head_is_answered_as_get_is_without_a_body(served: Served) -> None:
     for path, status in (("/v1/health/ready", 200), ("/console", 200), ("/v1/oracle/outcomes/0", 422)):
         asked, told = served.client.head(path), served.client.get(path)
