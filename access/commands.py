@@ -53,7 +53,7 @@ def create(
     moment = None if expires is None else expires.replace(tzinfo=UTC)
     chosen = [AccessRole(role) for role in dict.fromkeys(roles)]
     lines = lines_of(name, secret, chosen, moment, {key: value for key, value in limits.items() if value is not None})
-    with _explained():
+    with _explained(path):
         if path is None:
             parse(lines)
             click.echo(f"# lines for the file of tokens\n{lines}", err=True)
@@ -66,7 +66,7 @@ def create(
 @click.argument("path", metavar="FILE", type=click.Path(dir_okay=False))
 def check(path: str) -> None:
     """Tell every mistake in FILE. Exit code 0: none, 1: some."""
-    with _explained():
+    with _explained(path):
         found = read_tokens(path)
     click.echo(f"{path}: {len(found.by_name)} tokens, no mistake")
 
@@ -75,7 +75,7 @@ def check(path: str) -> None:
 @click.argument("path", metavar="FILE", type=click.Path(dir_okay=False))
 def list_tokens(path: str) -> None:
     """Show the tokens in FILE: names, roles, ends and limits."""
-    with _explained():
+    with _explained(path):
         found = read_tokens(path)
     now = datetime.now(UTC)
     for each in found.by_name.values():
@@ -94,10 +94,11 @@ def _line(token: Token, now: datetime) -> str:
 
 
 @contextlib.contextmanager
-def _explained() -> Iterator[None]:
+def _explained(path: str | None) -> Iterator[None]:
     try:
         yield
     except BadTokens as error:
         raise click.ClickException("\n".join(error.mistakes)) from error
     except OSError as error:
-        raise click.ClickException(f"{error.filename}: {error.strerror or error}") from error
+        where, reason = error.filename or path, error.strerror or str(error)  # a full disk names no file
+        raise click.ClickException(f"{where}: {reason}" if where else reason) from error

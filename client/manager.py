@@ -272,6 +272,7 @@ class TransactionManager(StaysInItsProcess):
     def outcome(self, start_timestamp: int) -> Outcome:
         """What the commit table says of a transaction. Needs no oracle; ``Undecided`` may change later."""
         _check_timestamp(start_timestamp)
+        self.catalog.require_level()  # its rows do not say in which format they are
         return self.commit_table.outcome(start_timestamp)
 
     def abort(self, start_timestamp: int) -> Committed | Aborted:
@@ -325,6 +326,7 @@ class TransactionManager(StaysInItsProcess):
         ``StoreUnavailable`` and ``UpgradeNeeded``; what was done by then is done.
         """
         finished = 0
+        self.catalog.require_level()  # before a manifest is read, or what it says is taken for undecided
         for start_timestamp in self.manifest.transactions():
             outcome = self.commit_table.outcome(start_timestamp)
             if isinstance(outcome, Committed):

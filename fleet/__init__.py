@@ -6,6 +6,7 @@ believed, by whoever asks; a hand-over is asked of the primary, which does it.
 
 from fleet.asking import (
     ANONYMOUS,
+    ASKED_MS_MAX,
     NoAnswer,
     NotLetIn,
     ask_everything,
@@ -31,6 +32,7 @@ from fleet.told import Observed, Report, Seen, primary_of
 
 __all__ = [
     "ANONYMOUS",
+    "ASKED_MS_MAX",
     "CannotHandOver",
     "Handover",
     "HandoverUncertain",

@@ -43,6 +43,9 @@ ANONYMOUS = Credentials()
 """No more than the environment has."""
 _ANSWER_GRACE_MS = 5_000
 """To release the lease and to answer, after what was under way has been finished."""
+ASKED_MS_MAX = 3_600_000
+"""How long somebody may be waited for: an hour. The system's clock takes no time of any length."""
+_HUNG_UP = "the connection was closed without an answer: its process may be ending, or have just ended"
 
 
 class NoAnswer(Exception):
@@ -136,7 +139,18 @@ def _ask_all(address: str, requests: Sequence[Message], timeout_ms: float, crede
     except (_Refused, BadCredentials) as error:
         raise NotLetIn(f"{address}: {error}") from error
     except (OSError, ProtocolError, ValueError) as error:  # such as an address that is none
-        raise NoAnswer(f"{address}: {error}") from error
+        raise NoAnswer(f"{address}: {_in_words(error, timeout_ms)}") from error
+
+
+def _in_words(error: Exception, timeout_ms: float) -> str:
+    """Why there was no answer: the system has numbers for what an operator meets at each restart."""
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens there: its process may have just ended"
+    if isinstance(error, ConnectionError):
+        return _HUNG_UP
+    if isinstance(error, TimeoutError):
+        return f"no answer within {timeout_ms:.0f} ms"
+    return str(error)
 
 
 def _say_hello(connection: socket.socket, greeting: Greeting, deadline_s: float) -> None:
@@ -162,9 +176,9 @@ def _receive(connection: socket.socket, answers: int, deadline_s: float) -> list
 def _chunk(connection: socket.socket, deadline_s: float) -> bytes:
     left_s = deadline_s - time.monotonic()
     if left_s <= 0:
-        raise TimeoutError("no answer in time")
+        raise TimeoutError
     connection.settimeout(left_s)
     data = connection.recv(_CHUNK_BYTES)
     if not data:
-        raise ProtocolError("the connection was closed without an answer")
+        raise ProtocolError(_HUNG_UP)
     return data

@@ -18,6 +18,9 @@ from rest.problems import Problem
 
 _SAID_ONCE: Final = (b"content-type", b"idempotency-key")
 """Headers of which one would be picked, and the others overlooked."""
+_CONDITIONS: Final = (b"if-match", b"if-none-match", b"if-unmodified-since")
+"""Under which a client wants something to be changed; answers have nothing that they could be compared with."""
+_CHANGE_NOTHING: Final = ("GET", "HEAD")
 
 
 class Admission:
@@ -146,6 +149,13 @@ def _check_head(scope: Scope) -> None:
     names = [name for name, _ in scope["headers"]]
     if b"content-length" in names and b"transfer-encoding" in names:
         raise Problem("invalid-request", "Content-Length and Transfer-Encoding say two things of one body: send one")
+    for name in _CONDITIONS:
+        if name in names and scope["method"] not in _CHANGE_NOTHING:
+            raise Problem(
+                "invalid-request",
+                f"conditions such as {name.decode().title()} are not looked at: read in a transaction and commit it, "
+                "which is refused where somebody else has written meanwhile",
+            )
     for name in _SAID_ONCE:
         if names.count(name) > 1:
             raise Problem("invalid-request", f"the header {name.decode().title()} comes more than once")

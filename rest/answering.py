@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Header, Request, Response
@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
 
 from client import PythiaError
 from rest.idempotency import KEY_CHARACTERS_MAX, Answer
@@ -69,8 +70,8 @@ def _final(problem: Problem) -> Answer:
     return Answer(response.status_code, bytes(response.body), MEDIA_TYPE)
 
 
-def install_handlers(app: FastAPI, retry_after_ms: int) -> None:
-    """Have every error leave as a problem document."""
+def install_handlers(app: FastAPI, routes: Sequence[BaseRoute], retry_after_ms: int) -> None:
+    """Have every error leave as a problem document. ``routes``: all but the OpenAPI document's, which is only read."""
 
     def of_problem(_: Request, error: Exception) -> Response:
         assert isinstance(error, Problem)
@@ -84,12 +85,15 @@ def install_handlers(app: FastAPI, retry_after_ms: int) -> None:
         assert isinstance(error, RequestValidationError)
         return problem_response(Problem("invalid-request", _mistakes(error)))
 
-    def of_http(_: Request, error: Exception) -> Response:
+    def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         code = _CODES.get(error.status_code, "invalid-request")
+        headers = error.headers
+        if code == "method-not-allowed":
+            headers = {"Allow": ", ".join(sorted(_methods(routes, request) or {"GET", "HEAD"}))}
         unread = error.__cause__  # what FastAPI met as it read a body
         detail = str(error.detail) if unread is None else f"the body cannot be read as JSON: {unread}"
-        return problem_response(Problem(code, detail, headers=error.headers))
+        return problem_response(Problem(code, detail, headers=headers))
 
     def of_fault(request: Request, error: Exception) -> Response:
         _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
@@ -101,6 +105,13 @@ def install_handlers(app: FastAPI, retry_after_ms: int) -> None:
     app.add_exception_handler(RequestValidationError, of_validation)
     app.add_exception_handler(HTTPException, of_http)
     app.add_exception_handler(Exception, of_fault)
+
+
+def _methods(routes: Sequence[BaseRoute], request: Request) -> set[str]:
+    """All that the path of a request can be asked with: Starlette tells those of one route, and each has one."""
+    matching = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)
+    found = {method for route in matching for method in getattr(route, "methods", None) or ()}
+    return found | {"HEAD"} if "GET" in found else found
 
 
 def _mistakes(error: RequestValidationError) -> str:

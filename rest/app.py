@@ -25,7 +25,7 @@ from rest.oracle_routes import add_oracle_routes
 from rest.pages import ForeignPages
 from rest.problems import Problem
 from rest.roles import Require, open_to_all
-from rest.routing import Routes, queries_of
+from rest.routing import Routes, takes_of
 from rest.service_routes import add_service_routes
 from rest.services import Installation, Services
 from rest.table_routes import add_table_routes
@@ -63,6 +63,7 @@ def create_app(connect: Callable[[], Installation], limits: RestLimits, *, requi
         openapi_url="/v1/openapi.json",
         docs_url=None,  # its page would load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # a path with a slash more is another one, and none here
         lifespan=lifespan,
     )
     router = APIRouter(route_class=RouteOfPlainObjects)
@@ -72,8 +73,8 @@ def create_app(connect: Callable[[], Installation], limits: RestLimits, *, requi
     add_table_routes(routes)
     add_console_routes(routes)
     app.include_router(router)
-    app.state.queries = queries_of(app)
-    install_handlers(app, limits.retry_after_ms)
+    app.state.takes = takes_of(app)
+    install_handlers(app, router.routes, limits.retry_after_ms)
     return app
 
 

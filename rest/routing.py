@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
@@ -16,6 +17,8 @@ _PROBLEM: dict[str, Any] = {
     "description": "A problem document; `/v1/problems/{code}` explains each code.",
     "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}},
 }
+_SAYS_NOTHING: Final = (b"", b"{}", b"null")
+"""What libraries send where their caller gave nothing."""
 
 
 class Routes:
@@ -57,13 +60,22 @@ class Routes:
         )
 
 
-def queries_of(app: FastAPI) -> dict[str, dict[str, bool]]:
-    """Operation → its query parameters, and whether each may come several times, as its OpenAPI document has them."""
+@dataclass(frozen=True, slots=True)
+class Takes:
+    """What an operation takes: its query parameters, whether each may come several times, and whether it has a body."""
+
+    queries: Mapping[str, bool]
+    body: bool
+
+
+def takes_of(app: FastAPI) -> dict[str, Takes]:
+    """Operation → what it takes, as the OpenAPI document has it."""
     operations = (operation for methods in app.openapi()["paths"].values() for operation in methods.values())
     return {
-        operation["operationId"]: {
-            one["name"]: _is_list(one["schema"]) for one in operation.get("parameters", ()) if one["in"] == "query"
-        }
+        operation["operationId"]: Takes(
+            {one["name"]: _is_list(one["schema"]) for one in operation.get("parameters", ()) if one["in"] == "query"},
+            "requestBody" in operation,
+        )
         for operation in operations
     }
 
@@ -73,18 +85,22 @@ def _is_list(schema: Mapping[str, Any]) -> bool:
 
 
 def _only_known(name: str) -> Callable[..., Any]:
-    """The dependency that refuses a query parameter that the operation does not have, and a second one of a name.
+    """The dependency that refuses a query parameter that the operation does not have, a second one of a name, and a
+    body where it has none.
 
-    To overlook it would be to do something else than was asked for: with ``?columns=…`` in place of ``?column=…`` a
-    whole row would be deleted.
+    To overlook it would be to do something else than was asked for: with ``?columns=…`` in place of ``?column=…``, or
+    with the columns in a body, a whole row would be deleted.
     """
 
     async def check(request: Request) -> None:
-        known: dict[str, bool] = request.app.state.queries[name]
+        takes: Takes = request.app.state.takes[name]
+        known = takes.queries
+        if not takes.body and (await request.body()).strip() not in _SAYS_NOTHING:
+            raise Problem("invalid-request", "this operation has no body: what one says would be overlooked")
         unknown = sorted(request.query_params.keys() - known.keys())
         if unknown:
-            takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
-            raise Problem("invalid-request", f"there is no query parameter {', '.join(unknown)} here: {takes}")
+            there = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            raise Problem("invalid-request", f"there is no query parameter {', '.join(unknown)} here: {there}")
         given = [one for one, _ in request.query_params.multi_items()]
         repeated = sorted(one for one, several in known.items() if not several and given.count(one) > 1)
         if repeated:

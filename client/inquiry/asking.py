@@ -30,11 +30,13 @@ def inquire(
 ) -> list[Findings]:
     """What is known of each. ``directory``: where the epoch's record lies; ``None``: nobody is asked but the tables.
 
-    Raises ``InvalidRequest`` where HBase holds no such installation, or for what is no start timestamp; ``StoreError``.
+    Raises ``InvalidRequest`` where HBase holds no such installation, or for what is no start timestamp;
+    ``UpgradeNeeded``, since what is written at another level would be told as something else; ``StoreError``.
     """
     root, tables = manager.settings.root, set(manager.store.table_names())
     if table_name(root) not in tables:
         raise InvalidRequest(f"there is no installation {root} in this HBase: look at --root and --thrift")
+    manager.catalog.require_level()
     has_manifest = system_table(root, "manifest") in tables
     below = manager.catalog.vacuumed_below_anywhere() if manager.catalog.own_table in tables else 0
     records = {start: manager.commit_table.record(start) for start in start_timestamps}

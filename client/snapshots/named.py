@@ -53,6 +53,7 @@ class NamedSnapshots:
         name may stand unfinished, until it is created again or dropped.
         """
         validate_name(name)
+        self._catalog.require_level()  # a vacuum's marks do not say in which format they are
         claimed = NamedSnapshot(name, timestamp, epoch, is_finished=False, made=uuid.uuid4().hex)
         if not self._replace(name, _is_free, claimed.encode()):
             raise InvalidRequest(f"there is a snapshot {name!r} already: drop it first, or choose another name")

@@ -185,5 +185,5 @@ def test_an_address_in_use_is_told(installation: Installation) -> None:
             check=False,
         )
     assert ended.returncode == 1
-    assert "Error: " in ended.stderr
+    assert "error: " in ended.stderr
     assert "Traceback" not in ended.stderr

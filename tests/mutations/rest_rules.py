@@ -45,6 +45,20 @@ REST_RULES = [
         f"{_TRANSACTIONS}::test_a_parameter_that_there_is_not_is_refused_and_nothing_is_done",
     ),
     Mutation(
+        "a body of an operation that has none is overlooked, and it does something else",
+        "rest/routing.py",
+        "if not takes.body and ",
+        "if takes.body and ",
+        f"{_TRANSACTIONS}::test_a_body_where_there_is_none_is_refused_and_nothing_is_done",
+    ),
+    Mutation(
+        "a condition under which something is to be changed is overlooked",
+        "rest/admission.py",
+        'if name in names and scope["method"] not in',
+        'if name in names and scope["method"] in',
+        f"{_TRANSACTIONS}::test_a_condition_that_nobody_looks_at_is_refused_and_nothing_is_done",
+    ),
+    Mutation(
         "two requests use one transaction at once",
         "rest/gateway.py",
         "        if held.busy:\n",

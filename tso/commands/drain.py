@@ -10,20 +10,18 @@ import click
 
 from access import Credentials
 from configuration.connection_flags import root_flag, zookeeper_flag
-from fleet import CannotHandOver
+from fleet import ASKED_MS_MAX, CannotHandOver
 from lease import LeaseError
 from lease.zookeeper import ZooKeeperCoordinator
 from tso.commands.credential_flags import credential_flags
 from tso.draining import drain
-
-LIMIT_MS_MAX = 3_600_000
 
 
 @click.command("drain")
 @click.argument("address", required=False, default="", metavar="[ADDRESS]")
 @zookeeper_flag("where lease and members are kept.")
 @root_flag
-@click.option("--timeout-ms", default=30_000, show_default=True, type=click.IntRange(1, LIMIT_MS_MAX),
+@click.option("--timeout-ms", default=30_000, show_default=True, type=click.IntRange(1, ASKED_MS_MAX),
               help="How long what is under way may take, in milliseconds; then the process serves on.")  # fmt: skip
 @click.option("--even-if-last", is_flag=True, help="Also where nobody is left who could serve.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

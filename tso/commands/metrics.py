@@ -10,7 +10,7 @@ import click
 
 from access import Credentials
 from configuration.connection_flags import one_of, oracle_flag, root_flag, zookeeper_flag
-from fleet import NoAnswer, addresses, ask_metrics
+from fleet import ASKED_MS_MAX, NoAnswer, addresses, ask_metrics
 from lease import LeaseError
 from lease.zookeeper import ZooKeeperCoordinator
 from tso.commands.credential_flags import credential_flags
@@ -24,7 +24,11 @@ from wire import MetricsReply
 @oracle_flag("the one process to ask.")
 @root_flag
 @click.option(
-    "--timeout-ms", default=2000, show_default=True, type=click.IntRange(min=1), help="For each process asked."
+    "--timeout-ms",
+    default=2000,
+    show_default=True,
+    type=click.IntRange(1, ASKED_MS_MAX),
+    help="For each process asked.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with `processes` and `problems`.")
 @credential_flags

@@ -28,7 +28,7 @@ from configuration.connection_flags import root_flag, zookeeper_flag
 from configuration.misspelt import misspelt
 from configuration.options import file_flag, flags
 from configuration.rest_limits import REST_LIMITS
-from fleet import CannotHandOver, Seen, hand_over, look, observe
+from fleet import ASKED_MS_MAX, CannotHandOver, Seen, hand_over, look, observe
 from lease import LeaseError, LeaseRecord, Member, PrimaryFinder
 from lease.credentials import CREDENTIALS_VARIABLE
 from lease.zookeeper import ZooKeeperCoordinator
@@ -40,6 +40,7 @@ from store.hbase.putter import GatewayPutter
 from tso.alone import NotAlone, require_alone
 from tso.commands.credential_flags import credential_flags
 from tso.commands.drain import drain_command
+from tso.commands.ending_group import EndingGroup
 from tso.commands.endings import Ending
 from tso.commands.history import as_objects, history, last_tenures, print_tenures
 from tso.commands.metrics import metrics
@@ -65,7 +66,7 @@ _STORE_REQUEST_TIMEOUT_MS = 3_000
 _members = zookeeper_flag("where lease and members are kept.")
 
 
-@click.group()
+@click.group(cls=EndingGroup)
 def tso() -> None:
     """The transaction status oracle: serve, status, history, metrics, handover, drain, protect."""
 
@@ -252,7 +253,11 @@ def _explained() -> Iterator[None]:
 @_members
 @root_flag
 @click.option(
-    "--timeout-ms", default=2000, show_default=True, type=click.IntRange(min=1), help="For each process asked."
+    "--timeout-ms",
+    default=2000,
+    show_default=True,
+    type=click.IntRange(1, ASKED_MS_MAX),
+    help="For each process asked.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: an object with `members` and `history`.")
 @credential_flags
@@ -284,7 +289,11 @@ def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credential
 @_members
 @root_flag
 @click.option(
-    "--timeout-ms", default=10_000, show_default=True, type=click.IntRange(min=1), help="For the whole hand-over."
+    "--timeout-ms",
+    default=10_000,
+    show_default=True,
+    type=click.IntRange(1, ASKED_MS_MAX),
+    help="For the whole hand-over.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @credential_flags

@@ -71,7 +71,7 @@ def finish_command(zookeeper: str, thrift: str, zookeeper_credentials_file: str,
     ):
         found = outlook(coordinator, store, root, spoken())
         if found.target > found.level and not found.obstacles and not yes:
-            agreed = click.confirm(
+            agreed = _agreed(
                 f"The level of {root} goes from {found.level} to {found.target}, and never back: releases that do not "
                 f"work at level {found.target} cannot take part any more, also not as clients. Go on?"
             )
@@ -80,6 +80,19 @@ def finish_command(zookeeper: str, thrift: str, zookeeper_credentials_file: str,
         at_most = LEVEL_MAX if yes else found.target
         level = finish(coordinator, store, root, spoken(), tell=click.echo, agreed=at_most)
     click.echo(f"level {level}")
+
+
+def _agreed(question: str) -> bool:
+    """Whether whoever is asked says yes. Raises ``ClickException`` where there is nobody: that is no interrupt."""
+    try:
+        return click.confirm(question)
+    except click.Abort as error:
+        if not isinstance(error.__context__, EOFError):
+            raise
+        click.echo(err=True)  # the question has no end of its line
+        raise click.ClickException(
+            "nothing was done: nobody answered. Where there is no terminal, give --yes"
+        ) from None
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import stat
@@ -135,6 +136,16 @@ def test_without_a_file_the_lines_for_it_are_printed_beside_the_secret() -> None
     assert hash_of(secret.strip()).hex() in told
     assert secret.strip() not in told
     assert 'roles = ["read", "operate"]' in told
+
+
+def test_a_disk_that_is_full_is_told_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("access.commands.add_to", fail)
+    code, printed, told = run("create", "--name", "a", "--role", "read", "--add-to", str(tmp_path / "f"))
+    assert (code, printed) == (1, "")
+    assert told == f"Error: {tmp_path / 'f'}: No space left on device\n"
 
 
 def test_every_mistake_of_a_file_is_listed(tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from client import ClientSettings, NoPrimary, UpgradeNeeded
+from client import ClientSettings, NoPrimary, TransactionManager, UpgradeNeeded
 from client.bulk_writes import shadow_pass
 from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX
 from client.connection.primary import ZooKeeperDirectory
+from client.inquiry.asking import inquire
 from commit_table.level_record import LevelOfData
 from lease import LeaseRecord, LevelRefused, SetData, ZnodePaths, monotonic_ms
 from lease.coordinator import Create, create_root
@@ -134,6 +135,29 @@ def test_shadow_cells_are_written_only_as_long_as_their_format_is_the_installati
     assert list(manager.manifest.transactions()) == [transaction.start_timestamp], "a newer library finishes it"
     with pytest.raises(UpgradeNeeded):
         manager.finish_bulk_writes()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda manager, start: manager.outcome(start),
+        lambda manager, start: inquire(manager, None, [start]),
+        lambda manager, start: manager.finish_bulk_writes(),
+        lambda manager, start: manager.create_snapshot("name", at=start),
+    ],
+    ids=["outcome", "inquire", "finish_bulk_writes", "create_snapshot"],
+)
+def test_records_of_another_level_are_not_read(
+    installation: Installation, ask: Callable[[TransactionManager, int], object]
+) -> None:
+    """Rows of the commit table, manifests and a vacuum's marks: what they look like at another level nobody knows."""
+    manager = installation.manager()
+    with manager.transaction() as transaction:
+        transaction.put("t", b"r", {A: b"1"})
+    raise_level(installation)
+    with pytest.raises(UpgradeNeeded, match="requires level 2"):
+        ask(installation.manager(), transaction.start_timestamp)
+    assert not manager.snapshots()
 
 
 def test_no_table_is_made_at_a_level_that_is_not_known(installation: Installation) -> None:

@@ -22,6 +22,7 @@ SETTINGS = ClientSettings(zookeeper="127.0.0.1:2181,127.0.0.1:2182", thrift="127
         {"thrift": "host:port"},
         {"thrift": "a:1,b"},
         {"thrift": "a:1,,b:2"},
+        {"thrift": "a:1,a:01"},
         {"root": "pythia"},
         {"root": "/"},
         {"root": "/pythia/"},

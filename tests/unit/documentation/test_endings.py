@@ -187,6 +187,21 @@ def test_a_reader_that_has_gone_is_no_matter() -> None:
         assert process.stderr.read() == ""
 
 
+def test_where_standard_error_takes_nothing_the_code_is_the_same() -> None:
+    with open("/dev/full", "w") as full:  # as on a disk that is full
+        for code in ("main(['ts', 'decode', 'x'])", "main(['tso', 'drain', '--zookeeper', 'nowhere', '--json'])"):
+            program = [sys.executable, "-c", f"from tso.commands.main import main; {code}"]
+            ended = subprocess.run(program, stderr=full, timeout=WAIT_S, check=False, cwd=ROOT)
+            assert ended.returncode == Ending.WRONG_USE
+
+
+def test_the_module_ends_as_the_command_does() -> None:
+    command = [sys.executable, "-m", "tso", "drain", "--zookeeper", "nowhere", "--json"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False, cwd=ROOT)
+    assert (ended.returncode, ended.stdout) == (Ending.WRONG_USE, "")
+    assert json.loads(ended.stderr)["exit_code"] == Ending.WRONG_USE
+
+
 def test_a_signal_has_its_number() -> None:
     assert Ending.INTERRUPTED - 128 == signal.SIGINT
     assert Ending.PIPE_CLOSED - 128 == signal.SIGPIPE
@@ -249,6 +264,9 @@ FORESEEABLE: list[tuple[Callable[[Path], list[str]], Ending]] = [
     (lambda here: ["tso", "metrics"], Ending.WRONG_USE),
     (lambda here: ["tso", "status", "--zookeeper", "nowhere"], Ending.WRONG_USE),
     (lambda here: ["tso", "drain", "--zookeeper", "nowhere"], Ending.WRONG_USE),
+    (lambda here: ["tso", "metrics", "--oracle", "127.0.0.1:1", "--timeout-ms", "9" * 17], Ending.WRONG_USE),
+    (lambda here: ["tso", "status", "--zookeeper", "nowhere:1", "--timeout-ms", "9" * 17], Ending.WRONG_USE),
+    (lambda here: ["tso", "handover", "--zookeeper", "nowhere:1", "--timeout-ms", "9" * 17], Ending.WRONG_USE),
     (lambda here: ["tso", "serve", "--thrift", "x", "--alone"], Ending.WRONG_USE),
     (lambda here: ["txn", "show", "5", "--thrift", "127.0.0.1:1", "--timeout-ms", "50"], Ending.UNREACHABLE),
     (lambda here: ["txn", "show", "5", "--thrift", "nowhere"], Ending.WRONG_USE),

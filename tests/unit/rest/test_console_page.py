@@ -247,8 +247,9 @@ def test_silence_is_measured_in_seconds_and_a_sleep_is_none(faked: Faked) -> Non
     page.wait_for_url(f"http://{OTHER}/console#tried={OWN.replace(':', '%3A')}")
 
 
-_WHOLE = """() => getComputedStyle(document.body).maxWidth === "1240px" && document.title.startsWith("●")
-  && sessionStorage.length === 0"""
+_WHOLE = """() => document.body !== null && getComputedStyle(document.body).maxWidth === "1240px"
+  && document.title.startsWith("●") && sessionStorage.length === 0"""
+"""There is no body yet for a moment while it is loaded again."""
 
 
 @pytest.mark.parametrize("part", ["main.js", "series.js", "console.css"])

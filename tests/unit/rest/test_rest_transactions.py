@@ -97,6 +97,40 @@ def test_a_parameter_that_there_is_not_is_refused_and_nothing_is_done(served: Se
     assert read(served.client, id, "parameters") == {"d:a": "1", "d:b": "2"}
 
 
+def test_a_body_where_there_is_none_is_refused_and_nothing_is_done(served: Served) -> None:
+    id = begin(served.client)
+    row = f"/v1/transactions/{id}/tables/accounts/rows/bodies"
+    served.client.put(row, json={"values": {"d:a": "1", "d:b": "2"}})
+    answer = served.client.request("DELETE", row, json={"columns": ["d:a"]})
+    assert refused(answer) == (422, "invalid-request")
+    assert "has no body" in problem(answer)["detail"]
+    assert refused(served.client.post(f"/v1/transactions/{id}/commit", json={"wait": False})) == (
+        422,
+        "invalid-request",
+    )
+    assert read(served.client, id, "bodies") == {"d:a": "1", "d:b": "2"}
+    for nothing in (b"", b"{}\n", b"null"):
+        assert served.client.request("DELETE", row, content=nothing).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["If-Match", "If-None-Match", "If-Unmodified-Since"])
+def test_a_condition_that_nobody_looks_at_is_refused_and_nothing_is_done(served: Served, name: str) -> None:
+    id = begin(served.client)
+    row = f"/v1/transactions/{id}/tables/accounts/rows/conditions"
+    served.client.put(row, json={"values": {"d:a": "1"}})
+    for method, body in (("PUT", {"values": {"d:a": "2"}}), ("DELETE", None)):
+        answer = served.client.request(method, row, json=body, headers={name: "*"})
+        assert refused(answer) == (422, "invalid-request")
+        assert f"conditions such as {name} are not looked at" in problem(answer)["detail"]
+    assert served.client.get(row, headers={name: "*"}).json()["values"] == {"d:a": "1"}
+
+
+def test_a_path_with_a_slash_more_is_another_one(served: Served) -> None:
+    """A redirection would be followed by some clients and not by others, and could lead past a proxy."""
+    for method, path in (("POST", "/v1/transactions/"), ("GET", "/v1/status/"), ("GET", "/console/")):
+        assert refused(served.client.request(method, path)) == (404, "not-found")
+
+
 def test_what_is_said_twice_is_refused_and_nothing_is_done(served: Served) -> None:
     id = begin(served.client)
     rows = f"/v1/transactions/{id}/tables/accounts/rows"
@@ -159,6 +193,20 @@ def test_a_compressed_body_is_refused_as_such(served: Served) -> None:
     assert refused(answer) == (422, "invalid-request")
     assert "not compressed" in problem(answer)["detail"]
     assert served.client.post("/v1/oracle/begin", json={}, headers={"Content-Encoding": "identity"}).is_success
+
+
+def test_who_asks_by_a_method_that_there_is_not_is_told_all_that_there_are(served: Served) -> None:
+    transaction = "/v1/transactions/5"
+    for path, methods in (
+        (transaction, "DELETE, GET, HEAD"),
+        (f"{transaction}/tables/accounts/rows/alice", "DELETE, GET, HEAD, PUT"),
+        (f"{transaction}/commit", "POST"),
+        ("/v1/openapi.json", "GET, HEAD"),
+    ):
+        for method in ("OPTIONS", "PATCH"):
+            answer = served.client.request(method, path)
+            assert refused(answer) == (405, "method-not-allowed")
+            assert answer.headers["Allow"] == methods
 
 
 def test_head_is_answered_as_get_is_without_a_body(served: Served) -> None:

@@ -18,6 +18,7 @@ from lease.memory import MemoryCoordinator
 from tests.tokens import one_of_each
 from tests.unit.tso.calling import begin, commit_request
 from tso.commands import drain as drain_command
+from tso.commands.endings import Ending
 from tso.commands.serve import tso
 from tso.draining import chosen
 from tso.warmth import warm_kernels
@@ -354,7 +355,7 @@ def test_of_several_of_one_name_none_is_drained_by_it() -> None:
 def test_a_process_that_is_not_there_is_told(run_house: RunHouse, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(house: House) -> None:
         nobody = await invoke(house, monkeypatch)
-        assert (nobody.exit_code, "no process is primary" in nobody.stderr) == (1, True)
+        assert (nobody.exit_code, "no process is primary" in nobody.stderr) == (Ending.UNREACHABLE, True)
         await house.start_primary("a")
         unknown = await invoke(house, monkeypatch, "elsewhere:1")
         assert (unknown.exit_code, "no process here is at elsewhere:1" in unknown.stderr) == (1, True)

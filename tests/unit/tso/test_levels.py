@@ -272,6 +272,9 @@ def test_the_level_on_the_command_line(site: Site, monkeypatch: pytest.MonkeyPat
     assert code == 1
     assert "never back" in output
     assert "nothing was done: the level stays at 1" in output
+    code, output = invoke("finish", answer="")
+    assert code == 1, "nobody is there, which is no interrupt"
+    assert "nobody answered. Where there is no terminal, give --yes" in output
     assert site.level() == LevelRecord(1, 1)
     code, output = invoke("finish", "--yes")
     assert (code, output.splitlines()[-1]) == (0, "level 2")

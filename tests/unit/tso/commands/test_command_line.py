@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from tso.commands import main as command_line
 from tso.commands import serve as commands
+from tso.commands.endings import Ending
 
 
 def entry(name: str, value: str) -> EntryPoint:
@@ -122,15 +123,15 @@ def test_a_time_that_is_none_is_told(time: str) -> None:
 )
 def test_wrong_options_of_serve_are_told_in_one_line(option: tuple[str, str], reason: str) -> None:
     result = CliRunner().invoke(commands.tso, ["serve", "--zookeeper", "z:1", "--thrift", "t:1", *option])
-    assert result.exit_code == 1
-    assert result.output.startswith("Error: ")
+    assert result.exit_code == Ending.WRONG_USE
+    assert result.output.startswith("error: ")
     assert reason in result.output
 
 
 def test_a_wrong_limit_of_rest_is_told_before_anything_listens() -> None:
     serve = ["serve", "--alone", "--thrift", "t:1", "--rest-listen", "127.0.0.1:0"]
     result = CliRunner().invoke(commands.tso, [*serve, "--rest-limit", "foo=1"])
-    assert result.exit_code == 1
+    assert result.exit_code == Ending.WRONG_USE
     assert "the flag --rest-limit, [oracle.rest_limits] foo: there is no limit 'foo'" in result.output
     assert "REST on" not in result.output
 
@@ -190,7 +191,7 @@ def test_a_volatile_oracle_has_the_limits_of_the_environment(monkeypatch: pytest
     monkeypatch.setattr(commands, "configure_logs", lambda *_: None)
     monkeypatch.setattr(commands, "_run", lambda serving: serving.close())
     result = CliRunner().invoke(commands.tso, ["volatile"], env={"PYTHIA_LIMITS": "speed=9"})
-    assert result.exit_code == 1
+    assert result.exit_code == Ending.WRONG_USE
     assert "there is no limit 'speed'" in result.output
 
 
