@@ -169,13 +169,13 @@ class Candidate:
         standby = self._stand_by(lease, epoch)
         if standby.wait_ms > 0:
             return standby
-        if lease is not None and epoch is None:
+        floor = self._registry.floor.read(founding=lease is None and epoch is None)
+        if lease is not None and epoch is None and floor is None:
             raise RecordInvalid(
-                f"{self._registry.paths.epoch} is missing though {self._registry.paths.lease} exists: write an epoch"
-                " record with a ceiling above every timestamp in use, or remove the lease too: where an oracle of this"
-                " release has served, the data know how far timestamps went"
+                f"{self._registry.paths.epoch} is missing though {self._registry.paths.lease} exists, and the data do"
+                " not know how far timestamps went: write an epoch record with a ceiling above every timestamp in use,"
+                " or remove the lease too, and the next epoch begins at the present time"
             )
-        floor = self._registry.floor.read(founding=epoch is None)
         lost = self._lost(epoch, floor)
         if lost is not None:
             standby = self._stand_by_after_loss(lost)

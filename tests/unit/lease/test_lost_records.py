@@ -54,6 +54,33 @@ def test_who_held_may_not_have_noticed_and_is_waited_for(site: Installation) -> 
     assert site.held(two).epoch >= held.ceiling
 
 
+def test_an_epoch_that_was_removed_by_hand_is_founded_anew_above_the_floor(site: Installation) -> None:
+    """Once its primary, which keeps its lease for as long as its ceiling need not be moved, has come to its end."""
+    (one, _), (two, _) = site.candidate("a"), site.candidate("b")
+    held = site.held(one)
+    site.waiting(two)
+    del site.tree._entries[site.paths.epoch]
+    site.advance(DEFAULTS.renewal_interval_ms)
+    assert held.renew()
+    assert site.waiting(two).wait_ms == DEFAULTS.lease_ms
+    while held.renew():
+        assert site.waiting(two).primary == held.record
+        site.advance(DEFAULTS.renewal_interval_ms)
+    site.advance(DEFAULTS.lease_ms)
+    assert site.held(two).epoch >= held.ceiling
+
+
+def test_an_epoch_that_was_removed_is_waited_for_though_the_lease_was_released(site: Installation) -> None:
+    """The lease may be a copy, of before somebody took it."""
+    (one, _), (two, _) = site.candidate("a"), site.candidate("b")
+    held = site.held(one)
+    held.release()
+    del site.tree._entries[site.paths.epoch]
+    assert site.waiting(two).wait_ms == DEFAULTS.lease_ms
+    site.advance(DEFAULTS.lease_ms)
+    assert site.held(two).epoch >= held.ceiling
+
+
 def test_a_longer_lease_that_the_founder_never_saw_is_waited_for_by_its_own_length(site: Installation) -> None:
     held = site.held(site.candidate("a", LONG)[0])
     lose(site)
