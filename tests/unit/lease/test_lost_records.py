@@ -134,6 +134,22 @@ def test_the_ceiling_stops_at_the_floor_while_that_cannot_be_raised(
     assert "the floor of timestamps is not raised" in caplog.text
 
 
+def test_timestamps_far_ahead_of_the_clock_are_told_once(site: Installation, caplog: pytest.LogCaptureFixture) -> None:
+    (one, _), (two, _) = site.candidate("a"), site.candidate("b")
+    tenure = site.held(one)
+    site.waiting(two)
+    site.wall_ms += HOUR_MS
+    renew_until_floor(site, tenure, site.wall_ms << COUNTER_BITS)
+    assert tenure.renew()
+    site.waiting(two)
+    assert "ahead of this machine's clock" not in caplog.text, "its clock is as fast"
+    site.wall_ms -= HOUR_MS
+    site.waiting(two)
+    site.waiting(two)
+    assert caplog.text.count("far ahead of this machine's clock") == 1
+    assert str(tenure.ceiling) in caplog.text
+
+
 def test_who_cannot_ask_for_the_floor_stands_by(site: Installation) -> None:
     site.serve_once()
     candidate, _ = site.candidate("b")
@@ -286,6 +302,8 @@ def test_a_loss_is_told_by_whoever_begins_the_next_epoch(site: Installation, cap
     site.advance(DEFAULTS.lease_ms)
     site.held(candidate)
     assert caplog.text.count("lost its records: a new epoch begins") == 1
+    site.waiting(site.candidate("c")[0])
+    assert "ahead of this machine's clock" not in caplog.text, "it is, by a minute or so, and no clock is wrong"
 
 
 @pytest.mark.parametrize("lease_ms", [100, 2000, 600_000])
