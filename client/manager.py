@@ -37,6 +37,7 @@ from client.transactions.revalidation import Revalidator
 from client.transactions.transaction import Transaction
 from client.transactions.write_buffer import WriteBuffer
 from commit_table import Aborted, CommitTable, Committed, Outcome, system_table, table_name
+from lease.clocks import wall_ms
 from lease.solo import SoloRegistry
 from store import CellStore
 from store.hbase import HBaseCellStore, PoolSettings
@@ -343,7 +344,10 @@ class TransactionManager(StaysInItsProcess):
             named = self._named.find(at)
             return SnapshotHandle(named.timestamp, named.epoch, self.settings)
         moment = moment_of(at)
-        return SnapshotHandle(moment, self._past.settled(moment).epoch, self.settings)
+        settled = self._past.settled(moment)
+        if not isinstance(at, int):
+            self._past.compare_clock(wall_ms())
+        return SnapshotHandle(moment, settled.epoch, self.settings)
 
     def _check_ours(
         self,

@@ -30,6 +30,7 @@ from lease.rules import (
     absence_wait_ms,
     epoch_after_loss,
     has_lost_records,
+    is_ahead_of_clock,
     loss_wait_ms,
     next_epoch,
     sighted,
@@ -119,6 +120,8 @@ class Candidate:
         self._sighting: Sighting | None = None
         self._session_id: int | None = None
         self._longest_lease_ms = settings.lease_ms
+        self._ahead_of_clock_max = timestamp_of_ms(settings.ahead_of_clock_ms_max)
+        self._is_ahead_of_clock = False
         self._saw_it_happen = False
         self._claims: deque[_Claim] = deque(maxlen=CLAIMS_MAX)
         self._tenure: Tenure | None = None
@@ -166,16 +169,17 @@ class Candidate:
         if adopted is not None:
             return adopted
         epoch = self._registry.read_epoch()
+        self._compare_clocks(epoch)
         standby = self._stand_by(lease, epoch)
         if standby.wait_ms > 0:
             return standby
-        if lease is not None and epoch is None:
+        floor = self._registry.floor.read(founding=lease is None and epoch is None)
+        if lease is not None and epoch is None and floor is None:
             raise RecordInvalid(
-                f"{self._registry.paths.epoch} is missing though {self._registry.paths.lease} exists: write an epoch"
-                " record with a ceiling above every timestamp in use, or remove the lease too: where an oracle of this"
-                " release has served, the data know how far timestamps went"
+                f"{self._registry.paths.epoch} is missing though {self._registry.paths.lease} exists, and the data do"
+                " not know how far timestamps went: write an epoch record with a ceiling above every timestamp in use,"
+                " or remove the lease too, and the next epoch begins at the present time"
             )
-        floor = self._registry.floor.read(founding=epoch is None)
         lost = self._lost(epoch, floor)
         if lost is not None:
             standby = self._stand_by_after_loss(lost)
@@ -212,6 +216,18 @@ class Candidate:
         primary = None if lease.record.released else lease.record
         wait_ms = takeover_wait_ms(lease.record, self._sighting, now_ms)
         return StandBy(primary, wait_ms, seen_ms=self._sighting.since_ms)
+
+    def _compare_clocks(self, epoch: StoredEpoch | None) -> None:
+        """Tell once of timestamps that have run far ahead of this machine's clock."""
+        record = None if epoch is None else epoch.record
+        ahead = is_ahead_of_clock(record, self._registry.now(), self._ahead_of_clock_max)
+        if ahead and not self._is_ahead_of_clock and record is not None:
+            log.warning(
+                "timestamps up to %d are on record, far ahead of this machine's clock: it is slow, or that of a primary"
+                " was fast. Until clocks have come so far, what is read as of a time misses what is committed now",
+                record.ceiling,
+            )
+        self._is_ahead_of_clock = ahead
 
     def _lost(self, epoch: StoredEpoch | None, floor: FloorRecord | None) -> FloorRecord | None:
         """The floor, where the coordinator has lost what was on record."""

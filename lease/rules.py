@@ -24,6 +24,8 @@ SAFETY_MARGIN_SHARE_MIN = 0.01
 CEILING_AHEAD_MS_MAX = 3_600_000
 FLOOR_AHEAD_MS_MIN = 60_000
 """The floor is put about twice in so long, and a new epoch begins about so far ahead of the clock where it has to."""
+CLOCKS_APART_MS_MAX = 300_000
+"""What timestamps are ahead of a clock beyond what takeovers and a loss of records account for, before it is told."""
 _DERIVED = 0
 
 
@@ -66,6 +68,11 @@ class LeaseSettings:
     def floor_ahead_ms(self) -> int:
         """How far above the ceiling the floor is put: moved up, that stays below it, however long a lease."""
         return max(FLOOR_AHEAD_MS_MIN, 2 * self.ceiling_ahead_ms)
+
+    @property
+    def ahead_of_clock_ms_max(self) -> int:
+        """How far beyond a clock the ceiling on record may lie without a clock that is, or was, wrong."""
+        return self.ceiling_ahead_ms + self.floor_ahead_ms + CLOCKS_APART_MS_MAX
 
     @property
     def renewal_interval_ms(self) -> float:
@@ -124,6 +131,15 @@ def has_lost_records(epoch: EpochRecord | None, floor: int, span: int) -> bool:
     A copy of the epoch record since which ceilings went up by less than ``span`` may not be told from the last one.
     """
     return epoch is None or floor - epoch.ceiling > span
+
+
+def is_ahead_of_clock(epoch: EpochRecord | None, now: int, span: int) -> bool:
+    """Whether timestamps have followed a clock that is, or was, wrong: this one is slow, or a primary's was fast.
+
+    Nothing is decided by it. Timestamps never go back: until the clocks have come so far, what is read as of a time
+    misses what was committed since, and somebody should know. ``span``: of ``ahead_of_clock_ms_max``.
+    """
+    return epoch is not None and epoch.ceiling - now > span
 
 
 def loss_wait_ms(sighting: Sighting, lease_ms: int, now_ms: float) -> float:

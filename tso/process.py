@@ -284,7 +284,7 @@ class OracleProcess:
             timestamp_of_ms=compose,
             new_nonce=_new_nonce,
             root=settings.root,
-            floor=FloorOfData(self._store, settings.root),
+            floor=FloorOfData(self._store, settings.root, self._data.look),
             first_level=self._levels.first_level,
         )
         historian = self._historian = Historian(

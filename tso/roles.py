@@ -179,7 +179,7 @@ class RoleKeeper:
     def _attempt(self) -> Holding | StandBy:
         try:
             answer = self._candidate.attempt()
-        except LevelRefused:  # whatever is tried, another program has to
+        except (LevelRefused, DataRefused):  # whatever is tried, another program has to, or with other settings
             raise
         except LeaseError as error:
             log.error("cannot try for the lease: %s", error)

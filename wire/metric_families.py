@@ -68,6 +68,11 @@ FAMILIES: tuple[Family, ...] = (
     Family("pythia_commit_table_lookups_total", "counter", "Requests about aborts and outcomes made of the table."),
     Family("pythia_commit_table_lookup_failures_total", "counter", "Those of them that failed."),
     Family("pythia_epoch_timestamp_seconds", "gauge", "When the epoch began, in seconds since 1970; primary only."),
+    Family(
+        "pythia_last_timestamp_seconds",
+        "gauge",
+        "The time that the last timestamp given out says, in seconds since 1970; primary only.",
+    ),
     Family("pythia_lease_remaining_seconds", "gauge", "For how long the lease holds without another renewal."),
     Family("pythia_ceiling_ahead_seconds", "gauge", "Time that the range of timestamps reaches beyond the last one."),
     Family(

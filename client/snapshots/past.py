@@ -7,6 +7,7 @@ undecided has to be fenced, and can commit above it only.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from datetime import datetime
@@ -25,6 +26,10 @@ PAUSE_SECONDS = 0.01
 """A moment that has passed is settled when the writes that were under way then are: a few milliseconds."""
 CLOCKS_APART_MS_MAX = 1_000
 """The caller's clock may be ahead of the oracle's by as much."""
+AHEAD_MS_MAX = 300_000
+"""Timestamps further ahead of the caller's clock have followed one that is, or was, wrong; or the caller's is slow."""
+
+_log = logging.getLogger(__name__)
 
 
 def moment_of(at: int | datetime) -> int:
@@ -55,6 +60,7 @@ class Past:
         self._deadline_ms = deadline_ms
         self._lock = threading.Lock()
         self._known = Settled(0, 0)
+        self._is_ahead = False
         leave_at_fork(self)
 
     def leave_to_parent(self) -> None:
@@ -79,6 +85,18 @@ class Past:
             else:
                 raise NoPrimary(deadline.waited_ms, f"what was under way at {moment} does not come to its end")
         return self._known
+
+    def compare_clock(self, now_ms: int) -> None:
+        """Tell once of timestamps far ahead of the clock: a time of today then lies before what is committed today."""
+        ahead_ms = milliseconds_of(self._known.timestamp) - now_ms
+        with self._lock:
+            was_ahead, self._is_ahead = self._is_ahead, ahead_ms > AHEAD_MS_MAX
+        if ahead_ms > AHEAD_MS_MAX and not was_ahead:
+            _log.warning(
+                "timestamps are %.0f s ahead of this machine's clock: what was committed lately is not seen as of a"
+                " time by that clock; read as of timestamps or names, and have the clocks looked at",
+                ahead_ms / 1000,
+            )
 
     def _recorded(self, deadline: Deadline) -> Settled:
         """What ZooKeeper has on record; nothing, where it does not answer: an oracle may yet."""

@@ -175,11 +175,19 @@ LEASE_RULES = [
         "unit/lease/test_lost_records.py unit/client/test_lost_coordinator.py",
     ),
     Mutation(
+        "an epoch that is missing beside its lease is founded anew though nobody knows how far timestamps went",
+        "lease/candidate.py",
+        "if lease is not None and epoch is None and floor is None:",
+        "if lease is not None and epoch is None and floor is not None:",
+        "unit/lease/test_candidate.py::test_a_lease_without_its_epoch_is_refused_where_the_data_do_not_know_more",
+    ),
+    Mutation(
         "where records were lost nobody is waited for",
         "lease/candidate.py",
         "standby = self._stand_by_after_loss(lost)",
         "pass",
         "unit/lease/test_lost_records.py::test_who_held_may_not_have_noticed_and_is_waited_for "
+        "unit/lease/test_lost_records.py::test_an_epoch_that_was_removed_is_waited_for_though_the_lease_was_released "
         "unit/lease/test_lease_machine.py",
     ),
     Mutation(

@@ -27,6 +27,13 @@ UPGRADE_RULES = [
         f"{_DATA}::test_an_oracle_at_another_hbase_ends_and_does_not_take_over",
     ),
     Mutation(
+        "a warm standby takes over whatever has become of the data",
+        "tso/persistence/floor.py",
+        "            self._look()\n",
+        "",
+        f"{_DATA}::test_a_warm_standby_does_not_take_over_data_that_were_lost_since",
+    ),
+    Mutation(
         "of two oracles that come first with different data both may serve",
         "tso/persistence/identity.py",
         "self._timeout_ms)\n            if recorded is None:\n",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from commit_table import table_name
 from commit_table.floor import StoredFloor, has_transactions, put_floor, read_floor
 from lease import CoordinatorUnavailable, FloorRecord
@@ -9,15 +11,21 @@ from store import CellStore, StoreError
 
 
 class FloorOfData:
-    """What cannot be read or written in the store is a ``CoordinatorUnavailable``: the same try may go better later."""
+    """What cannot be read or written in the store is a ``CoordinatorUnavailable``: the same try may go better later.
 
-    def __init__(self, store: CellStore, root: str) -> None:
+    It is read right before each takeover, and means nothing in other data than the installation's: ``look`` is called
+    first, and raises ``DataRefused`` there. A standby has looked when it began, and its data may have been lost since.
+    """
+
+    def __init__(self, store: CellStore, root: str, look: Callable[[], None]) -> None:
         self._store = store
+        self._look = look
         self._table = table_name(root)
 
     def read(self) -> FloorRecord | None:
-        """See ``Floor``."""
+        """See ``Floor``. Raises ``DataRefused``, too."""
         try:
+            self._look()
             stored = read_floor(self._store, self._table)
         except StoreError as error:
             raise CoordinatorUnavailable(f"the floor of timestamps is not known: {error}") from error

@@ -80,6 +80,7 @@ def _epoch(pipeline: Pipeline) -> Iterator[Sample]:
     oracle = pipeline.oracle
     last_ms = milliseconds_of(oracle.range.last)
     yield "pythia_epoch_timestamp_seconds", milliseconds_of(oracle.epoch) / 1000
+    yield "pythia_last_timestamp_seconds", last_ms / 1000
     if math.isfinite(remaining_ms := pipeline.lease_remaining_ms()):
         yield "pythia_lease_remaining_seconds", remaining_ms / 1000
     yield "pythia_ceiling_ahead_seconds", (milliseconds_of(oracle.range.ceiling) - last_ms) / 1000

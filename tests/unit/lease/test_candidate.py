@@ -19,7 +19,7 @@ from lease import (
 )
 from lease.coordinator import Create, SetData, create_root
 from lease.errors import CoordinatorRefused, InvalidLeaseSettings
-from lease.memory import MemoryTree, WriteFault
+from lease.memory import MemoryFloor, MemoryTree, WriteFault
 
 if TYPE_CHECKING:
     from tests.unit.lease.conftest import Installation
@@ -236,10 +236,11 @@ def test_a_longer_lease_that_was_removed_by_hand_is_waited_out_by_its_own_length
     assert site.held(other).epoch >= tenure.ceiling
 
 
-def test_a_lease_without_its_epoch_is_refused(site: Installation) -> None:
+def test_a_lease_without_its_epoch_is_refused_where_the_data_do_not_know_more(site: Installation) -> None:
     site.serve_once()
     lease = site.node(site.paths.lease).data
-    site.tree = MemoryTree()
+    site.tree, site.floor = MemoryTree(), MemoryFloor()
+    site.floor.data = True
     candidate, client = site.candidate("b")
     create_root(client, site.paths, 1000)
     client.commit([Create(site.paths.lease, lease)], timeout_ms=1000)

@@ -54,6 +54,33 @@ def test_who_held_may_not_have_noticed_and_is_waited_for(site: Installation) -> 
     assert site.held(two).epoch >= held.ceiling
 
 
+def test_an_epoch_that_was_removed_by_hand_is_founded_anew_above_the_floor(site: Installation) -> None:
+    """Once its primary, which keeps its lease for as long as its ceiling need not be moved, has come to its end."""
+    (one, _), (two, _) = site.candidate("a"), site.candidate("b")
+    held = site.held(one)
+    site.waiting(two)
+    del site.tree._entries[site.paths.epoch]
+    site.advance(DEFAULTS.renewal_interval_ms)
+    assert held.renew()
+    assert site.waiting(two).wait_ms == DEFAULTS.lease_ms
+    while held.renew():
+        assert site.waiting(two).primary == held.record
+        site.advance(DEFAULTS.renewal_interval_ms)
+    site.advance(DEFAULTS.lease_ms)
+    assert site.held(two).epoch >= held.ceiling
+
+
+def test_an_epoch_that_was_removed_is_waited_for_though_the_lease_was_released(site: Installation) -> None:
+    """The lease may be a copy, of before somebody took it."""
+    (one, _), (two, _) = site.candidate("a"), site.candidate("b")
+    held = site.held(one)
+    held.release()
+    del site.tree._entries[site.paths.epoch]
+    assert site.waiting(two).wait_ms == DEFAULTS.lease_ms
+    site.advance(DEFAULTS.lease_ms)
+    assert site.held(two).epoch >= held.ceiling
+
+
 def test_a_longer_lease_that_the_founder_never_saw_is_waited_for_by_its_own_length(site: Installation) -> None:
     held = site.held(site.candidate("a", LONG)[0])
     lose(site)
@@ -105,6 +132,22 @@ def test_the_ceiling_stops_at_the_floor_while_that_cannot_be_raised(
     assert tenure.renew()
     assert site.wall_ms << COUNTER_BITS < tenure.ceiling < floor_of(site)
     assert "the floor of timestamps is not raised" in caplog.text
+
+
+def test_timestamps_far_ahead_of_the_clock_are_told_once(site: Installation, caplog: pytest.LogCaptureFixture) -> None:
+    (one, _), (two, _) = site.candidate("a"), site.candidate("b")
+    tenure = site.held(one)
+    site.waiting(two)
+    site.wall_ms += HOUR_MS
+    renew_until_floor(site, tenure, site.wall_ms << COUNTER_BITS)
+    assert tenure.renew()
+    site.waiting(two)
+    assert "ahead of this machine's clock" not in caplog.text, "its clock is as fast"
+    site.wall_ms -= HOUR_MS
+    site.waiting(two)
+    site.waiting(two)
+    assert caplog.text.count("far ahead of this machine's clock") == 1
+    assert str(tenure.ceiling) in caplog.text
 
 
 def test_who_cannot_ask_for_the_floor_stands_by(site: Installation) -> None:
@@ -259,6 +302,8 @@ def test_a_loss_is_told_by_whoever_begins_the_next_epoch(site: Installation, cap
     site.advance(DEFAULTS.lease_ms)
     site.held(candidate)
     assert caplog.text.count("lost its records: a new epoch begins") == 1
+    site.waiting(site.candidate("c")[0])
+    assert "ahead of this machine's clock" not in caplog.text, "it is, by a minute or so, and no clock is wrong"
 
 
 @pytest.mark.parametrize("lease_ms", [100, 2000, 600_000])

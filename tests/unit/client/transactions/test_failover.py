@@ -405,6 +405,22 @@ def test_a_past_moment_is_read_by_timestamp_and_by_time(installation: Installati
     assert manager.snapshot(at=moment - timedelta(days=1)).get("t", b"r") == {}
 
 
+def test_a_time_is_told_once_to_name_too_little_where_timestamps_are_far_ahead_of_the_clock(
+    installation: Installation, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = installation.manager()
+    commit = put(manager, b"r", b"1").commit_timestamp
+    now = datetime.fromtimestamp(milliseconds_of(commit) / 1000, UTC)
+    manager.snapshot(at=now)
+    assert "ahead of this machine's clock" not in caplog.text
+    monkeypatch.setattr("client.manager.wall_ms", lambda: milliseconds_of(commit) - 3_600_000)
+    manager.snapshot(at=commit)
+    assert "ahead of this machine's clock" not in caplog.text, "a timestamp names what it says"
+    for _ in range(2):
+        assert manager.snapshot(at=now - timedelta(hours=1)).get("t", b"r") == {}
+    assert caplog.text.count("s ahead of this machine's clock") == 1
+
+
 def test_a_past_moment_is_read_with_every_oracle_down(installation: Installation) -> None:
     manager = installation.manager()
     commit = put(manager, b"r", b"1").commit_timestamp

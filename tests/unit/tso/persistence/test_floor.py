@@ -25,7 +25,7 @@ def store() -> FaultyCellStore:
 
 
 def test_what_was_put_is_read_and_the_highest_stands(store: FaultyCellStore) -> None:
-    floor = FloorOfData(store, ROOT)
+    floor = FloorOfData(store, ROOT, look=lambda: None)
     assert floor.read() is None
     floor.put(FloorRecord(2000, 5000, 70))
     floor.put(FloorRecord(1000, 2000, 60))
@@ -37,7 +37,7 @@ def test_what_was_put_is_read_and_the_highest_stands(store: FaultyCellStore) -> 
 def test_level_and_vacuum_mark_lie_beside_it(store: FaultyCellStore) -> None:
     table = CommitTable(store, NAME)
     LevelOfData(store, ROOT).raise_to(1)
-    FloorOfData(store, ROOT).put(FloorRecord(2000, 5000, 70))
+    FloorOfData(store, ROOT, look=lambda: None).put(FloorRecord(2000, 5000, 70))
     table.forget_below(900)
     assert LevelOfData(store, ROOT).read() == 1
     assert table.forgotten_below() == 900
@@ -45,7 +45,7 @@ def test_level_and_vacuum_mark_lie_beside_it(store: FaultyCellStore) -> None:
 
 
 def test_there_are_data_where_a_transaction_is_on_record_or_was(store: FaultyCellStore) -> None:
-    floor, table = FloorOfData(store, ROOT), CommitTable(store, NAME)
+    floor, table = FloorOfData(store, ROOT, look=lambda: None), CommitTable(store, NAME)
     LevelOfData(store, ROOT).raise_to(1)
     assert not floor.has_data(), "the level is put on record before anybody has served"
     table.abort(12_345)
@@ -54,17 +54,17 @@ def test_there_are_data_where_a_transaction_is_on_record_or_was(store: FaultyCel
 
 def test_there_are_data_where_all_of_them_were_vacuumed(store: FaultyCellStore) -> None:
     CommitTable(store, NAME).forget_below(900)
-    assert FloorOfData(store, ROOT).has_data()
+    assert FloorOfData(store, ROOT, look=lambda: None).has_data()
 
 
 def test_without_a_commit_table_there_is_nothing() -> None:
-    floor = FloorOfData(MemoryCellStore(), ROOT)
+    floor = FloorOfData(MemoryCellStore(), ROOT, look=lambda: None)
     assert floor.read() is None
     assert not floor.has_data()
 
 
 def test_a_store_that_does_not_answer_is_another_try(store: FaultyCellStore) -> None:
-    floor = FloorOfData(store, ROOT)
+    floor = FloorOfData(store, ROOT, look=lambda: None)
     for method in ("get_many", "scan", "put"):
         store.plan(method, Fault.LOST)
     for ask in (floor.read, floor.has_data, lambda: floor.put(FloorRecord(1, 1, 1))):

@@ -106,6 +106,21 @@ def test_an_empty_hbase_under_a_zookeeper_that_knows_better_is_refused_with_what
             act()
 
 
+def test_a_warm_standby_does_not_take_over_data_that_were_lost_since(run_house: RunHouse) -> None:
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        standby = await house.start("b")
+        await house.until(lambda: standby.server.own.warm)
+        house.store.drop_table(table_name(PATHS.root))
+        CommitTable(house.store, table_name(PATHS.root)).create()
+        await house.stop("a")
+        await house.until(lambda: house.running["b"].done() or bool(house.lines["b"][1:]))
+        assert house.lines["b"][1:] == []
+        assert await house.running["b"] == 1
+
+    run_house(scenario)
+
+
 def test_who_is_alone_takes_the_data_that_are_there(site: Site) -> None:
     store = site.data()
     agreement = DataAgreement(ServeSettings("a", "", "unused:1"), None, store)
