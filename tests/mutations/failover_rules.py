@@ -217,8 +217,8 @@ FAILOVER_RULES = [
     Mutation(
         "a past moment is read without fencing older epochs",
         "client/manager.py",
-        "SnapshotHandle(moment, self._past.settled(moment).epoch, self.settings)",
-        "SnapshotHandle(moment, min(1, self._past.settled(moment).epoch), self.settings)",
+        "SnapshotHandle(moment, settled.epoch, self.settings)",
+        "SnapshotHandle(moment, min(1, settled.epoch), self.settings)",
         _FAILOVER + "test_a_moment_of_an_older_epoch_stays_as_it_was_when_read",
     ),
     Mutation(

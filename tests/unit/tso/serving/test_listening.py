@@ -25,7 +25,7 @@ def test_an_oracle_names_an_address_that_is_taken(taken: str, monkeypatch: pytes
     monkeypatch.setattr(commands, "configure_logs", lambda *_: None)
     result = CliRunner().invoke(commands.tso, ["volatile", "--listen", taken])
     assert result.exit_code == 1
-    assert f"Error: nobody can listen on {taken}: address already in use\n" in result.output
+    assert f"error: nobody can listen on {taken}: address already in use\n" in result.output
 
 
 def test_so_does_rest(taken: str) -> None:
