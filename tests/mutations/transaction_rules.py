@@ -71,7 +71,8 @@ TRANSACTION_RULES = [
         "client/transactions/write_buffer.py",
         "found = mark.found.get((table, row), {}) | found",
         "found = found | mark.found.get((table, row), {})",
-        "unit/client/transactions/test_write_buffer.py::test_a_buffer_is_what_its_writes_that_were_not_undone_and_its_marks_make_it",
+        "unit/client/transactions/test_write_buffer.py::"
+        "test_a_cell_as_of_a_mark_is_what_was_written_before_it_whatever_came_after_later_marks",
     ),
     Mutation(
         "a scan under way shows what is written meanwhile",

@@ -154,6 +154,18 @@ def test_a_buffer_is_what_its_writes_that_were_not_undone_and_its_marks_make_it(
                 assert buffer.overlay("t", row, None, None, mark) == then.overlay("t", row, None, None)
 
 
+def test_a_cell_as_of_a_mark_is_what_was_written_before_it_whatever_came_after_later_marks() -> None:
+    buffer = WriteBuffer(2**20)
+    marks: list[Mark] = []
+    for value in (b"1", b"2", b"3"):
+        buffer.write("t", b"r", {b"f:a": value})
+        marks.append(buffer.mark())
+    buffer.write("t", b"r", {b"f:a": b"4"})
+    assert [buffer.overlay("t", b"r", None, None, mark) for mark in marks] == [
+        {b"f:a": value} for value in (b"1", b"2", b"3")
+    ]
+
+
 def test_what_an_undone_write_took_is_free_again() -> None:
     buffer = WriteBuffer(1_000)
     buffer.write("t", b"r", {b"f:a": b"1"})
