@@ -20,14 +20,16 @@ from typing import Any
 import click
 import uvloop
 
-from access import Credentials
+from access import BadCredentials, BadTokens, Credentials
 from access.credentials import TOKEN_VARIABLE
 from access.exposure import is_loopback
+from access.tls import BadTls
 from configuration import Section
+from configuration.checking import Wrong
 from configuration.connection_flags import root_flag, zookeeper_flag
 from configuration.misspelt import misspelt
 from configuration.options import file_flag, flags
-from configuration.rest_limits import REST_LIMITS
+from configuration.rest_limits import REST_LIMITS, InvalidLimit
 from fleet import ASKED_MS_MAX, CannotHandOver, Seen, hand_over, look, observe
 from lease import LeaseError, LeaseRecord, Member, PrimaryFinder
 from lease.credentials import CREDENTIALS_VARIABLE
@@ -55,10 +57,17 @@ from tso.rest_process import RestProcess, address_of, listen
 from tso.serving.descriptors import hold_standard_descriptors, raise_descriptor_limit
 from tso.settings import LIMITS, InvalidSettings, ServeSettings, names_of, parse_listen
 from tso.volatile import volatile_process
+from versions import FormatNotSpoken, LevelNotSpoken
 from wire import StatusReply
 
 log = logging.getLogger(__name__)
 
+_TO_BE_PUT_RIGHT = (
+    *(LeaseError, CannotHandOver, NotAlone, OSError),
+    *(InvalidSettings, InvalidLimit, Wrong, BadTokens, BadTls, BadCredentials),
+    *(LevelNotSpoken, FormatNotSpoken),
+    UnicodeError,  # of a host's name that cannot be one
+)
 _STORE_UNAVAILABLE_AFTER_MS = 1_000
 _STORE_REQUEST_TIMEOUT_MS = 3_000
 """The store gives up soon: who repeats a write here has to look at the lease between two tries."""
@@ -242,10 +251,10 @@ def _coordinator(options: ServeOptions) -> contextlib.AbstractContextManager[Zoo
 
 @contextlib.contextmanager
 def _explained() -> Iterator[None]:
-    """What an operator can put right is told in one line, without a traceback."""
+    """What an operator can put right is told in one line, without a traceback; a defect is not taken for that."""
     try:
         yield
-    except (LeaseError, CannotHandOver, NotAlone, OSError, ValueError) as error:
+    except _TO_BE_PUT_RIGHT as error:
         raise click.ClickException(str(error)) from error
 
 

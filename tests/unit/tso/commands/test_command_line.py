@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Coroutine
 from importlib.metadata import EntryPoint
 
 import click
@@ -185,6 +186,18 @@ def test_rest_has_the_limits_and_the_logs_of_its_oracle(
     sockets.pop().close()
     assert "HBase is not there" in result.output
     assert given[-6:] == ["--log-level", "debug", "--log-format", "json", "--limit", "threads_max=3"]
+
+
+def test_a_defect_while_it_serves_is_no_mistake_of_an_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(serving: Coroutine[object, object, int]) -> int:
+        serving.close()
+        raise ValueError("not enough values to unpack")
+
+    monkeypatch.setattr(commands, "_run", broken)
+    result = CliRunner().invoke(commands.tso, ["volatile"])
+    assert result.exit_code == Ending.DEFECT
+    assert "Traceback" in result.stderr
+    assert "a defect in Pythia" in result.stderr
 
 
 def test_a_volatile_oracle_has_the_limits_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
