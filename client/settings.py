@@ -10,7 +10,7 @@ from typing import Any
 
 from client.errors import InvalidRequest, InvalidSettings
 from configuration import Contradiction, Section, setting, settings_of
-from configuration.defaults import DEFAULT_ROOT
+from configuration.defaults import DEFAULT_ROOT, THRIFT_TEXT
 from lease import ZnodePaths
 from store.hbase.addresses import parse_addresses
 
@@ -30,7 +30,7 @@ class ClientSettings:
     thrift: str = setting(
         "",
         "HOST:PORT[,…]",
-        "HBase's Thrift gateway, or several of them; `framed://` before each where the transport is framed.",
+        THRIFT_TEXT,
         environment="PYTHIA_THRIFT",
         required=True,
     )

@@ -8,12 +8,11 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from configuration.defaults import DEFAULT_ROOT
+from configuration.defaults import DEFAULT_ROOT, THRIFT_TEXT
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _ADDRESSES = "HOST:PORT[,…]"
-_GATEWAY = "HBase's Thrift gateway, or several of them; `framed://` before each where the transport is framed."
 _PLACES = ("zookeeper", "oracle")
 
 
@@ -38,7 +37,7 @@ def one_of(zookeeper: str, oracle: str) -> tuple[str, str]:
 
 def thrift_flag(command: Command) -> Command:
     """``--thrift``, required."""
-    return _flag("--thrift", _ADDRESSES, "PYTHIA_THRIFT", _GATEWAY, None)(command)
+    return _flag("--thrift", _ADDRESSES, "PYTHIA_THRIFT", THRIFT_TEXT, None)(command)
 
 
 def root_flag(command: Command) -> Command:

@@ -1,6 +1,10 @@
-"""Defaults that several sections share."""
+"""Defaults, and words, that several sections share."""
 
 from typing import Final
 
 DEFAULT_ROOT: Final = "/pythia"
 """Znode of an installation."""
+THRIFT_TEXT: Final = (
+    "HBase's Thrift gateway, or several of them; `framed://` before each where the transport is framed."
+)
+"""What the address of a gateway is, wherever one is asked for."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from devcluster.configuration import class_path, hbase_settings, site_file, start_command
+from devcluster.configuration import class_path, start_command
 from devcluster.jars import ensure_jars
 from devcluster.java import find_java
+from devcluster.ports import claim
+from devcluster.servers import write_configuration
 from devcluster.settings import LOOPBACK, ClusterSettings
 from drills.guard import Guard
 from store import StoreError
@@ -28,12 +29,8 @@ def framed_gateway(zookeeper: str, directory: Path) -> Iterator[str]:
     """Its address, as it is told to Pythia."""
     settings, java = ClusterSettings(directory), find_java()
     jars = ensure_jars(java, settings.fetch_timeout_seconds, lambda step: None)
-    for name in ("conf", "logs", "tmp"):
-        (directory / name).mkdir()
-    site = hbase_settings(directory, int(zookeeper.rpartition(":")[2]))
-    (directory / "conf" / "hbase-site.xml").write_bytes(site_file(site))
-    with socket.create_server((LOOPBACK, 0)) as free:
-        port = free.getsockname()[1]
+    write_configuration(directory, int(zookeeper.rpartition(":")[2]))
+    port = claim(0, "Thrift", "--thrift-port")
     command = [*start_command("gateway", java, directory, HEAP_MEBIBYTES, port), "--framed"]
     environment = os.environ | {"CLASSPATH": class_path(directory, jars)}
     log = directory / "logs" / "gateway.out"

@@ -13,7 +13,7 @@ from access.exposure import exposures, incomplete
 from access.server_files import ServerFiles
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.checking import DEFAULT_ORIGIN, InForce, Mistake, Wrong, in_force
-from configuration.defaults import DEFAULT_ROOT
+from configuration.defaults import DEFAULT_ROOT, THRIFT_TEXT
 from configuration.rest_limits import REST_LIMITS
 from configuration.rooms import known_tables
 from configuration.sources import of_environment, of_file, of_flags, of_pairs, values_of_pairs
@@ -76,7 +76,7 @@ class ServeOptions:
     thrift: str = setting(
         "",
         "HOST:PORT[,…]",
-        "HBase's Thrift gateway, or several of them; `framed://` before each where the transport is framed.",
+        THRIFT_TEXT,
         environment="PYTHIA_THRIFT",
         check=parse_addresses,
         required=True,

@@ -89,9 +89,10 @@ class Past:
     def compare_clock(self, now_ms: int) -> None:
         """Tell once of timestamps far ahead of the clock: a time of today then lies before what is committed today."""
         ahead_ms = milliseconds_of(self._known.timestamp) - now_ms
+        is_ahead = ahead_ms > AHEAD_MS_MAX
         with self._lock:
-            was_ahead, self._is_ahead = self._is_ahead, ahead_ms > AHEAD_MS_MAX
-        if ahead_ms > AHEAD_MS_MAX and not was_ahead:
+            was_ahead, self._is_ahead = self._is_ahead, is_ahead
+        if is_ahead and not was_ahead:
             _log.warning(
                 "timestamps are %.0f s ahead of this machine's clock: what was committed lately is not seen as of a"
                 " time by that clock; read as of timestamps or names, and have the clocks looked at",

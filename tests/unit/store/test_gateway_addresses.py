@@ -37,25 +37,7 @@ def test_the_transport_is_told_with_the_address() -> None:
         parse_addresses("a:9090,framed://b:9090")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "a",
-        "a:",
-        ":1",
-        "a:0",
-        "a:65536",
-        "a:b",
-        "a:1,",
-        ",a:1",
-        "a:1,b",
-        "a:²",
-        "http://a:1",
-        "framed://",
-        "framed://framed://a:1",
-    ],
-)
+@pytest.mark.parametrize("text", ["", "a", "a:", ":1", "a:0", "a:65536", "a:b", "a:1,", ",a:1", "a:1,b", "a:²"])
 def test_what_is_no_list_of_addresses_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is host:port, as in"):
         parse_addresses(text)
@@ -63,7 +45,7 @@ def test_what_is_no_list_of_addresses_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["http://a:1", "framed://", "framed://framed://a:1", "framed:a:1/"])
 def test_what_is_no_transport_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="framed://host:port where its transport is framed"):
+    with pytest.raises(ValueError, match=r"is host:port, as in .*framed://host:port where its transport is framed"):
         parse_addresses(text)
 
 

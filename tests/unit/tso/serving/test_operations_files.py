@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.imports import ROOT
 from tso.serving.observing import QUEUES
 from wire import Reason, Role
 from wire.metric_families import FAMILIES, Family, family_of
 
-OPERATIONS = Path(__file__).parents[4] / "operations"
-DOCUMENTED = Path(__file__).parents[4] / "docs" / "operations" / "metrics.md"
+OPERATIONS = ROOT / "operations"
+DOCUMENTED = ROOT / "docs" / "operations" / "metrics.md"
 LABELS = {
     "role": {role.name.lower() for role in Role},
     "reason": {reason.name.lower() for reason in Reason},
