@@ -27,7 +27,9 @@ from wire import CommitRequest
 CELL_BITS = 40
 """Cells are drawn from so many bits' worth: conflicts are rare, and every cell is new to the conflict map."""
 BATCHES = 4
-"""The fronts with batches have their transactions in flight in so many of them."""
+"""The fronts with batches have their transactions in flight in so many of them, where there are enough."""
+BATCH_TRANSACTIONS_MIN = 64
+"""Of a batch that commits: who has few transactions at once asks for all of them together."""
 LATENCIES_MAX = 500_000
 TIMED_EVERY = 8
 """Of a task's transactions one in so many is timed: that of each took a sixteenth of the core."""
@@ -121,16 +123,27 @@ def drawn_write_sets(cells: int, draw: np.random.Generator) -> Iterator[Sequence
         yield from zip(*[keys] * cells, strict=True) if cells else itertools.repeat((), DRAWN_TOGETHER)
 
 
+def in_batches(in_flight: int) -> tuple[int, int]:
+    """In how many batches so many transactions are in flight, and how many are in each."""
+    count = max(1, min(BATCHES, in_flight // BATCH_TRANSACTIONS_MIN))
+    return count, in_flight // count
+
+
+def drawn_batches(size: int, cells: int, draw: np.random.Generator) -> Iterator[npt.NDArray[np.uint64]]:
+    """The cells of batches without end, of ``size`` write sets each; small ones are drawn together, too."""
+    while True:
+        yield from draw.integers(0, 2**CELL_BITS, (max(1, DRAWN_TOGETHER // size), size * cells), np.uint64)
+
+
 async def batches(client: AsyncOracleClient, size: int, cells: int, tally: Tally, draw: np.random.Generator) -> None:
     """One batch of transactions after the other."""
-    now = time.perf_counter
+    now, drawn = time.perf_counter, drawn_batches(size, cells, draw)
     offsets, none = np.arange(0, (size + 1) * cells, max(cells, 1), dtype=np.uint32), np.zeros(size, np.int64)
     while (began := now()) < tally.ends_at:
         begun = await client.begin_many(size)
         begun_at = now()
         starts = np.arange(begun.first_start_timestamp, begun.first_start_timestamp + size)
-        keys = draw.integers(0, 2**CELL_BITS, size * cells, np.uint64)
-        request = CommitRequest(starts, np.full(size, begun.snapshot), none, offsets[: size + 1], keys)
+        request = CommitRequest(starts, np.full(size, begun.snapshot), none, offsets[: size + 1], next(drawn))
         decisions = await client.commit_many(request)
         tally.add(began, begun_at, now(), int(np.count_nonzero(decisions.reply.commit_timestamps)), size)
 

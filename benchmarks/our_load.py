@@ -30,6 +30,7 @@ from benchmarks.load_loops import (
     batches,
     begins,
     drawn_write_sets,
+    in_batches,
     transactions,
     transactions_of_thread,
     transactions_over_rest,
@@ -114,8 +115,12 @@ class Load:
     def _loops(
         self, clients: Sequence[AsyncOracleClient], in_flight: int, cells: int, tally: Tally
     ) -> list[Coroutine[None, None, None]]:
-        in_batches = self._front in ("columns", "begins")
-        loops, size = (min(BATCHES, in_flight), max(1, in_flight // BATCHES)) if in_batches else (in_flight, 1)
+        if self._front == "columns":
+            loops, size = in_batches(in_flight)
+        elif self._front == "begins":
+            loops, size = min(BATCHES, in_flight), max(1, in_flight // BATCHES)
+        else:
+            loops, size = in_flight, 1
         chosen = [clients[number % len(clients)] for number in range(loops)]
         if self._front == "columns":
             return [batches(client, size, cells, tally, np.random.default_rng()) for client in chosen]

@@ -37,10 +37,10 @@ _FEW_WITH_HBASE = (DEFAULT, TIMER_1_MS, LOW_LATENCY)
 
 CASES = (
     Case("in-memory-1024", 1_024, _IN_MEMORY, fronts=_BOTH),
-    Case("in-memory-64", 64, _IN_MEMORY),
+    Case("in-memory-64", 64, _IN_MEMORY, fronts=_BOTH),
     Case("in-memory-1", 1, _IN_MEMORY),
     Case("hbase-1024", 1_024, (DEFAULT, LARGE_BATCHES), with_hbase=True, fronts=_BOTH),
-    Case("hbase-64", 64, (DEFAULT, TIMER_1_MS), with_hbase=True),
+    Case("hbase-64", 64, (DEFAULT, TIMER_1_MS), with_hbase=True, fronts=_BOTH),
     Case("hbase-1", 1, _FEW_WITH_HBASE, with_hbase=True),
     Case("in-memory-64-connections", 64, _IN_MEMORY, connections=64),
     Case("hbase-64-connections", 64, (DEFAULT, TIMER_1_MS), connections=64, with_hbase=True),

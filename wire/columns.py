@@ -7,6 +7,7 @@ copy of bytes. Nothing is rounded or wrapped on the way in: a value that does no
 from __future__ import annotations
 
 import struct
+from enum import IntEnum
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,7 +36,7 @@ def column(name: str, values: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     if values.ndim != 1:
         raise ProtocolError(f"{name} must be one column, not an array of {values.ndim} dimensions")
     if values.dtype == dtype:
-        return np.ascontiguousarray(values)
+        return values if values.flags.c_contiguous else np.ascontiguousarray(values)
     if values.dtype.kind not in "iu":
         raise ProtocolError(f"{name} must hold integers that fit {dtype.name}, not {values.dtype.name}")
     if values.size:
@@ -146,13 +147,15 @@ def text_bytes(text: str) -> bytes:
     return number_bytes(len(raw), OFFSET) + raw
 
 
-def check_answers(timestamps: Timestamps, name: str, codes: Codes, code_max: int, committed: int) -> None:
+def check_answers(timestamps: Timestamps, name: str, codes: Codes, known: type[IntEnum], committed: IntEnum) -> None:
     """Refuse answers that no oracle gives: unknown codes, a commit timestamp without a commit, or the reverse."""
     check_same_length(commit_timestamps=timestamps, **{name: codes})
     check_not_empty("commit_timestamps", timestamps)
+    if not committed and not np.count_nonzero(codes) and int(timestamps.min()) > 0:
+        return  # as a rule: all of them committed
     check_timestamps("commit_timestamps", timestamps)
-    if int(codes.max()) > code_max:
-        raise ProtocolError(f"{name} holds {int(codes.max())}; the largest that is known is {code_max}")
+    if int(codes.max()) > max(known):
+        raise ProtocolError(f"{name} holds {int(codes.max())}; the largest that is known is {max(known)}")
     if bool(((codes == committed) != (timestamps > 0)).any()):
         raise ProtocolError("a commit timestamp must be there exactly where the transaction committed")
 

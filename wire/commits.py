@@ -85,11 +85,12 @@ class CommitRequest(Message):
             validated=self.validated,
             guards=self.guards,
         )
-        check_timestamps("start_timestamps", self.start_timestamps)
-        check_timestamps("snapshots", self.snapshots)
-        check_timestamps("validated", self.validated)
+        if int((self.start_timestamps | self.snapshots | self.validated).min()) < 0:  # one look in place of three
+            check_timestamps("start_timestamps", self.start_timestamps)
+            check_timestamps("snapshots", self.snapshots)
+            check_timestamps("validated", self.validated)
         _check_offsets(self.offsets, self.start_timestamps.size, self.cells.size)
-        if bool((self.guards > np.diff(self.offsets)).any()):
+        if np.count_nonzero(self.guards) and bool((self.guards > np.diff(self.offsets)).any()):
             raise ProtocolError("guards are a part of their write set: there cannot be more of them than it has cells")
 
     def payload(self) -> bytes:
@@ -127,7 +128,7 @@ class CommitReply(Message):
     def __post_init__(self) -> None:
         self._set_column("commit_timestamps", TIMESTAMP)
         self._set_column("reasons", CODE)
-        check_answers(self.commit_timestamps, "reasons", self.reasons, max(Reason), Reason.COMMITTED)
+        check_answers(self.commit_timestamps, "reasons", self.reasons, Reason, Reason.COMMITTED)
 
     def payload(self) -> bytes:
         """The bytes after the header."""

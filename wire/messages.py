@@ -140,7 +140,7 @@ class OutcomeReply(Message):
     def __post_init__(self) -> None:
         self._set_column("statuses", CODE)
         self._set_column("commit_timestamps", TIMESTAMP)
-        check_answers(self.commit_timestamps, "statuses", self.statuses, max(OutcomeStatus), OutcomeStatus.COMMITTED)
+        check_answers(self.commit_timestamps, "statuses", self.statuses, OutcomeStatus, OutcomeStatus.COMMITTED)
 
     def payload(self) -> bytes:
         """The bytes after the header."""

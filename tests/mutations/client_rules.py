@@ -30,6 +30,20 @@ CLIENT_RULES = [
         "unit/client/connection/test_exchange.py::test_decisions_that_no_oracle_makes_are_told_to_nobody",
     ),
     Mutation(
+        "of many commits answered together one without a timestamp passes for a commit",
+        "wire/columns.py",
+        "not np.count_nonzero(codes) and int(timestamps.min()) > 0",
+        "not np.count_nonzero(codes) and int(timestamps.max()) > 0",
+        "unit/wire/test_messages.py::test_a_wrong_message_cannot_be_built",
+    ),
+    Mutation(
+        "more cells of a write set are only checked than it has",
+        "wire/commits.py",
+        "if np.count_nonzero(self.guards) and bool((self.guards > np.diff(self.offsets)).any()):",
+        "if np.count_nonzero(self.guards) > 1 and bool((self.guards > np.diff(self.offsets)).any()):",
+        "unit/wire/test_messages.py",
+    ),
+    Mutation(
         "a write set that cannot be read keeps all who share its frame from being told",
         "wire/packing.py",
         "    except Exception as error:",

@@ -69,7 +69,8 @@ def test_the_last_line_is_one_json_object(played: Played) -> None:
     assert result.exit_code == 0, result.output
     fields = json.loads(result.stdout.splitlines()[-1])
     assert [(case["name"], case["ours"], case["peer"], case["ratio"]) for case in fields["cases"]] == [
-        ("in-memory-64", 50.0, 10.0, 5.0),
+        ("in-memory-64-columns", 50.0, 10.0, 5.0),
+        ("in-memory-64-asyncio", 50.0, 10.0, 5.0),
         ("in-memory-1", 50.0, 10.0, 5.0),
     ]
     assert fields["machine"] == {"cores": 2}
@@ -83,7 +84,7 @@ def test_given_services_go_to_the_cases_that_record_commits(played: Played) -> N
     result = invoke(played, ["--case", "hbase-64", "--case", "in-memory-1", "--rounds", "1", *given])
     assert result.exit_code == 0, result.output
     hbase = Services("z:1", "t:2")
-    assert played.services == [None, None, None, hbase, hbase, hbase]
+    assert played.services == [None] * 3 + [hbase] * 4
 
 
 def test_one_address_alone_is_refused_before_anything_starts(played: Played) -> None:

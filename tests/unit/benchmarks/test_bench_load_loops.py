@@ -15,7 +15,9 @@ from benchmarks.load_loops import (
     DRAWN_TOGETHER,
     TIMED_EVERY,
     Tally,
+    drawn_batches,
     drawn_write_sets,
+    in_batches,
     percentiles_us,
     transactions,
 )
@@ -69,6 +71,31 @@ def test_write_sets_are_drawn_without_end_and_anew_each_time(cells: int) -> None
     keys = [key for write_set in drawn for key in write_set]
     assert all(type(key) is int and 0 <= key < 2**CELL_BITS for key in keys)
     assert len(set(keys)) >= 0.99 * len(keys)
+
+
+@pytest.mark.parametrize(("size", "cells"), [(1, 1), (64, 2), (DRAWN_TOGETHER + 1, 3)])
+def test_batches_are_drawn_without_end_and_anew_each_time(size: int, cells: int) -> None:
+    drawn = list(itertools.islice(drawn_batches(size, cells, np.random.default_rng(1)), 2 * DRAWN_TOGETHER // size + 2))
+    assert {(batch.shape, batch.dtype) for batch in drawn} == {((size * cells,), np.dtype(np.uint64))}
+    keys = np.concatenate(drawn)
+    assert int(keys.max()) < 2**CELL_BITS
+    assert np.unique(keys).size >= 0.99 * keys.size
+
+
+@pytest.mark.parametrize(
+    ("in_flight", "expected"),
+    [
+        (1, (1, 1)),
+        (16, (1, 16)),
+        (64, (1, 64)),
+        (127, (1, 127)),
+        (128, (2, 64)),
+        (1_024, (4, 256)),
+        (4_096, (4, 1_024)),
+    ],
+)
+def test_few_transactions_go_in_one_batch_and_many_in_several(in_flight: int, expected: tuple[int, int]) -> None:
+    assert in_batches(in_flight) == expected
 
 
 class _EveryThirdIsRefused:

@@ -350,6 +350,8 @@ WRONG: list[tuple[Callable[[], Message], str]] = [
     (lambda: commit(["5"], [4], [0, 0], []), "must hold integers"),
     (lambda: CommitReply(np.array([5]), np.array([1])), "exactly where"),
     (lambda: CommitReply(np.array([0]), np.array([0])), "exactly where"),
+    (lambda: CommitReply(np.array([5, 0]), np.array([0, 0])), "exactly where"),
+    (lambda: CommitReply(np.array([5, -5]), np.array([0, 0])), "negative"),
     (lambda: CommitReply(np.array([0]), np.array([6])), "largest that is known is 5"),
     (lambda: CommitReply(np.array([0, 0]), np.array([1])), "same length"),
     (lambda: OutcomeReply(np.array([3]), np.array([0])), "largest that is known is 2"),
