@@ -25,6 +25,8 @@ from wire import (
     HandoverReply,
     HandoverRequest,
     HelloReply,
+    HindranceReply,
+    HindranceRequest,
     Message,
     MetricsReply,
     MetricsRequest,
@@ -70,17 +72,17 @@ def ask_status(address: str, timeout_ms: float, credentials: Credentials = ANONY
 
 def ask_everything(address: str, timeout_ms: float, credentials: Credentials = ANONYMOUS) -> Report:
     """What the process at ``host:port`` tells of itself. Raises ``NoAnswer`` without an answer in ``timeout_ms``."""
-    replies = _ask_all(address, [StatusRequest(), MetricsRequest(), DetailsRequest()], timeout_ms, credentials)
-    status, metrics, details = replies
-    if isinstance(status, NotAllowed):
-        raise NotLetIn(f"{address}: {status.text}")
-    if not (
-        isinstance(status, StatusReply)
-        and isinstance(metrics, MetricsReply)
-        and isinstance(details, DetailsReply | BadRequest | NotAllowed)
-    ):
-        raise NoAnswer(f"{address} answered {replies}")
-    return Report(status, metrics, details if isinstance(details, DetailsReply) else None)
+    questions = [StatusRequest(), MetricsRequest(), DetailsRequest(), HindranceRequest()]
+    match _ask_all(address, questions, timeout_ms, credentials):
+        case [NotAllowed(text=text), *_]:
+            raise NotLetIn(f"{address}: {text}")
+        case [StatusReply() as status, MetricsReply() as metrics, *others]:
+            # A process of a release that does not know one of the questions refuses it, and hangs up.
+            details = next((other for other in others if isinstance(other, DetailsReply)), None)
+            hindrance = next((other.hindrance for other in others if isinstance(other, HindranceReply)), "")
+            return Report(status, metrics, details, hindrance)
+        case replies:
+            raise NoAnswer(f"{address} answered {replies}")
 
 
 def ask_metrics(address: str, timeout_ms: float, credentials: Credentials = ANONYMOUS) -> MetricsReply:
@@ -120,7 +122,7 @@ def _ask(address: str, request: Message, timeout_ms: float, credentials: Credent
 
 
 def _ask_all(address: str, requests: Sequence[Message], timeout_ms: float, credentials: Credentials) -> list[Message]:
-    """The answers, in the order of the requests."""
+    """The answers, in the order of the requests, to the first that is refused as a whole."""
     host, _, port = address.rpartition(":")
     deadline_s = time.monotonic() + timeout_ms / 1000
     try:
@@ -168,7 +170,7 @@ def _say_hello(connection: socket.socket, greeting: Greeting, deadline_s: float)
 def _receive(connection: socket.socket, answers: int, deadline_s: float) -> list[Message]:
     """So many answers; what an oracle says of itself it says in the order in which it was asked."""
     decoder, received = FrameDecoder(), list[Message]()
-    while len(received) < answers:
+    while len(received) < answers and not any(isinstance(answer, BadRequest) for answer in received):
         received += [decode(frame) for frame in decoder.feed(_chunk(connection, deadline_s))]
     return received
 

@@ -119,14 +119,15 @@ def is_one_ready(standbys: Iterable[Observed]) -> bool:
 
     One of a release that does not tell how warm it is counts as ready: it cannot be waited for.
     """
-    return any(standby.report is not None and standby.warm is not False for standby in standbys)
+    told = [standby for standby in standbys if standby.report is not None]
+    return any(standby.warm is not False and not standby.hindrance for standby in told)
 
 
-def nobody_ready(primary: Seen, standbys: Iterable[Member], advice: str) -> CannotHandOver:
+def nobody_ready(primary: Seen, standbys: Iterable[Observed], advice: str) -> CannotHandOver:
     """The error where each of ``standbys`` is still getting ready."""
-    names = ", ".join(standby.holder for standby in standbys)
+    each = ", ".join(": ".join(filter(None, (standby.member.holder, standby.hindrance))) for standby in standbys)
     return CannotHandOver(
-        f"no standby is ready to take over from {primary.member.holder} yet ({names}): wait until pythia tso status "
+        f"no standby is ready to take over from {primary.member.holder} yet ({each}): wait until pythia tso status "
         f"calls one warm, and ask again. Its log says what it lacks; {advice}"
     )
 
@@ -142,9 +143,9 @@ def nobody_serves(seen: Sequence[Seen], advice: str) -> CannotHandOver:
 def _wait_for_one_ready(primary: Seen, standbys: Sequence[Member], limit_ms: float, credentials: Credentials) -> None:
     ends_s = time.monotonic() + limit_ms / 1000
     each_ms = min(_STATUS_TIMEOUT_MS_MAX, limit_ms)
-    while not is_one_ready(observe(standbys, timeout_ms=each_ms, credentials=credentials)):
+    while not is_one_ready(told := observe(standbys, timeout_ms=each_ms, credentials=credentials)):
         if time.monotonic() > ends_s:
-            raise nobody_ready(primary, standbys, f"SIGTERM to {primary.member.holder} hands over all the same")
+            raise nobody_ready(primary, told, f"SIGTERM to {primary.member.holder} hands over all the same")
         time.sleep(_READY_INTERVAL_SECONDS)
 
 

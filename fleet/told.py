@@ -17,6 +17,8 @@ class Report:
     status: StatusReply
     metrics: MetricsReply
     details: DetailsReply | None
+    hindrance: str = ""
+    """What keeps it from becoming primary, in its words; empty: nothing that it knows of, or tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,11 @@ class Observed:
         """Whether it could take over at once, or serves; ``None`` where it told nothing of that."""
         details = None if self.report is None else self.report.details
         return None if details is None else details.warm
+
+    @property
+    def hindrance(self) -> str:
+        """What keeps it from becoming primary; empty: nothing that is known."""
+        return "" if self.report is None else self.report.hindrance
 
 
 class _Told(Protocol):

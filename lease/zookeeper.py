@@ -333,6 +333,10 @@ def _checked(hosts: str) -> str:
             raise InvalidLeaseSettings(
                 f"ZooKeeper's hosts are host:port,host:port, without a path (the root is set apart), not {hosts!r}"
             )
+        try:
+            name.encode("idna")  # as kazoo's thread will, which tells nobody who waits for it
+        except UnicodeError as error:
+            raise InvalidLeaseSettings(f"{name!r} cannot be the name of one of ZooKeeper's hosts: {error}") from error
     return hosts
 
 

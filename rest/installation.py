@@ -82,6 +82,7 @@ def _member(one: Observed, own_address: str) -> MemberState:
         own=one.member.address == own_address,
         connections=None if report is None else report.status.connections,
         problem=one.problem,
+        hindrance=one.hindrance,
     )
 
 

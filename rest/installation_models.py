@@ -23,6 +23,7 @@ class MemberState(_Model):
     own: bool = Field(description="It is the one beside the process that answers.")
     connections: int | None
     problem: str
+    hindrance: str = Field(description="What keeps it from becoming primary; empty: nothing that is known.")
 
 
 class LeaseClock(_Model):

@@ -74,8 +74,8 @@ def drain(
         require_successor(seen, one)
         if one.role != "standby":
             standbys = [other.member for other in seen if other.role == "standby"]
-            if not is_one_ready(observe(standbys, timeout_ms=_STATUS_TIMEOUT_MS, credentials=credentials)):
-                raise nobody_ready(one, standbys, "--even-if-last drains all the same")
+            if not is_one_ready(told := observe(standbys, timeout_ms=_STATUS_TIMEOUT_MS, credentials=credentials)):
+                raise nobody_ready(one, told, "--even-if-last drains all the same")
     tell(f"{one.member.holder} at {one.member.address}, {one.role}: is asked to take no new work")
     reply = _ask(one, limit_ms, tell, credentials)
     if reply.under_way:

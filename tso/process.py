@@ -376,7 +376,11 @@ class _LoopFront:
             self._server.own.saw_lease(primary.lease_ms, seen_ms)
         self._on_loop(lambda: setattr(self._server, "not_primary", answer))
 
-    def serve(self, tenure: Holding, ended: Callable[[], None]) -> None:
+    def hindered(self, hindrance: str) -> None:
+        """See ``Front``."""
+        self._server.own.hindrance = hindrance
+
+    def serve(self, tenure: Holding, ended: Callable[[str], None]) -> None:
         """See ``Front``."""
         self._standing.set("primary", tenure.epoch)
         came = self.succession()
@@ -402,7 +406,7 @@ class _LoopFront:
         self._ran_ms = monotonic_ms()
         pipeline.observe()
 
-    def _serve(self, tenure: Holding, ended: Callable[[], None], came: Succession | None) -> None:
+    def _serve(self, tenure: Holding, ended: Callable[[str], None], came: Succession | None) -> None:
         self._server.not_primary = NotPrimary()
         self._server.pipeline = Pipeline(
             tenure,
@@ -411,7 +415,7 @@ class _LoopFront:
             self._settings.limits,
             moment=lambda: Moment(wall_ms(), monotonic_ms()),
             metering=self._server.metering,
-            on_deposed=lambda _reason: self._deposed(ended),
+            on_deposed=partial(self._deposed, ended),
             send_answers=self._server.send_answers,
             tries_min=len(parse_addresses(self._settings.thrift)) if self._settings.thrift else 1,
         )
@@ -419,9 +423,9 @@ class _LoopFront:
         outage_ms = None if came is None else came.outage_ms(self._ran_ms)
         self._server.metering.took_over(None if outage_ms is None else outage_ms / 1000)
 
-    def _deposed(self, ended: Callable[[], None]) -> None:
+    def _deposed(self, ended: Callable[[str], None], reason: str) -> None:
         """The pipeline has stopped by itself, in whatever thread: the lease's thread has to come and take it away."""
-        ended()
+        ended(reason)
         self._loop.call_soon_threadsafe(self._await_stop, self._server.pipeline, LEASES_TO_STOP_MAX)
 
     def _await_stop(self, pipeline: Pipeline | None, leases: int) -> None:

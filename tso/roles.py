@@ -55,8 +55,12 @@ class Front(Protocol):
         """
         ...
 
-    def serve(self, tenure: Holding, ended: Callable[[], None]) -> None:
-        """Start serving as primary; call ``ended`` if that ends by itself."""
+    def hindered(self, hindrance: str) -> None:
+        """What keeps this process from becoming primary, for whoever asks; empty: nothing that is known."""
+        ...
+
+    def serve(self, tenure: Holding, ended: Callable[[str], None]) -> None:
+        """Start serving as primary; call ``ended`` with the reason if that ends by itself."""
         ...
 
     def stop_serving(self) -> None:
@@ -90,6 +94,8 @@ class RoleKeeper:
         self._handing_over = threading.Lock()
         self._serving_epoch = 0
         self._pause_leases = 0
+        self._why_ended = ""
+        """Of the last tenure, where it ended by itself."""
         self._released: list[Callable[[], None]] = []
 
     def run(self) -> None:
@@ -107,6 +113,7 @@ class RoleKeeper:
                 continue
             answer = self._attempt()
             if isinstance(answer, StandBy):
+                self._front.hindered("" if answer.problem is None else f"cannot try for the lease: {answer.problem}")
                 self._front.stand_by(answer.primary, answer.seen_ms)
                 self._candidate.wait(answer.wait_ms)
             else:
@@ -149,6 +156,9 @@ class RoleKeeper:
             self._pause()
 
     def _pause(self) -> None:
+        pause_ms = self._pause_leases * self._settings.lease_ms
+        if self._why_ended:
+            self._front.hindered(f"leaves the lease to others for {pause_ms} ms: it served, and {self._why_ended}")
         for _ in range(self._pause_leases):
             if self._stopping.is_set():
                 return
@@ -167,14 +177,18 @@ class RoleKeeper:
         try:
             self._warm_up()
         except StoreError as error:
-            log.warning("stays standby while the commit table cannot be used: %s", error)
+            self._stay_standby(f"the commit table cannot be used: {error}")
             return False
         except (LevelRefused, DataRefused):  # whatever is tried, another program has to, or with other settings
             raise
         except LeaseError as error:
-            log.warning("stays standby while the level cannot be read: %s", error)
+            self._stay_standby(f"the level cannot be read: {error}")
             return False
         return True
+
+    def _stay_standby(self, hindrance: str) -> None:
+        log.warning("stays standby while %s", hindrance)
+        self._front.hindered(hindrance)
 
     def _attempt(self) -> Holding | StandBy:
         try:
@@ -183,21 +197,27 @@ class RoleKeeper:
             raise
         except LeaseError as error:
             log.error("cannot try for the lease: %s", error)
-            return StandBy(None, self._settings.lease_ms)
+            return StandBy(None, self._settings.lease_ms, str(error))
         if isinstance(answer, StandBy) and answer.problem is not None:
             log.warning("cannot try for the lease now: %s", answer.problem)  # ZooKeeper, or where the floor is: HBase
         return answer
 
     def _hold(self, tenure: Holding) -> bool:
         """Serve to the end of the tenure; whether that outlived a lease."""
-        ended = threading.Event()
+        ended, self._why_ended = threading.Event(), ""
         self._tenure_ended = ended
+
+        def end(reason: str) -> None:
+            self._why_ended = reason
+            ended.set()
+
+        self._front.hindered("")
         if self._stopping.is_set():
             ended.set()
         log.info("epoch %d: primary, timestamps up to %d", tenure.epoch, tenure.ceiling)
         try:
             self._serving_epoch = tenure.epoch
-            self._front.serve(tenure, ended.set)
+            self._front.serve(tenure, end)
             self._candidate.join("primary")
             lasted = self._renew_until(ended, tenure)
         finally:
@@ -219,13 +239,11 @@ class RoleKeeper:
             intervals += 1
             progress = self._front.progress()
             if progress.silent_ms > self._settings.lease_ms:
-                log.error(
-                    "epoch %d: the event loop has not run for %.0f ms: the lease is left to others",
-                    tenure.epoch,
-                    progress.silent_ms,
-                )
+                self._why_ended = f"its event loop had not run for {progress.silent_ms:.0f} ms"
+                log.error("epoch %d: the lease is left to others: %s", tenure.epoch, self._why_ended)
                 break
             if not tenure.renew(reached=progress.reached, durable=progress.durable):
-                log.error("epoch %d: the lease is lost", tenure.epoch)
+                self._why_ended = "the lease is lost"
+                log.error("epoch %d: %s", tenure.epoch, self._why_ended)
                 break
         return intervals >= self._settings.renewals_per_lease

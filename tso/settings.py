@@ -27,6 +27,7 @@ class InvalidSettings(ValueError):
 
 _ANSWER = f"the answer to one request must fit {FRAME_BYTES_MAX} bytes"
 _HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?")
+PORT_MAX = 65_535
 _EVERYWHERE = ("0.0.0.0", "::")
 _ANSWER_TRANSACTIONS_MAX = (FRAME_BYTES_MAX - HEADER_BYTES - 8) // 9
 
@@ -368,8 +369,8 @@ class ServeSettings:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.listen_port <= 65_535:
-            raise InvalidSettings(f"a port lies in 0…65535, not {self.listen_port}")
+        if not 0 <= self.listen_port <= PORT_MAX:
+            raise InvalidSettings(f"a port lies in 0…{PORT_MAX}, not {self.listen_port}")
         try:
             check_name("name", self.name)
             check_addresses((self.advertise or "host:1", self.rest_advertise or "host:1"))
@@ -385,10 +386,17 @@ class ServeSettings:
 
 def parse_listen(text: str) -> tuple[str, int]:
     """Host and port of ``host:port``, ``[v6 address]:port`` included. Raises ``InvalidSettings``."""
-    host, _, port = text.rpartition(":")
+    named, _, port = text.rpartition(":")
+    host = named.removeprefix("[").removesuffix("]")
     if not host or not port.isascii() or not port.isdigit():
         raise InvalidSettings(f"an address to listen on is host:port, such as 127.0.0.1:5480, not {text!r}")
-    return host.removeprefix("[").removesuffix("]"), int(port)
+    if len(port) > len(str(PORT_MAX)) or int(port) > PORT_MAX:
+        raise InvalidSettings(f"a port lies in 0…{PORT_MAX}, not {port}")
+    try:
+        host.encode("idna")  # as whoever looks it up will, whose error names neither the host nor what to do
+    except UnicodeError as error:
+        raise InvalidSettings(f"{host!r} cannot be the name of a host: {error}") from error
+    return host, int(port)
 
 
 def listens_everywhere(text: str) -> bool:

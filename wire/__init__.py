@@ -6,6 +6,7 @@ from wire.errors import ProtocolError
 from wire.frames import FRAME_BYTES_MAX, HEADER_BYTES, VERSION, VERSION_LOWEST, Frame, FrameDecoder, Kind, encode_frame
 from wire.greeting import Greeting
 from wire.hello import HELLO_BYTES_MAX, HelloReply, HelloRequest, NotAllowed, NotAllowedCode, common_version
+from wire.hindrance import HindranceReply, HindranceRequest
 from wire.large_commits import PART_CELLS_MAX, LargeCommitRequest, WriteSetPart, WriteSetTaken
 from wire.message import Message
 from wire.messages import (
@@ -62,6 +63,8 @@ __all__ = [
     "HeartbeatRequest",
     "HelloReply",
     "HelloRequest",
+    "HindranceReply",
+    "HindranceRequest",
     "Kind",
     "LargeCommitRequest",
     "Life",

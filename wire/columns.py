@@ -25,6 +25,9 @@ CELL = np.dtype("<u8")
 OFFSET = np.dtype("<u4")
 CODE = np.dtype("u1")
 
+REASON_BYTES_MAX = 2_048
+"""Longer reasons are cut."""
+
 
 def column(name: str, values: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """``values``, an array or a sequence of integers, as one contiguous column of ``dtype``. Raises ``ProtocolError``.
@@ -145,6 +148,12 @@ def text_bytes(text: str) -> bytes:
     except UnicodeEncodeError as error:
         raise ProtocolError(f"a text cannot be written as UTF-8: {error.reason} at {error.start}") from error
     return number_bytes(len(raw), OFFSET) + raw
+
+
+def reason_bytes(text: str) -> bytes:
+    """A text for people as it travels: cut where it is long, and without what UTF-8 cannot carry."""
+    whole = text.encode("utf-8", "replace")[:REASON_BYTES_MAX]
+    return text_bytes(whole.decode("utf-8", "ignore"))
 
 
 def check_answers(timestamps: Timestamps, name: str, codes: Codes, known: type[IntEnum], committed: IntEnum) -> None:

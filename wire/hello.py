@@ -12,15 +12,13 @@ from enum import IntEnum
 from typing import Final
 
 from versions import RELEASE
-from wire.columns import CODE, PayloadReader, number_bytes, text_bytes
+from wire.columns import CODE, PayloadReader, number_bytes, reason_bytes, text_bytes
 from wire.errors import ProtocolError
 from wire.frames import VERSION, VERSION_LOWEST, Kind
 from wire.message import Message
 
 HELLO_BYTES_MAX: Final = 4096
 """The largest frame of a client who has not been let in."""
-REASON_BYTES_MAX: Final = 2048
-"""Longer reasons are cut."""
 _TEXT_BYTES_MAX: Final = 1024
 
 
@@ -113,8 +111,7 @@ class NotAllowed(Message):
 
     def payload(self) -> bytes:
         """The bytes after the header; a long text is cut."""
-        whole = self.text.encode("utf-8", "replace")[:REASON_BYTES_MAX]
-        return number_bytes(self.code, CODE) + text_bytes(whole.decode("utf-8", "ignore"))
+        return number_bytes(self.code, CODE) + reason_bytes(self.text)
 
     @classmethod
     def read(cls, reader: PayloadReader) -> NotAllowed:

@@ -33,6 +33,7 @@ from wire.details import DetailsReply, DetailsRequest
 from wire.errors import ProtocolError
 from wire.frames import FRAME_BYTES_MAX, Frame, Kind, encode_frame
 from wire.hello import HelloReply, HelloRequest, NotAllowed
+from wire.hindrance import HindranceReply, HindranceRequest
 from wire.large_commits import LargeCommitRequest, WriteSetPart, WriteSetTaken
 from wire.message import Message
 from wire.metrics import MetricsReply, MetricsRequest
@@ -238,6 +239,8 @@ _MESSAGES: dict[Kind, type[Message]] = {
         LivesReply,
         DetailsRequest,
         DetailsReply,
+        HindranceRequest,
+        HindranceReply,
         NotPrimary,
         Overloaded,
         BadRequest,

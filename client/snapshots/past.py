@@ -24,8 +24,8 @@ from store.forking import leave_at_fork
 BEGINS_MAX = 300
 PAUSE_SECONDS = 0.01
 """A moment that has passed is settled when the writes that were under way then are: a few milliseconds."""
-CLOCKS_APART_MS_MAX = 1_000
-"""The caller's clock may be ahead of the oracle's by as much."""
+FUTURE_MS_MAX = 1_000
+"""A moment may lie so far in the future of the oracle's clock, by which the caller's may be ahead."""
 AHEAD_MS_MAX = 300_000
 """Timestamps further ahead of the caller's clock have followed one that is, or was, wrong; or the caller's is slow."""
 
@@ -47,7 +47,7 @@ def moment_of(at: int | datetime) -> int:
 
 def _require_past(moment: int, newest: int) -> None:
     ahead_ms = milliseconds_of(moment) - milliseconds_of(newest)
-    if ahead_ms > CLOCKS_APART_MS_MAX:
+    if ahead_ms > FUTURE_MS_MAX:
         raise InvalidRequest(f"the moment {moment} lies {ahead_ms / 1000:.1f} s in the future of the oracle's clock")
 
 

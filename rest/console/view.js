@@ -106,9 +106,10 @@ function showMember(line, one) {
   tell(name, one.own ? `${one.holder} (this page’s)` : one.holder);
   const warmth = one.role !== "standby" || one.warm === null ? "" : one.warm ? ", warm" : ", not warm yet";
   tell(role, one.role + warmth);
-  if (address.dataset.told !== one.address + one.problem) {
-    address.dataset.told = one.address + one.problem;
-    address.replaceChildren(one.address, ...(one.problem ? [make("small", {}, why(one))] : []));
+  const reason = one.problem ? why(one) : one.hindrance;
+  if (address.dataset.told !== one.address + reason) {
+    address.dataset.told = one.address + reason;
+    address.replaceChildren(one.address, ...(reason ? [make("small", {}, reason)] : []));
   }
   tell(connections, count(one.connections));
   const target = one.rest && !one.own ? consoleOf(one.rest) : "";

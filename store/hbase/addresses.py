@@ -21,6 +21,10 @@ one of a single row that is not.
 """
 
 
+class BadAddress(ValueError):
+    """What is no address of a gateway, or none of several that go together; the text says how they are written."""
+
+
 class Address(NamedTuple):
     """Where a gateway listens; ``framed``: whether each message goes with its length before it."""
 
@@ -35,13 +39,13 @@ class Address(NamedTuple):
 def parse_addresses(text: str) -> tuple[Address, ...]:
     """The addresses of ``"host:port"`` or ``"host:port,host:port"``, each with ``FRAMED`` before it or none.
 
-    ``ValueError`` when it is something else.
+    Raises ``BadAddress``.
     """
     addresses = tuple(_parse_address(part.strip(), text) for part in text.split(","))
     if len({(address.host, address.port) for address in addresses}) != len(addresses):
-        raise ValueError(f"each address of HBase's Thrift gateways is named once, as host:port; not {text!r}")
+        raise BadAddress(f"each address of HBase's Thrift gateways is named once, as host:port; not {text!r}")
     if len({address.framed for address in addresses}) > 1:  # a request is encoded before it is known who gets it
-        raise ValueError(f"all of HBase's Thrift gateways have the same transport, {FRAMED} or none; not {text!r}")
+        raise BadAddress(f"all of HBase's Thrift gateways have the same transport, {FRAMED} or none; not {text!r}")
     return addresses
 
 
@@ -49,7 +53,7 @@ def _parse_address(part: str, text: str) -> Address:
     bare = part.removeprefix(FRAMED)
     host, _, port = bare.rpartition(":")
     if not host or "/" in host or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65_535:
-        raise ValueError(
+        raise BadAddress(
             f"the address of HBase's Thrift gateway is host:port, as in 127.0.0.1:9090, or {FRAMED}host:port where its "
             f"transport is framed, and several are separated by commas; not {text!r}"
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.imports import ROOT
 from tests.integration.conftest import COMPILING_SECONDS_MAX
 
 pytestmark = [
@@ -18,7 +19,6 @@ pytestmark = [
     pytest.mark.timeout(COMPILING_SECONDS_MAX),
 ]
 
-ROOT = Path(__file__).parents[2]
 RUN_SECONDS_MAX = 200.0
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.imports import ROOT
 from tests.integration.conftest import COMPILING_SECONDS_MAX
 
 pytestmark = [
@@ -19,7 +20,6 @@ pytestmark = [
 ]
 
 PROGRAM = [sys.executable, "-m", "benchmarks"]
-ROOT = Path(__file__).parents[2]
 RUN_SECONDS_MAX = 280.0
 
 

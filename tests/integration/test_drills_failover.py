@@ -22,12 +22,12 @@ from drills.process_faults import HandOver, Kill, StopInFlush
 from drills.report import Report
 from drills.service_faults import KillHBase
 from drills.waiting import wait_until
+from tests.imports import ROOT
 
 pytestmark = [pytest.mark.integration, pytest.mark.takes_minutes]
 
 LIMIT_SECONDS = 240.0
 PROGRAM = [sys.executable, "-c", "from drills.commands import drill; drill()"]
-ROOT = Path(__file__).parents[2]
 # Its range of timestamps outlasts the fault: one that ran out of them would stop for that reason, and harm nobody.
 NEVER_STEPS_DOWN = """
 import sys

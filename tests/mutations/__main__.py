@@ -25,10 +25,10 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from tests.imports import ROOT
 from tests.mutations.mutation import Mutation
 from tests.mutations.rules import RULES
 
-ROOT = Path(__file__).parents[2]
 AT_ONCE = 2
 RUN_SECONDS_MAX = 120
 """Of the tests of one mutation."""

@@ -137,10 +137,17 @@ OPERATING_RULES = [
         f"{_FLEET}::test_a_hand_over_waits_until_a_standby_is_ready",
     ),
     Mutation(
+        "a primary hands over to a standby that is kept from taking over",
+        "fleet/oracles.py",
+        " and not standby.hindrance for",
+        " for",
+        f"{_FLEET}::test_one_warm_standby_is_enough_and_one_that_does_not_tell_counts_as_warm",
+    ),
+    Mutation(
         "a standby that does not tell how warm it is is waited for",
         "fleet/oracles.py",
-        "standby.warm is not False for",
-        "standby.warm for",
+        "any(standby.warm is not False and",
+        "any(standby.warm and",
         f"{_FLEET}::test_one_warm_standby_is_enough_and_one_that_does_not_tell_counts_as_warm",
     ),
     Mutation(

@@ -8,19 +8,18 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 import client.connection.deadline
 import client.connection.line
 import tso.roles
+from tests.imports import ROOT
 from tests.mutations.rules import RULES
 from tests.simulation.breaking import broken
 from tests.simulation.scenario import Mode
 from tests.simulation.simulation import Run, run
 
-ROOT = Path(__file__).parents[2]
 SEEDS_A_TEST = 5
 RUNS_TO_NOTICE_MAX = 300
 """A broken rule is noticed within so many runs; most are within a few."""

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.mutations.__main__ import ROOT, Copies
+from tests.imports import ROOT
+from tests.mutations.__main__ import Copies
 from tests.mutations.mutation import Mutation
 
 _FOUND: Final = "DIFFERENCE:"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.mutations.__main__ import ROOT, copy_project, run_tests, stale_entries
+from tests.imports import ROOT
+from tests.mutations.__main__ import copy_project, run_tests, stale_entries
 from tests.mutations.rules import RULES
 from tests.spark_jobs.breaking import BROKEN
 

@@ -34,6 +34,9 @@ class Ending(IntEnum):
 
 BY_ERROR: Mapping[str, Ending] = MappingProxyType(
     {
+        "access.credentials.BadCredentials": Ending.WRONG_USE,
+        "access.tls.BadTls": Ending.WRONG_USE,
+        "access.tokens.BadTokens": Ending.WRONG_USE,
         "client.errors.AccessDenied": Ending.REFUSED,
         "client.errors.InvalidSettings": Ending.WRONG_USE,
         "client.errors.NoPrimary": Ending.UNREACHABLE,
@@ -43,6 +46,7 @@ BY_ERROR: Mapping[str, Ending] = MappingProxyType(
         "client.tables.errors.UnreadableFile": Ending.WRONG_USE,
         "client.connection.tickets.ReplyLost": Ending.UNKNOWN,
         "configuration.checking.Wrong": Ending.WRONG_USE,
+        "configuration.rest_limits.InvalidLimit": Ending.WRONG_USE,
         "demo.errors.DemoError": Ending.REFUSED,
         "devcluster.errors.DevClusterError": Ending.REFUSED,
         "devcluster.errors.InvalidSettings": Ending.WRONG_USE,
@@ -56,12 +60,15 @@ BY_ERROR: Mapping[str, Ending] = MappingProxyType(
         "lease.errors.LeaseError": Ending.REFUSED,
         "store.errors.StoreError": Ending.REFUSED,
         "store.errors.StoreUnavailable": Ending.UNREACHABLE,
+        "store.hbase.addresses.BadAddress": Ending.WRONG_USE,
         "fleet.asking.NoAnswer": Ending.UNREACHABLE,
         "fleet.oracles.CannotHandOver": Ending.REFUSED,
         "fleet.oracles.HandoverUncertain": Ending.UNKNOWN,
         "fleet.oracles.NobodyServes": Ending.UNREACHABLE,
         "tso.alone.NotAlone": Ending.REFUSED,
         "tso.settings.InvalidSettings": Ending.WRONG_USE,
+        "versions.formats.FormatNotSpoken": Ending.REFUSED,
+        "versions.levels.LevelNotSpoken": Ending.REFUSED,
         "builtins.BrokenPipeError": Ending.PIPE_CLOSED,
         "builtins.ConnectionError": Ending.UNREACHABLE,
         "builtins.TimeoutError": Ending.UNREACHABLE,

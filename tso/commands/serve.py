@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -20,18 +20,16 @@ from typing import Any
 import click
 import uvloop
 
-from access import BadCredentials, BadTokens, Credentials
+from access import Credentials
 from access.credentials import TOKEN_VARIABLE
 from access.exposure import is_loopback
-from access.tls import BadTls
 from configuration import Section
-from configuration.checking import Wrong
 from configuration.connection_flags import root_flag, zookeeper_flag
 from configuration.misspelt import misspelt
 from configuration.options import file_flag, flags
-from configuration.rest_limits import REST_LIMITS, InvalidLimit
-from fleet import ASKED_MS_MAX, CannotHandOver, Seen, hand_over, look, observe
-from lease import LeaseError, LeaseRecord, Member, PrimaryFinder
+from configuration.rest_limits import REST_LIMITS
+from fleet import ASKED_MS_MAX, Observed, Seen, hand_over, look, observe
+from lease import LeaseRecord, PrimaryFinder
 from lease.credentials import CREDENTIALS_VARIABLE
 from lease.zookeeper import ZooKeeperCoordinator
 from logs.lines import Standing, configure_logs
@@ -39,7 +37,7 @@ from store import StoreError
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.addresses import parse_addresses
 from store.hbase.putter import GatewayPutter
-from tso.alone import NotAlone, require_alone
+from tso.alone import require_alone
 from tso.commands.credential_flags import credential_flags
 from tso.commands.drain import drain_command
 from tso.commands.ending_group import EndingGroup
@@ -57,17 +55,10 @@ from tso.rest_process import RestProcess, address_of, listen
 from tso.serving.descriptors import hold_standard_descriptors, raise_descriptor_limit
 from tso.settings import LIMITS, InvalidSettings, ServeSettings, names_of, parse_listen
 from tso.volatile import volatile_process
-from versions import FormatNotSpoken, LevelNotSpoken
 from wire import StatusReply
 
 log = logging.getLogger(__name__)
 
-_TO_BE_PUT_RIGHT = (
-    *(LeaseError, CannotHandOver, NotAlone, OSError),
-    *(InvalidSettings, InvalidLimit, Wrong, BadTokens, BadTls, BadCredentials),
-    *(LevelNotSpoken, FormatNotSpoken),
-    UnicodeError,  # of a host's name that cannot be one
-)
 _STORE_UNAVAILABLE_AFTER_MS = 1_000
 _STORE_REQUEST_TIMEOUT_MS = 3_000
 """The store gives up soon: who repeats a write here has to look at the lease between two tries."""
@@ -107,35 +98,34 @@ def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...
     SIGTERM releases the lease, so that a standby takes over at once, and ends with exit code 0.
     """
     hold_standard_descriptors()
-    with _explained():
-        chosen = choose(file, os.environ, given, limits, rest_limits)
-        settings, standing = chosen.settings(), Standing()
-        configure_logs(chosen.options.log_level, chosen.options.log_format, standing)
-        log.info("settings: %s", chosen.changed)
-        for sentence in misspelt(os.environ, (TOKEN_VARIABLE, CREDENTIALS_VARIABLE)):
-            log.warning("%s", sentence)
-        raise_descriptor_limit(settings.limits.connections_max)
-        rest = None
-        if chosen.options.rest_listen:
-            listening = listen(*parse_listen(chosen.options.rest_listen))
-            settings = replace(settings, rest_advertise=settings.rest_advertise or address_of(listening))
-            rest = _rest(listening, settings, chosen.options, chosen.rest_limits)
-            _say(f"REST on {address_of(listening)}")
-        pool = PoolSettings(
-            # of look-ups, of commits that are read back, and one for all else: none waits for another's connection
-            connections_max=settings.limits.lookup_threads + settings.limits.commit_writers + 1,
-            request_timeout_ms=_STORE_REQUEST_TIMEOUT_MS,
-            unavailable_after_ms=_STORE_UNAVAILABLE_AFTER_MS,
-        )
-        with (
-            contextlib.closing(HBaseCellStore(settings.thrift, pool)) as store,
-            _coordinator(chosen.options) as coordinator,
-        ):
-            LevelAgreement(store, coordinator, settings.root, settings.lease.request_timeout_ms).look()
-            _look_at_data(settings, coordinator, pool)
-            if coordinator is None:
-                require_alone(store, settings.root)
-            code = _run(_serve(settings, coordinator, store, pool, standing, rest))
+    chosen = choose(file, os.environ, given, limits, rest_limits)
+    settings, standing = chosen.settings(), Standing()
+    configure_logs(chosen.options.log_level, chosen.options.log_format, standing)
+    log.info("settings: %s", chosen.changed)
+    for sentence in misspelt(os.environ, (TOKEN_VARIABLE, CREDENTIALS_VARIABLE)):
+        log.warning("%s", sentence)
+    raise_descriptor_limit(settings.limits.connections_max)
+    rest = None
+    if chosen.options.rest_listen:
+        listening = listen(*parse_listen(chosen.options.rest_listen))
+        settings = replace(settings, rest_advertise=settings.rest_advertise or address_of(listening))
+        rest = _rest(listening, settings, chosen.options, chosen.rest_limits)
+        _say(f"REST on {address_of(listening)}")
+    pool = PoolSettings(
+        # of look-ups, of commits that are read back, and one for all else: none waits for another's connection
+        connections_max=settings.limits.lookup_threads + settings.limits.commit_writers + 1,
+        request_timeout_ms=_STORE_REQUEST_TIMEOUT_MS,
+        unavailable_after_ms=_STORE_UNAVAILABLE_AFTER_MS,
+    )
+    with (
+        contextlib.closing(HBaseCellStore(settings.thrift, pool)) as store,
+        _coordinator(chosen.options) as coordinator,
+    ):
+        LevelAgreement(store, coordinator, settings.root, settings.lease.request_timeout_ms).look()
+        _look_at_data(settings, coordinator, pool)
+        if coordinator is None:
+            require_alone(store, settings.root)
+        code = _run(_serve(settings, coordinator, store, pool, standing, rest))
     raise SystemExit(code)
 
 
@@ -150,13 +140,12 @@ def volatile(listen: str, limits: tuple[str, ...]) -> None:
     Its commits are lost with the process, and no reader of HBase learns of them.
     """
     configure_logs("warning", "text", Standing())
-    with _explained():
-        host, port = parse_listen(listen)
-        if not is_loopback(host):
-            raise InvalidSettings("it asks for no token: it listens on this machine only")
-        chosen = limits_of(os.environ, limits)
-        settings = ServeSettings(default_name(), "", "", listen_host=host, listen_port=port, limits=chosen)
-        raise SystemExit(_run(run_with_signals(volatile_process(settings, _say))))
+    host, port = parse_listen(listen)
+    if not is_loopback(host):
+        raise InvalidSettings("it asks for no token: it listens on this machine only")
+    chosen = limits_of(os.environ, limits)
+    settings = ServeSettings(default_name(), "", "", listen_host=host, listen_port=port, limits=chosen)
+    raise SystemExit(_run(run_with_signals(volatile_process(settings, _say))))
 
 
 def _run(serving: Coroutine[Any, Any, int]) -> int:
@@ -249,15 +238,6 @@ def _coordinator(options: ServeOptions) -> contextlib.AbstractContextManager[Zoo
     )
 
 
-@contextlib.contextmanager
-def _explained() -> Iterator[None]:
-    """What an operator can put right is told in one line, without a traceback; a defect is not taken for that."""
-    try:
-        yield
-    except _TO_BE_PUT_RIGHT as error:
-        raise click.ClickException(str(error)) from error
-
-
 @tso.command()
 @_members
 @root_flag
@@ -273,16 +253,16 @@ def _explained() -> Iterator[None]:
 def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credentials: Credentials) -> None:
     """Show every oracle process and its state, and the last tenures. Exit code 3 when none of them is primary.
 
-    A standby that is not warm yet, since it compiles or waits for HBase, cannot take over before it is.
+    A standby that is not warm yet, since it compiles or waits for HBase, cannot take over before it is. What else keeps
+    one from it is said below the table.
     """
-    with _explained(), contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
+    with contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
         seen = look(coordinator, root, timeout_ms=timeout_ms, credentials=credentials)
         tenures = last_tenures(coordinator, root, _TENURES_SHOWN)
         unseen = None if seen else PrimaryFinder(coordinator, root).current()
     standbys = [one.member for one in seen if one.role == "standby"]
-    told = observe(standbys, timeout_ms=timeout_ms, credentials=credentials)
-    warmth = {one.member: one.warm for one in told}
-    states = [_state(one, warmth) for one in seen]
+    told = {one.member: one for one in observe(standbys, timeout_ms=timeout_ms, credentials=credentials)}
+    states = [_state(one, told.get(one.member)) for one in seen]
     if as_json:
         click.echo(json.dumps({"members": states, "history": as_objects(tenures)}, indent=2))
     else:
@@ -308,7 +288,7 @@ def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credential
 @credential_flags
 def handover(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credentials: Credentials) -> None:
     """Have the primary finish what is under way and a standby take over: clients see a pause, and no error."""
-    with _explained(), contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
+    with contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
         done = hand_over(coordinator, root, timeout_ms=timeout_ms, credentials=credentials)
     if as_json:
         click.echo(json.dumps(asdict(done)))
@@ -318,12 +298,13 @@ def handover(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credenti
         )
 
 
-def _state(seen: Seen, warmth: Mapping[Member, bool | None]) -> dict[str, Any]:
-    """``warmth``: of the standbys. Who serves is warm."""
+def _state(seen: Seen, standby: Observed | None) -> dict[str, Any]:
+    """Who is no standby serves: it is warm, and nothing keeps it from that."""
     state: dict[str, Any] = {"holder": seen.member.holder, "address": seen.member.address, "role": seen.role}
     if seen.status is None:
         return {**state, "problem": seen.problem}
-    state["warm"] = warmth[seen.member] if seen.role == "standby" else True
+    state["warm"] = True if standby is None else standby.warm
+    state["hindrance"] = "" if standby is None else standby.hindrance
     return {**state, **{name: getattr(seen.status, name) for name in StatusReply.NUMBERS}}
 
 
@@ -357,6 +338,9 @@ def _print_states(seen: Sequence[Seen], states: Sequence[Mapping[str, Any]], uns
         return
     shown = ({**state, "warm": _WORDS[state["warm"]]} if "warm" in state else state for state in states)
     print_table(_COLUMNS.values(), ([str(state.get(name, "")) for name in _COLUMNS] for state in shown))
+    for state in states:
+        if state.get("hindrance"):
+            click.echo(f"{state['holder']} cannot become primary now: {state['hindrance']}")
     for one in seen:
         if one.problem:
             click.echo(f"error: {one.problem}{'' if one.is_closed else '; look at its log'}", err=True)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 
 import click
 
 from configuration.connection_flags import root_flag, thrift_flag, zookeeper_flag
-from lease import LeaseError
 from lease.zookeeper import ZooKeeperCoordinator
-from store import StoreError
 from store.hbase import HBaseCellStore
 from tso.commands.printing import print_table
 from tso.commands.upgrading import Outlook, finish, outlook
@@ -39,7 +36,6 @@ def status(zookeeper: str, thrift: str, root: str, as_json: bool) -> None:
     Exit code 1 where raising the level was begun and not brought to its end.
     """
     with (
-        _explained(),
         contextlib.closing(HBaseCellStore(thrift)) as store,
         contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator,
     ):
@@ -65,7 +61,6 @@ def finish_command(zookeeper: str, thrift: str, zookeeper_credentials_file: str,
     clients. Nothing stops meanwhile, and it is harmless to repeat.
     """
     with (
-        _explained(),
         contextlib.closing(HBaseCellStore(thrift)) as store,
         writing_session(zookeeper, root, zookeeper_credentials_file, may_be_open=True) as coordinator,
     ):
@@ -93,14 +88,6 @@ def _agreed(question: str) -> bool:
         raise click.ClickException(
             "nothing was done: nobody answered. Where there is no terminal, give --yes"
         ) from None
-
-
-@contextlib.contextmanager
-def _explained() -> Iterator[None]:
-    try:
-        yield
-    except (LeaseError, StoreError, ValueError) as error:
-        raise click.ClickException(str(error)) from error
 
 
 def _print(found: Outlook) -> None:

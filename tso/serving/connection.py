@@ -23,6 +23,7 @@ from wire import (
     HandoverRequest,
     HeartbeatRequest,
     HelloRequest,
+    HindranceRequest,
     Kind,
     LargeCommitRequest,
     LivesRequest,
@@ -54,7 +55,9 @@ REJECTION_MS = 300
 _NO_CERTIFICATE = NotAllowed(
     NotAllowedCode.TLS_NEEDED, "a client's certificate is asked for: set tls_certificate_file and tls_key_file"
 )
-_QUESTIONS = frozenset({Kind.STATUS_REQUEST, Kind.METRICS_REQUEST, Kind.DETAILS_REQUEST, Kind.LIVES_REQUEST})
+_QUESTIONS = frozenset(
+    {Kind.STATUS_REQUEST, Kind.METRICS_REQUEST, Kind.DETAILS_REQUEST, Kind.HINDRANCE_REQUEST, Kind.LIVES_REQUEST}
+)
 _REFUSALS = {Overloaded: "overloaded", BadRequest: "bad_request", NotAllowed: "not_allowed"}
 
 Request = (
@@ -67,6 +70,7 @@ Request = (
     | StatusRequest
     | MetricsRequest
     | DetailsRequest
+    | HindranceRequest
     | HandoverRequest
     | DrainRequest
     | LivesRequest

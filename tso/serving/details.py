@@ -27,6 +27,8 @@ class Own:
     lease_ms: int = UNKNOWN_MS
     rest_address: str = ""
     warm: bool = False
+    hindrance: str = ""
+    """What keeps it from becoming primary; empty: nothing that is known."""
     seen_lease_ms: int = UNKNOWN_MS
     lease_seen_ms: float = 0.0
 

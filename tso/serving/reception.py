@@ -39,6 +39,7 @@ ROLE_OF_KIND: Final[Mapping[Kind, AccessRole]] = {
     Kind.METRICS_REQUEST: AccessRole.READ,
     Kind.LIVES_REQUEST: AccessRole.READ,
     Kind.DETAILS_REQUEST: AccessRole.READ,
+    Kind.HINDRANCE_REQUEST: AccessRole.READ,
     Kind.HANDOVER_REQUEST: AccessRole.OPERATE,
     Kind.DRAIN_REQUEST: AccessRole.OPERATE,
 }

@@ -5,7 +5,7 @@ connection that does not read its answers, or never completes its frames, is dro
 Where all connections together reach a bound, who holds most goes, or who has been idle for longest, and never one that
 holds nothing and works. Who has not said hello yet may hold next to nothing, and takes no place of those who have.
 A standby answers `NotPrimary` with the primary's address at once, and every process answers `StatusRequest`,
-`MetricsRequest` and `DetailsRequest`.
+`MetricsRequest`, `DetailsRequest` and `HindranceRequest`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from wire import (
     DetailsRequest,
     DrainRequest,
     HandoverRequest,
+    HindranceReply,
+    HindranceRequest,
     LivesReply,
     LivesRequest,
     MetricsRequest,
@@ -96,6 +98,9 @@ class Server:
             StatusRequest: lambda connection, request_id, _: connection.send(self.status(), request_id),
             MetricsRequest: lambda connection, request_id, _: connection.send(metrics(self), request_id),
             DetailsRequest: lambda connection, request_id, _: connection.send(details(self), request_id),
+            HindranceRequest: lambda connection, request_id, _: connection.send(
+                HindranceReply(self.own.hindrance), request_id
+            ),
             DrainRequest: lambda connection, request_id, drain: self.drain(connection, request_id, drain.limit_ms),
         }
         """What a standby answers, too."""

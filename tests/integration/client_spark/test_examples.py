@@ -19,10 +19,10 @@ from pyspark.sql import SparkSession
 
 from client import ClientSettings, TransactionManager
 from drills.waiting import wait_until
+from tests.imports import ROOT
 
 pytestmark = pytest.mark.integration
 
-ROOT = Path(__file__).parents[3]
 EXAMPLE_SECONDS_MAX = 300
 
 

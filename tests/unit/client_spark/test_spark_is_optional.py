@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+from tests.imports import ROOT
 
 
 def test_the_client_alone_imports_neither_spark_nor_arrow() -> None:

@@ -21,13 +21,13 @@ from configuration import commands, rooms
 from configuration.rest_limits import REST_LIMITS, RestLimits
 from configuration.rooms import all_sections, known_tables
 from configuration.showing import reference
+from tests.imports import ROOT
 from tso import options
 from tso.commands.serve import tso
 from tso.options import ORACLE, ServeOptions, choose
 from tso.options import SECTIONS as ORACLE_SECTIONS
 from tso.settings import LIMITS, Limits
 
-ROOT = Path(__file__).parents[3]
 SECTIONS = sorted((*CLIENT_SECTIONS, *ORACLE_SECTIONS), key=lambda section: section.name)
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import click
 
 from tso.commands.main import main
 from tso.commands.reference import commands
-
-ROOT = Path(__file__).parents[3]
 
 
 @cache

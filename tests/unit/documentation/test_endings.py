@@ -21,7 +21,8 @@ from client.errors import InvalidSettings
 from fleet import CannotHandOver, NobodyServes
 from lease.errors import CoordinatorUnavailable
 from store import StoreUnavailable
-from tests.unit.documentation.pythia import ROOT, leaves
+from tests.imports import ROOT
+from tests.unit.documentation.pythia import leaves
 from tso.commands import main as command_line
 from tso.commands.endings import BY_ERROR, Ending, ending_of
 from tso.commands.main import SECTIONS, RoomCommands, main

@@ -19,8 +19,9 @@ from configuration.commands import config as settings
 from configuration.rest_limits import RestLimits
 from configuration.rooms import all_sections
 from rest.app import create_app
+from tests.imports import ROOT
 from tests.unit.documentation.pages import NAMES, PAGES, anchors, blocks, codes, links, prose, resolved, text_of
-from tests.unit.documentation.pythia import ROOT, everything, leaves
+from tests.unit.documentation.pythia import everything, leaves
 from wire.metric_families import FAMILIES, family_of
 
 SOURCES = ("access", "benchmarks", "client", "commit_table", "configuration", "demo", "devcluster", "docker", "drills",

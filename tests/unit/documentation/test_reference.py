@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from click.testing import CliRunner
 
-from tests.unit.documentation.pythia import ROOT, leaves
+from tests.imports import ROOT
+from tests.unit.documentation.pythia import leaves
 from tso.commands.main import main
 
 BEGIN, END = "<!-- reference -->\n", "<!-- end of reference -->"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.imports import ROOT
 from tests.unit.documentation.pages import anchors, text_of
-from tests.unit.documentation.pythia import ROOT
 
 PAGE = "docs/operations/runbooks.md"
 

@@ -16,6 +16,7 @@ from drills.children import Child, python
 from drills.errors import ChildFailed, DrillStalled
 from drills.guard import Guard
 from drills.waiting import wait_until
+from tests.imports import ROOT
 
 LIMIT_SECONDS = 60.0
 ECHO = [sys.executable, "-c", "import sys\nprint('ready')\nfor line in sys.stdin: print(line.strip() + '!')"]
@@ -24,7 +25,6 @@ STUBBORN = [
     "-c",
     "import signal, time\nsignal.signal(signal.SIGTERM, lambda *_: exit(7))\nprint('ready')\ntime.sleep(600)",
 ]
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from drills.clocks import NOTICED_SECONDS, SteppedClock, stepped
+from tests.imports import ROOT
 
 NS = 1_000_000_000
 PRINTS = "import sys, time; print(sys.argv[1:], time.time(), time.time_ns(), time.monotonic(), sep='|')"
@@ -32,9 +33,8 @@ def test_a_module_runs_by_a_stepped_clock(tmp_path: Path) -> None:
     clock.set(-1_000_000)
     command = clock.command("prints", "--name", "it")
     assert command[0] == sys.executable
-    root = Path(__file__).parents[3]
     shown = subprocess.run(
-        command, env={"PYTHONPATH": f"{root}:{tmp_path}"}, capture_output=True, text=True, timeout=60, check=True
+        command, env={"PYTHONPATH": f"{ROOT}:{tmp_path}"}, capture_output=True, text=True, timeout=60, check=True
     )
     arguments, seconds, nanoseconds, monotonic = shown.stdout.split("|")
     assert arguments == "['--name', 'it']"

@@ -20,6 +20,7 @@ from fleet import (
     Seen,
     hand_over,
     is_one_ready,
+    nobody_ready,
     observe,
     oracles,
 )
@@ -48,11 +49,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return addresses
 
 
-def observed(name: str, **warm: bool) -> Observed:
-    """A standby that tells no more of itself than whether it is warm; without that, one that knows no such question."""
+def observed(name: str, hindrance: str = "", **warm: bool) -> Observed:
+    """A standby that tells no more of itself than whether it is warm, and what keeps it from taking over; without the
+    former, one that knows no such question.
+    """
     none = np.zeros(0, np.int64)
     details = DetailsReply(none, none, none, "", **warm) if warm else None
-    return Observed(member(name), Report(None, None, details), 0)  # type: ignore[arg-type]
+    return Observed(member(name), Report(None, None, details, hindrance), 0)  # type: ignore[arg-type]
 
 
 def hand_over_among(
@@ -96,6 +99,7 @@ def test_one_warm_standby_is_enough_and_one_that_does_not_tell_counts_as_warm() 
     assert is_one_ready([cold, silent, observed("d", warm=True)])
     assert is_one_ready([cold, observed("d")])
     assert not is_one_ready([cold, silent])
+    assert not is_one_ready([observed("d", "it has no way to ZooKeeper", warm=True)])
 
 
 def test_a_hand_over_waits_until_a_standby_is_ready(monkeypatch: pytest.MonkeyPatch, asked: list[str]) -> None:
@@ -103,6 +107,8 @@ def test_a_hand_over_waits_until_a_standby_is_ready(monkeypatch: pytest.MonkeyPa
     with pytest.raises(CannotHandOver, match=r"no standby is ready to take over from a yet \(c\): .* SIGTERM to a"):
         hand_over_among(monkeypatch, primary, STANDBY, warmth=itertools.repeat(False))
     assert asked == [], "its clients would wait for who compiles"
+    refusal = str(nobody_ready(Seen(member("a"), None), [observed("b", "no HBase", warm=False), observed("c")], "Wait"))
+    assert refusal.startswith("no standby is ready to take over from a yet (b: no HBase, c): wait")
     with pytest.raises(HandoverUncertain, match="it hung up"):
         hand_over_among(monkeypatch, primary, STANDBY, warmth=[False, False, True])
     assert asked == ["a:1"]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from kazoo.client import KazooClient
 
-from lease import CoordinatorUnavailable
+from lease import CoordinatorUnavailable, InvalidLeaseSettings
 from lease import zookeeper as under_test
 from lease.zookeeper import ZooKeeperCoordinator
 from tests.forked import forked
@@ -218,3 +218,9 @@ def test_what_the_old_client_says_is_not_said_of_the_new_one(
     for state in ("CONNECTED", "LOST"):  # what it is already is not told again
         old._make_state_change(state)
     coordinator.read("/n", timeout_ms=100)
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 64])
+def test_what_cannot_be_a_host_is_refused_before_anybody_waits_for_it(host: str) -> None:
+    with pytest.raises(InvalidLeaseSettings, match="cannot be the name of one of ZooKeeper's hosts"):
+        ZooKeeperCoordinator(f"127.0.0.1:2181,{host}:2181")

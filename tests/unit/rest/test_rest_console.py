@@ -6,6 +6,7 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import httpx
 import numpy as np
@@ -297,8 +298,22 @@ def test_without_a_primary_the_standby_tells_the_lease_which_may_take_over_first
     assert installation_metrics(look).process == ""
 
 
-def test_an_oracle_of_an_older_release_is_shown_without_details() -> None:
+def test_what_keeps_a_standby_from_taking_over_is_told() -> None:
+    free = told(OracleRole.STANDBY, "a", 0, 700)
+    assert free.report is not None
+    kept = replace(free, report=replace(free.report, hindrance="the gateway is gone"))
+    state = installation_state(Look(1_000, 1, (free, kept), History(), ()), "/pythia", "h:2", elected=True)
+    assert [one.hindrance for one in state.members] == ["", "the gateway is gone"]
+
+
+@pytest.mark.parametrize("with_details", [True, False])
+def test_of_an_oracle_of_an_older_release_is_shown_what_it_tells(with_details: bool) -> None:
     """It refuses a frame that it does not know and hangs up, after it has answered the ones before."""
+    none = np.zeros(0, np.int64)
+    details, unknown = (
+        DetailsReply(none, none, none, "", True, 2_000, 900),
+        BadRequest("there is no frame of that kind"),
+    )
     status = StatusReply(OracleRole.STANDBY, "old", "h:1", "")
     numbers = MetricsReply(OracleRole.STANDBY, "old", "h:1", ("up",), [1.0])  # type: ignore[arg-type]
 
@@ -308,13 +323,15 @@ def test_an_oracle_of_an_older_release_is_shown_without_details() -> None:
             decoder, frames = FrameDecoder(), list[Frame]()
             opened = next(decoder.feed(connection.recv(65_536)))
             connection.sendall(encode(HelloReply(VERSION, ("read",)), opened.request_id))
-            while len(frames) < 3:
+            while len(frames) < 4:
                 received = connection.recv(65_536)
                 assert received, "it hung up before it had asked"
                 frames += list(decoder.feed(received))
             assert [type(decode(frame)) for frame in frames[:2]] == [StatusRequest, MetricsRequest]
-            answers = zip((status, numbers, BadRequest("there is no frame of kind 27")), frames, strict=True)
-            connection.sendall(b"".join(encode(answer, frame.request_id) for answer, frame in answers))
+            answers = [status, numbers, *[details] * with_details, unknown]
+            connection.sendall(
+                b"".join(encode(answer, frame.request_id) for answer, frame in zip(answers, frames, strict=False))
+            )
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=serve, args=(listening,))
@@ -322,4 +339,5 @@ def test_an_oracle_of_an_older_release_is_shown_without_details() -> None:
         report = ask_everything(f"127.0.0.1:{listening.getsockname()[1]}", 1000 * WAIT_S)
         thread.join(WAIT_S)
     assert report.status == status
-    assert report.details is None
+    assert report.details == (details if with_details else None)
+    assert report.hindrance == ""

@@ -326,6 +326,11 @@ def test_status_shows_every_member_and_fails_without_a_primary(
             assert [member["warm"] for member in json.loads(result.output)["members"]] == [True, ready]
             table = await asyncio.to_thread(CliRunner().invoke, commands.tso, arguments)
             assert re.search(rf"standby\W+{word}\W", table.output), table.output
+        house.processes["b"].server.own.hindrance = "the gateway is gone"
+        result = await asyncio.to_thread(CliRunner().invoke, commands.tso, [*arguments, "--json"])
+        assert [member["hindrance"] for member in json.loads(result.output)["members"]] == ["", "the gateway is gone"]
+        table = await asyncio.to_thread(CliRunner().invoke, commands.tso, arguments)
+        assert "b cannot become primary now: the gateway is gone\n" in table.output
 
     run_house(scenario)
 

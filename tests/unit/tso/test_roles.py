@@ -80,18 +80,24 @@ class FakeFront:
         self.silent_ms = silent_ms
         self.ends_at_once = ends_at_once
         self.breaks = breaks
+        self.hindrances = [""]
+        """One after the other."""
         self.when_serving: Callable[[], None] = lambda: None
 
     def stand_by(self, primary: LeaseRecord | None, seen_ms: float | None) -> None:
         self.story.append(f"stand by, primary {None if primary is None else primary.holder}")
 
-    def serve(self, tenure: Holding, ended: Callable[[], None]) -> None:
+    def hindered(self, hindrance: str) -> None:
+        if hindrance != self.hindrances[-1]:
+            self.hindrances.append(hindrance)
+
+    def serve(self, tenure: Holding, ended: Callable[[str], None]) -> None:
         self.story.append(f"serve {tenure.epoch}")
         self.when_serving()
         if self.breaks:
             raise ZeroDivisionError
         if self.ends_at_once:
-            ended()
+            ended("HBase refuses writes")
 
     def stop_serving(self) -> None:
         self.story.append("stop serving")
@@ -214,7 +220,7 @@ def test_tenures_that_end_by_themselves_are_followed_by_pauses_that_grow_and_are
     assert all(tenure.index("release") < tenure.index("pause") for tenure in tenures), "it pauses while it holds"
 
 
-def story_of_warming_up(*failures: Exception) -> list[str]:
+def story_of_warming_up(*failures: Exception, front: FakeFront | None = None) -> list[str]:
     """What a standby does that fails to warm up so often, and is then told to stop."""
     story: list[str] = []
     remaining = list(failures)
@@ -225,7 +231,7 @@ def story_of_warming_up(*failures: Exception) -> list[str]:
             raise remaining.pop()
 
     candidate = FakeCandidate(story)
-    keeper = RoleKeeper(candidate, SETTINGS, FakeFront(story), warm_up=warm_up, find_primary=lambda: None)
+    keeper = RoleKeeper(candidate, SETTINGS, front or FakeFront(story), warm_up=warm_up, find_primary=lambda: None)
     candidate.when_done = keeper.stop
     keeper.run()
     return story
@@ -273,6 +279,66 @@ def test_a_standby_tells_who_is_primary_and_waits_as_long_as_the_rules_say() -> 
     primary = LeaseRecord("other", "n", ("h:1",), 5, False, 1000)
     told = tell(story, FakeFront(story), StandBy(primary, 70), RecordInvalid("rubbish"))
     assert told[3:7] == ["stand by, primary other", "wait 70", "stand by, primary None", "wait 100"]
+
+
+def test_what_keeps_a_standby_from_the_lease_is_told_until_it_no_longer_does() -> None:
+    story: list[str] = []
+    primary = LeaseRecord("other", "n", ("h:1",), 5, False, 1000)
+    front = FakeFront(story)
+    silent = StandBy(None, 70, "ZooKeeper is silent")
+    tell(story, front, RecordInvalid("rubbish"), StandBy(primary, 70), silent, FakeTenure(story, renewals=1))
+    assert front.hindrances == [
+        "",
+        "cannot try for the lease: rubbish",
+        "",
+        "cannot try for the lease: ZooKeeper is silent",
+        "",
+        "leaves the lease to others for 100 ms: it served, and the lease is lost",
+        "",
+    ]
+
+
+def test_why_a_tenure_ended_by_itself_is_told_while_others_may_follow() -> None:
+    story: list[str] = []
+    ending = FakeFront(story, ends_at_once=True)
+    tell(story, ending, FakeTenure(story, renewals=10**6))
+    assert ending.hindrances[1] == "leaves the lease to others for 100 ms: it served, and HBase refuses writes"
+    hanging = FakeFront(story, silent_ms=SETTINGS.lease_ms + 1)
+    tell(story, hanging, FakeTenure(story, renewals=1))
+    assert hanging.hindrances[1].endswith(f"it served, and its event loop had not run for {SETTINGS.lease_ms + 1} ms")
+
+
+def test_whoever_was_asked_to_step_aside_is_kept_from_nothing() -> None:
+    story: list[str] = []
+    front = FakeFront(story, ends_at_once=True)
+    candidate = FakeCandidate(story, FakeTenure(story, renewals=1), FakeTenure(story, renewals=10**6))
+    keeper = RoleKeeper(candidate, SETTINGS, front, warm_up=lambda: None, find_primary=lambda: None)
+    candidate.when_done = keeper.stop
+
+    def asked_the_second_time() -> None:
+        if story.count("serve 1000") == 2:
+            front.ends_at_once = False
+            keeper.step_aside(1000, lambda: None)
+
+    front.when_serving = asked_the_second_time
+    keeper.run()
+    assert [hindrance for hindrance in front.hindrances if hindrance] == [
+        "leaves the lease to others for 100 ms: it served, and HBase refuses writes"
+    ], "it was asked, and did not end by itself"
+
+
+@pytest.mark.parametrize(
+    ("failure", "hindrance"),
+    [
+        (StoreUnavailable("the gateway is gone"), "the commit table cannot be used: the gateway is gone"),
+        (CoordinatorRefused("no permission"), "the level cannot be read: no permission"),
+    ],
+)
+def test_what_keeps_a_standby_from_warming_up_is_told_until_it_is_warm(failure: Exception, hindrance: str) -> None:
+    story: list[str] = []
+    front = FakeFront(story)
+    story_of_warming_up(failure, front=front)
+    assert front.hindrances == ["", hindrance, ""]
 
 
 def test_a_keeper_that_was_stopped_before_it_ran_serves_not_at_all() -> None:

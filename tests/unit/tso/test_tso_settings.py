@@ -84,6 +84,20 @@ def test_what_is_no_address_to_listen_on_is_refused(text: str) -> None:
         parse_listen(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("host:65536", "a port lies in 0…65535"),
+        (f"host:{'9' * 5_000}", "a port lies in 0…65535"),
+        ("a..b:1", "'a..b' cannot be the name of a host"),
+        (f"{'a' * 64}:1", "cannot be the name of a host"),
+    ],
+)
+def test_what_nobody_could_listen_on_is_refused_before_anybody_tries(text: str, reason: str) -> None:
+    with pytest.raises(InvalidSettings, match=reason):
+        parse_listen(text)
+
+
 def test_listening_everywhere_needs_an_address_to_advertise() -> None:
     with pytest.raises(InvalidSettings, match="name an address to advertise"):
         ServeSettings("a", "z:1", "t:1", listen_host="0.0.0.0")
