@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from access.exposure import CLEAR_OPTION, OPEN_OPTION, exposures, incomplete, is_loopback
-from tso.commands.serve import serve, volatile
+from tso.commands.serve import tso
 
 NOTHING: Mapping[str, object] = {
     "tokens_file": "", "tls_certificate_file": "", "tls_key_file": "", "tls_client_authority_file": "",
@@ -62,7 +62,7 @@ def test_files_that_are_nothing_without_another_are_told_of() -> None:
 
 @pytest.mark.parametrize("door", [("--listen", "10.0.0.1:1"), ("--rest-listen", "10.0.0.1:1")])
 def test_an_oracle_does_not_start_that_everybody_could_use(door: tuple[str, str]) -> None:
-    started = CliRunner().invoke(serve, ["--zookeeper", "z:1", "--thrift", "t:1", *door])
-    assert started.exit_code == 1
+    started = CliRunner().invoke(tso, ["serve", "--zookeeper", "z:1", "--thrift", "t:1", *door])
+    assert started.exit_code == 2
     assert "--insecure-listen-without-authentication" in started.output
-    assert CliRunner().invoke(volatile, ["--listen", "0.0.0.0:0"]).exit_code == 1
+    assert CliRunner().invoke(tso, ["volatile", "--listen", "0.0.0.0:0"]).exit_code == 2

@@ -40,13 +40,10 @@ browser = pytest.fixture(scope="module")(headless_or_skipped)
 
 
 def state(**changes: Any) -> dict[str, Any]:
+    common: dict[str, Any] = {"warm": True, "connections": 1, "problem": "", "hindrance": ""}
     members = [
-        MemberState(
-            holder="a", address="a:1", rest=OWN, role="primary", warm=True, own=True, connections=1, problem=""
-        ),
-        MemberState(
-            holder="b", address="b:1", rest=OTHER, role="standby", warm=True, own=False, connections=1, problem=""
-        ),
+        MemberState(holder="a", address="a:1", rest=OWN, role="primary", own=True, **common),
+        MemberState(holder="b", address="b:1", rest=OTHER, role="standby", own=False, **common),
     ]
     tenures = [
         TenureState(
@@ -193,6 +190,17 @@ def test_what_was_refused_or_could_not_be_shown_is_not_shown_as_of_now(faked: Fa
     faked.answers[INSTALLATION] = state()
     faked.ask_again()
     expect(page.locator("#problems li")).to_have_count(0)
+
+
+def test_what_keeps_a_standby_from_taking_over_stands_beside_it_for_as_long_as_it_does(faked: Faked) -> None:
+    faked.open()
+    members, reason = state()["members"], "the commit table cannot be used: no gateway"
+    faked.answers[INSTALLATION] = state(members=[members[0], {**members[1], "hindrance": reason}])
+    faked.ask_again()
+    faked.shows("members", f"b:1{reason}")
+    faked.answers[INSTALLATION] = state()
+    faked.ask_again()
+    expect(faked.page.locator("#members")).not_to_contain_text("cannot be used", timeout=WAIT_MS)
 
 
 def test_a_hand_over_of_unknown_end_is_told_as_that_and_never_asked_for_twice(faked: Faked) -> None:

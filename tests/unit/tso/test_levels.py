@@ -21,6 +21,7 @@ from tests.unit.lease.test_level_races import NEW, OLD, candidate
 from tests.unit.tso.conftest import House, RunHouse
 from tso.commands import serve as commands
 from tso.commands import upgrade as upgrade_commands
+from tso.commands.main import main
 from tso.commands.upgrading import SEEN_SECONDS, CannotRaise, Outlook, finish, outlook
 from tso.levels import LevelAgreement
 from versions import LevelRange, levels
@@ -240,12 +241,12 @@ def test_the_level_does_not_go_beyond_what_was_agreed_to(site: Site, monkeypatch
         return found
 
     monkeypatch.setattr(upgrade_commands, "outlook", look_while_the_older_one_goes)
-    command = ["finish", "--zookeeper", "h:1", "--thrift", "h:2"]
-    result = CliRunner().invoke(upgrade_commands.upgrade, command)
+    command = ["upgrade", "finish", "--zookeeper", "h:1", "--thrift", "h:2"]
+    result = CliRunner().invoke(main, command)
     assert result.exit_code == 1
     assert "level 2 has become possible since you were asked: nothing was done" in result.output
     assert (site.level(), site.of_data.read()) == (LevelRecord(1, 1), 1)
-    assert CliRunner().invoke(upgrade_commands.upgrade, command, input="y\n").output.splitlines()[-1] == "level 2"
+    assert CliRunner().invoke(main, command, input="y\n").output.splitlines()[-1] == "level 2"
 
 
 def test_the_level_on_the_command_line(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +260,7 @@ def test_the_level_on_the_command_line(site: Site, monkeypatch: pytest.MonkeyPat
     where = ["--zookeeper", "h:1", "--thrift", "h:2"]
 
     def invoke(*arguments: str, answer: str | None = None) -> tuple[int, str]:
-        result = CliRunner().invoke(upgrade_commands.upgrade, [*arguments, *where], input=answer)
+        result = CliRunner().invoke(main, ["upgrade", *arguments, *where], input=answer)
         return result.exit_code, result.output
 
     code, output = invoke("status")
