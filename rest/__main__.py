@@ -139,7 +139,7 @@ def connect(settings: ClientSettings, oracle: str, scheme: str) -> Installation:
 def _held(app: FastAPI) -> int:
     """Transactions, of callers, that are open here or about to be."""
     services: Services | None = getattr(app.state, "services", None)  # until it has started it has none
-    return 0 if services is None else services.gateway.unfinished
+    return 0 if services is None else services.held_transactions.unfinished
 
 
 def _obey_parent(server: uvicorn.Server, held: Callable[[], int]) -> None:

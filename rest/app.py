@@ -92,7 +92,7 @@ async def _expire_for_ever(services: Services) -> None:
     while True:
         await asyncio.sleep(EXPIRE_INTERVAL_MS / 1000)
         try:
-            await services.gateway.expire()
+            await services.held_transactions.expire()
         except Problem as problem:
             _log.warning("transactions that are not used could not be rolled back now: %s", problem)
         except Exception:  # without this loop they would stay for good

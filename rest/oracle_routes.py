@@ -73,7 +73,7 @@ async def commit(
     key: IdempotencyKey = None,
 ) -> Response:
     """Have one transaction decided. Repeated, it gets the same answer."""
-    services.gateway.require_not_others(int(body.start_timestamp))
+    services.held_transactions.require_not_others(int(body.start_timestamp))
     keys = _conflict_keys(services, body, encoding)
     return await answered(request, services, key, 200, lambda: _decide(services, body, keys))
 
@@ -88,7 +88,7 @@ async def commit_batch(
     """Have several transactions decided, each by itself; they travel together."""
     _check_number(services, len(body.commits))
     for one in body.commits:
-        services.gateway.require_not_others(int(one.start_timestamp))
+        services.held_transactions.require_not_others(int(one.start_timestamp))
     keys = [_conflict_keys(services, one, encoding) for one in body.commits]
 
     async def work() -> models.Decisions:
@@ -110,7 +110,7 @@ async def abort(services: Primary, body: models.StartTimestampsBody) -> models.O
     """Make sure that transactions never commit, or learn that they did."""
     starts = _starts(services, body)
     for start in starts:
-        services.gateway.require_not_others(start)
+        services.held_transactions.require_not_others(start)
     return _outcomes(starts, await services.oracle.abort(starts))
 
 
@@ -139,7 +139,7 @@ async def heartbeat(services: Primary, body: models.HeartbeatBody) -> models.Ali
     _check_number(services, len(body.transactions))
     snapshots = {int(beat.start_timestamp): int(beat.snapshot) for beat in body.transactions}
     for start in snapshots:
-        services.gateway.require_not_others(start)
+        services.held_transactions.require_not_others(start)
     reply = await services.oracle.heartbeat(snapshots)
     return models.Alive(alive={str(start): bool(alive) for start, alive in zip(snapshots, reply.alive, strict=True)})
 

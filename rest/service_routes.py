@@ -65,8 +65,8 @@ async def status(services: Anyone) -> models.Status:
         primary="" if reply is None else reply.primary_address,
         primary_rest="" if place is None else place.rest,
         numbers={} if reply is None else {name: str(getattr(reply, name)) for name in StatusReply.NUMBERS},
-        open_transactions=services.gateway.transactions,
-        written_bytes=services.gateway.written_bytes,
+        open_transactions=services.held_transactions.transactions,
+        written_bytes=services.held_transactions.written_bytes,
     )
 
 

@@ -1,4 +1,7 @@
-"""What the routes share: the oracle's client, the tables' gateway, and who is primary. Made with the event loop."""
+"""What the routes share: the oracle's client, the transactions that are held here, and who is primary.
+
+Made with the event loop.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from client.connection.primary import Directory, SoloDirectory
 from client.connection.tickets import QuestionTicket
 from configuration.rest_limits import RestLimits
 from lease import Coordinator
-from rest.gateway import Gateway
+from rest.held_transactions import HeldTransactions
 from rest.idempotency import IdempotentAnswers
 from rest.overview import Overview
 from rest.problems import Problem
@@ -59,7 +62,7 @@ class Services:
         self.own_oracle_address = installation.oracle
         self.manager = TransactionManager(installation.settings, installation.store, installation.directory)
         self.oracle = AsyncOracleClient(installation.directory, installation.settings)
-        self.gateway = Gateway(self.manager, limits)
+        self.held_transactions = HeldTransactions(self.manager, limits)
         self.answers = IdempotentAnswers(
             limits.idempotency_keys_max, limits.idempotency_bytes_max, limits.retry_after_ms
         )
@@ -98,7 +101,7 @@ class Services:
 
     async def close(self) -> None:
         """Roll nothing back: what is open was never visible."""
-        await self.gateway.close()
+        await self.held_transactions.close()
         self.oracle.close()
         self._own.close()
         self.overview.close()

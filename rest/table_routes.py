@@ -13,7 +13,7 @@ from client.snapshots.ranges import end_of_prefix
 from configuration.rest_limits import RestLimits
 from rest import models
 from rest.answering import IdempotencyKey, answered
-from rest.gateway import Held
+from rest.held_transactions import Held
 from rest.problems import Problem
 from rest.routing import Routes
 from rest.services import Services, primary_of, services_of
@@ -44,7 +44,7 @@ class Readable(Protocol):
 def holder_of(request: Request, id: models.Timestamp) -> Services:
     """A dependency: whoever holds a transaction serves it to its end, wherever the primary is by now."""
     services = services_of(request)
-    if not services.gateway.holds(int(id)):
+    if not services.held_transactions.holds(int(id)):
         services.require_primary()
     return services
 
@@ -118,14 +118,14 @@ async def begin_transaction(
     read_only = body is not None and body.read_only
 
     async def work() -> models.TransactionState:
-        return _state(await services.gateway.begin(read_only=read_only), services.limits)
+        return _state(await services.held_transactions.begin(read_only=read_only), services.limits)
 
     return await answered(request, services, key, 201, work)
 
 
 async def show_transaction(services: Holder, id: models.Timestamp) -> models.TransactionState:
     """How an open transaction is; that it was looked at keeps it open."""
-    async with services.gateway.using(int(id)) as held:
+    async with services.held_transactions.using(int(id)) as held:
         return _state(held, services.limits)
 
 
@@ -135,7 +135,7 @@ async def commit_transaction(
     """Make everything visible at once. Repeated, it gets the same answer, also from another process."""
 
     async def work() -> models.Committed:
-        commit_timestamp = await services.gateway.commit(int(id))
+        commit_timestamp = await services.held_transactions.commit(int(id))
         return models.Committed(start_timestamp=id, commit_timestamp=str(commit_timestamp))
 
     return await answered(request, services, key, 200, work)
@@ -143,7 +143,7 @@ async def commit_transaction(
 
 async def roll_back_transaction(services: Holder, id: models.Timestamp) -> models.RolledBack:
     """Give a transaction up: nothing of it was or will be visible."""
-    await services.gateway.roll_back(int(id))
+    await services.held_transactions.roll_back(int(id))
     return models.RolledBack(start_timestamp=id)
 
 
@@ -157,16 +157,16 @@ async def read_row(
 ) -> models.Row:
     """A row as the transaction sees it, its own writes included."""
     key, columns = to_bytes(row, encoding), columns_of(column, encoding)
-    async with services.gateway.using(int(id)) as held:
-        values = await services.gateway.in_thread(lambda: held.transaction.get(table, key, columns))
+    async with services.held_transactions.using(int(id)) as held:
+        values = await services.held_transactions.in_thread(lambda: held.transaction.get(table, key, columns))
     return models.Row(row=row, values=to_texts(values, encoding))
 
 
 async def scan_rows(services: Holder, id: models.Timestamp, table: models.TableName, chosen: Range) -> models.Page:
     """Rows in key order, a page at a time."""
-    async with services.gateway.using(int(id)) as held:
+    async with services.held_transactions.using(int(id)) as held:
         read = _reading(held.transaction, table, chosen, services.limits)
-        return _page(*await services.gateway.in_thread(read), chosen.encoding)
+        return _page(*await services.held_transactions.in_thread(read), chosen.encoding)
 
 
 async def put_row(
@@ -205,14 +205,14 @@ async def write_rows(
 
 async def make_savepoint(services: Holder, id: models.Timestamp, body: models.SavepointBody) -> models.TransactionState:
     """Name this moment of the transaction."""
-    async with services.gateway.using(int(id)) as held:
+    async with services.held_transactions.using(int(id)) as held:
         if body.name in held.savepoints:
             raise Problem(
                 "invalid-request", f"there is a savepoint {body.name!r}: release it first, or take another name"
             )
         if len(held.savepoints) >= services.limits.savepoints_max:
             raise Problem("invalid-request", f"at most {services.limits.savepoints_max} savepoints (savepoints_max)")
-        held.savepoints[body.name] = await services.gateway.in_thread(held.transaction.savepoint)
+        held.savepoints[body.name] = await services.held_transactions.in_thread(held.transaction.savepoint)
         return _state(held, services.limits)
 
 
@@ -220,9 +220,9 @@ async def roll_back_to_savepoint(
     services: Holder, id: models.Timestamp, name: models.SavepointName
 ) -> models.TransactionState:
     """Undo what was written after a savepoint, which stays; those made after it are gone."""
-    async with services.gateway.using(int(id)) as held:
+    async with services.held_transactions.using(int(id)) as held:
         savepoint = _savepoint(held, name)
-        await services.gateway.in_thread(lambda: held.transaction.rollback_to(savepoint))
+        await services.held_transactions.in_thread(lambda: held.transaction.rollback_to(savepoint))
         _drop_closed(held)
         return _state(held, services.limits)
 
@@ -231,9 +231,9 @@ async def release_savepoint(
     services: Holder, id: models.Timestamp, name: models.SavepointName
 ) -> models.TransactionState:
     """Do without a savepoint, and those made after it; what was written stays."""
-    async with services.gateway.using(int(id)) as held:
+    async with services.held_transactions.using(int(id)) as held:
         savepoint = _savepoint(held, name)
-        await services.gateway.in_thread(lambda: held.transaction.release(savepoint))
+        await services.held_transactions.in_thread(lambda: held.transaction.release(savepoint))
         _drop_closed(held)
         return _state(held, services.limits)
 
@@ -248,7 +248,9 @@ async def read_row_at(
 ) -> models.Row:
     """A row as of a past moment. Answered by every process, with no oracle alive."""
     key, columns = to_bytes(row, encoding), columns_of(column, encoding)
-    values = await services.gateway.in_thread(lambda: services.manager.snapshot(at=moment).get(table, key, columns))
+    values = await services.held_transactions.in_thread(
+        lambda: services.manager.snapshot(at=moment).get(table, key, columns)
+    )
     return models.Row(row=row, values=to_texts(values, encoding))
 
 
@@ -258,12 +260,12 @@ async def scan_rows_at(services: Anyone, moment: models.Moment, table: models.Ta
     def read() -> tuple[list[RowValues], bool]:
         return _reading(services.manager.snapshot(at=moment), table, chosen, services.limits)()
 
-    return _page(*await services.gateway.in_thread(read), chosen.encoding)
+    return _page(*await services.held_transactions.in_thread(read), chosen.encoding)
 
 
 async def _write(services: Services, id: str, writes: Sequence[Write]) -> models.Taken:
-    async with services.gateway.using(int(id)) as held:
-        await services.gateway.write(held, writes)
+    async with services.held_transactions.using(int(id)) as held:
+        await services.held_transactions.write(held, writes)
         return models.Taken(written_bytes=held.transaction.written_bytes)
 
 

@@ -3,15 +3,15 @@
 HBase's adapter is imported from ``store.hbase``, so that whoever needs only the Protocol or the twin loads no Thrift.
 """
 
-from store.cells import ALL_VERSIONS, ROW_KEY_BYTES_MAX, TIMESTAMP_MAX, Cell, Family, KeyRange, Row, RowPut
+from store.cells import ALL_VERSIONS, CELL_TIMESTAMP_MAX, ROW_KEY_BYTES_MAX, Cell, Family, KeyRange, Row, RowPut
 from store.errors import InvalidCell, StoreClosed, StoreError, StoreUnavailable, TableExists, TableMissing
 from store.memory import MemoryCellStore
 from store.protocol import Applied, CellStore, CompareAndSet, Rejected, Unknown
 
 __all__ = [
     "ALL_VERSIONS",
+    "CELL_TIMESTAMP_MAX",
     "ROW_KEY_BYTES_MAX",
-    "TIMESTAMP_MAX",
     "Applied",
     "Cell",
     "CellStore",

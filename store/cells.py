@@ -14,7 +14,7 @@ ROW_KEY_BYTES_MAX = 32_512
 table's name (200 bytes at most in this room), the row key and a number. A longer row key fails or not, depending on
 what the gateway has looked up before."""
 
-TIMESTAMP_MAX = 2**63 - 2
+CELL_TIMESTAMP_MAX = 2**63 - 2
 """The largest cell timestamp. HBase has signed 64-bit ones, and puts the server's time in place of the very largest."""
 
 ALL_VERSIONS = 2**31 - 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from store.cells import ALL_VERSIONS, ROW_KEY_BYTES_MAX, TIMESTAMP_MAX, Family, KeyRange, RowPut
+from store.cells import ALL_VERSIONS, CELL_TIMESTAMP_MAX, ROW_KEY_BYTES_MAX, Family, KeyRange, RowPut
 from store.errors import InvalidCell
 
 TABLE_NAME_BYTES_MAX = 200
@@ -28,7 +28,7 @@ VALUE_BYTES_MAX = 10 * 2**20 - 2**16
 ROW_PUT_BYTES_MAX = 64 * 2**20
 """One row's put, which cannot be split as it lands whole."""
 
-BEFORE_MAX = TIMESTAMP_MAX + 1
+BEFORE_MAX = CELL_TIMESTAMP_MAX + 1
 """The exclusive bound above every cell."""
 
 RANGE_END_BYTES_MAX = ROW_KEY_BYTES_MAX + 1
@@ -126,8 +126,8 @@ def family_of(column: bytes) -> bytes:
 
 def check_timestamp(timestamp: int) -> None:
     """Raise ``InvalidCell`` unless a cell can have ``timestamp``."""
-    if not 0 <= timestamp <= TIMESTAMP_MAX:
-        raise InvalidCell(f"a cell's timestamp lies in 0…{TIMESTAMP_MAX}, not {timestamp}")
+    if not 0 <= timestamp <= CELL_TIMESTAMP_MAX:
+        raise InvalidCell(f"a cell's timestamp lies in 0…{CELL_TIMESTAMP_MAX}, not {timestamp}")
 
 
 def bound(before: int | None) -> int:

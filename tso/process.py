@@ -127,13 +127,13 @@ class OracleProcess:
         address = await self.server.listen(settings.listen_host, settings.listen_port, self._tls)
         front = _LoopFront(
             self.server,
-            self._recorder,
-            self._table,
             settings,
-            asyncio.get_running_loop(),
-            self._announce,
-            self._standing,
-            self._give_up,
+            recorder=self._recorder,
+            table=self._table,
+            loop=asyncio.get_running_loop(),
+            announce=self._announce,
+            standing=self._standing,
+            give_up=self._give_up,
         )
         keeper = self._keeper(settings.advertise or address, front)
         self.server.hand_over = partial(self._begin_handover, keeper)
@@ -344,9 +344,10 @@ class _LoopFront:
     def __init__(
         self,
         server: Server,
+        settings: ServeSettings,
+        *,
         recorder: CommitRecorder,
         table: CommitTable,
-        settings: ServeSettings,
         loop: asyncio.AbstractEventLoop,
         announce: Callable[[str], None],
         standing: Standing,

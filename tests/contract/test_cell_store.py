@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from store import (
+    CELL_TIMESTAMP_MAX,
     ROW_KEY_BYTES_MAX,
-    TIMESTAMP_MAX,
     Cell,
     CellStore,
     Family,
@@ -160,9 +160,9 @@ class TestReads:
 
     def test_largest_row_key_and_timestamp(self, store: CellStore, table: str, row: bytes) -> None:
         key = row.ljust(ROW_KEY_BYTES_MAX, b"x")
-        store.put(table, [RowPut(key, {b"f:a": b"1"})], TIMESTAMP_MAX)
-        assert store.get(table, key, [b"f:a"]) == {b"f:a": Cell(b"1", TIMESTAMP_MAX)}
-        assert store.get(table, key, [b"f:a"], before=TIMESTAMP_MAX) == {}
+        store.put(table, [RowPut(key, {b"f:a": b"1"})], CELL_TIMESTAMP_MAX)
+        assert store.get(table, key, [b"f:a"]) == {b"f:a": Cell(b"1", CELL_TIMESTAMP_MAX)}
+        assert store.get(table, key, [b"f:a"], before=CELL_TIMESTAMP_MAX) == {}
         assert next(store.scan(table, KeyRange(key, b""), [b"f:a"], batch_rows=1))[0] == key
 
 
@@ -350,9 +350,9 @@ class TestBadArguments:
             lambda: store.put(table, [good, RowPut(row, {b"f": b"1"})], 5),
             lambda: store.put(table, [good, RowPut(row, {b"f:a": b"x" * (10 * 2**20)})], 5),
             lambda: store.put(table, [good], -1),
-            lambda: store.put(table, [good], TIMESTAMP_MAX + 1),
+            lambda: store.put(table, [good], CELL_TIMESTAMP_MAX + 1),
             lambda: store.delete(table, [row, b""], 5),
-            lambda: store.delete(table, [row], TIMESTAMP_MAX + 1),
+            lambda: store.delete(table, [row], CELL_TIMESTAMP_MAX + 1),
             lambda: store.delete_columns(table, {b"": [b"f:a"]}, 5),
             lambda: store.delete_columns(table, {row: [b"f"]}, 5),
             lambda: store.delete_columns(table, {row: [b"f:a"]}, -1),

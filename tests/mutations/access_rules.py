@@ -74,7 +74,7 @@ ACCESS_RULES = [
     ),
     Mutation(
         "a caller of REST uses the transactions of others",
-        "rest/gateway.py",
+        "rest/held_transactions.py",
         "        if known is not None and known.owner not in (None, CALLER.get()):\n",
         "        if known is not None and known.owner is None:\n",
         f"{_REST}::test_a_transaction_is_its_callers_alone",
@@ -145,7 +145,7 @@ ACCESS_RULES = [
     Mutation(
         "a heartbeat may be sent for what another caller began",
         "rest/oracle_routes.py",
-        "    for start in snapshots:\n        services.gateway.require_not_others(start)\n",
+        "    for start in snapshots:\n        services.held_transactions.require_not_others(start)\n",
         "",
         f"{_REST}::test_a_transaction_is_its_callers_alone",
     ),

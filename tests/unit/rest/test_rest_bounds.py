@@ -157,7 +157,7 @@ def test_bodies_are_bounded_together(serve_rest: Serve) -> None:
 def test_so_many_requests_at_once_and_no_more(serve_rest: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     rest = serve_rest(requests_max=1)
     id = begin(rest.client)
-    held = rest.app.state.services.gateway._held[int(id)]
+    held = rest.app.state.services.held_transactions._held[int(id)]
     reading, go_on = threading.Event(), threading.Event()
 
     def slowly(*_: Any) -> dict[bytes, bytes]:
@@ -191,7 +191,7 @@ def test_who_finds_all_threads_busy_for_too_long_is_told_so_and_nothing_was_done
         assert go_on.wait(WAIT_S)
         return {}
 
-    monkeypatch.setattr(rest.app.state.services.gateway._held[int(slow)].transaction, "get", slowly)
+    monkeypatch.setattr(rest.app.state.services.held_transactions._held[int(slow)].transaction, "get", slowly)
     path = f"{rest.url}/v1/transactions/{slow}/tables/accounts/rows/r"
     reader = threading.Thread(target=lambda: httpx.get(path, timeout=WAIT_S))
     reader.start()

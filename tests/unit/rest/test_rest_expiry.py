@@ -12,7 +12,7 @@ import pytest
 
 from client import Aborted, Committed, NoPrimary, TransactionManager
 from configuration.rest_limits import RestLimits
-from rest.gateway import SETTLED_AT_ONCE_MAX, Gateway
+from rest.held_transactions import SETTLED_AT_ONCE_MAX, HeldTransactions
 from rest.owners import CALLER
 from tests.unit.rest.conftest import WAIT_S
 
@@ -52,19 +52,19 @@ class Begun:
 
 
 class House:
-    """A gateway whose clock is the test's."""
+    """Held transactions whose clock is the test's."""
 
     def __init__(self, deadline_ms: int = DEADLINE_MS) -> None:
         self.transactions = Transactions()
         self.now_s = 0.0
         limits = RestLimits(transaction_idle_ms_max=IDLE_MS, threads_max=THREADS, deadline_ms=deadline_ms)
         manager = cast(TransactionManager, self.transactions)
-        self.gateway = Gateway(manager, limits, now_s=lambda: self.now_s)
+        self.held_transactions = HeldTransactions(manager, limits, now_s=lambda: self.now_s)
 
     async def begin(self, count: int, *, settling: bool = False) -> list[int]:
         begun = []
         for _ in range(count):
-            held = await self.gateway.begin(read_only=False)
+            held = await self.held_transactions.begin(read_only=False)
             held.settling = held.transaction.settling = settling  # type: ignore[attr-defined]
             begun.append(held.transaction.start_timestamp)
         return begun
@@ -73,7 +73,7 @@ class House:
         """Which ended."""
         self.now_s += 2 * IDLE_MS / 1000
         self.transactions.ended.clear()
-        assert await self.gateway.expire() == len(self.transactions.ended)
+        assert await self.held_transactions.expire() == len(self.transactions.ended)
         return self.transactions.ended.copy()
 
 
@@ -91,8 +91,8 @@ def test_what_has_to_be_settled_keeps_no_place_of_what_is_idle(failing: bool) ->
         ended = await house.expire()
         assert ended[:2] == late, "they wait for no more than was settled at once"
         assert sorted(ended[2:]) == settling[SETTLED_AT_ONCE_MAX:]
-        assert house.gateway.transactions == 0
-        await house.gateway.close()
+        assert house.held_transactions.transactions == 0
+        await house.held_transactions.close()
 
     asyncio.run(scenario())
 
@@ -107,18 +107,18 @@ def test_what_is_due_while_no_thread_is_free_stays_due() -> None:
             all_busy.wait(WAIT_S)
             assert go_on.wait(WAIT_S)
 
-        slow = [asyncio.create_task(house.gateway.in_thread(slowly)) for _ in range(THREADS)]
+        slow = [asyncio.create_task(house.held_transactions.in_thread(slowly)) for _ in range(THREADS)]
         await asyncio.to_thread(all_busy.wait, WAIT_S)
         house.now_s += 2 * IDLE_MS / 1000
-        await house.gateway.expire()
+        await house.held_transactions.expire()
         assert house.transactions.ended == []
-        assert house.gateway.transactions == 2
+        assert house.held_transactions.transactions == 2
         go_on.set()
         await asyncio.gather(*slow)
-        await house.gateway.expire()
+        await house.held_transactions.expire()
         assert house.transactions.ended == begun
-        assert house.gateway.transactions == 0
-        await house.gateway.close()
+        assert house.held_transactions.transactions == 0
+        await house.held_transactions.close()
 
     asyncio.run(scenario())
 
@@ -134,7 +134,7 @@ def test_who_asks_for_much_does_not_keep_others_from_a_thread() -> None:
 
         def ask(caller: str, call: Callable[[], None]) -> asyncio.Task[None]:
             CALLER.set(caller)
-            return asyncio.create_task(house.gateway.in_thread(call))
+            return asyncio.create_task(house.held_transactions.in_thread(call))
 
         slow = [ask("much", slowly) for _ in range(THREADS)]
         for _ in slow:
@@ -146,6 +146,6 @@ def test_who_asks_for_much_does_not_keep_others_from_a_thread() -> None:
         assert order == ["little", "much", "much"]
         may_end.release(THREADS)
         await asyncio.gather(*slow)
-        await house.gateway.close()
+        await house.held_transactions.close()
 
     asyncio.run(scenario())

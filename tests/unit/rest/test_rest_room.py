@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from configuration.rest_limits import RestLimits
-from rest.gateway import Gateway, Held
+from rest.held_transactions import Held, HeldTransactions
 from rest.problems import Problem
 from rest.writes import Delete
 from tests.unit.client.conftest import Installation
@@ -24,21 +24,21 @@ def test_deletes_that_wait_for_a_thread_meet_what_those_before_them_took(shared_
 
     async def scenario() -> None:
         limits = RestLimits(threads_max=1, transactions_bytes_max=BYTES_MAX, transaction_bytes_max=BYTES_MAX)
-        gateway = Gateway(manager, limits)
-        begun = [await gateway.begin(read_only=False) for _ in range(6)]
+        held_transactions = HeldTransactions(manager, limits)
+        begun = [await held_transactions.begin(read_only=False) for _ in range(6)]
 
         async def delete(held: Held) -> None:
-            async with gateway.using(held.transaction.start_timestamp):
-                await gateway.write(held, [Delete("accounts", b"room", None)])
+            async with held_transactions.using(held.transaction.start_timestamp):
+                await held_transactions.write(held, [Delete("accounts", b"room", None)])
 
         ends = await asyncio.gather(*(delete(held) for held in begun), return_exceptions=True)
         assert [end.code for end in ends if isinstance(end, Problem)] == ["too-many-bytes"] * 3
         written = [held.transaction.written_bytes for held in begun]
         assert [each > ROW_BYTES for each in written] == [True] * 3 + [False] * 3
-        assert gateway.written_bytes == sum(written)
+        assert held_transactions.written_bytes == sum(written)
         for held in begun:
-            await gateway.roll_back(held.transaction.start_timestamp)
-        assert gateway.written_bytes == 0
-        await gateway.close()
+            await held_transactions.roll_back(held.transaction.start_timestamp)
+        assert held_transactions.written_bytes == 0
+        await held_transactions.close()
 
     asyncio.run(scenario())

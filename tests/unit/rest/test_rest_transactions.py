@@ -326,7 +326,7 @@ def test_the_past_is_read_without_a_transaction(served: Served) -> None:
 def test_one_transaction_serves_one_request_at_a_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     id = begin(served.client)
     put(served.client, id, "busy", "1")
-    held = served.rest.app.state.services.gateway._held[int(id)]
+    held = served.rest.app.state.services.held_transactions._held[int(id)]
     writing, go_on, plainly = threading.Event(), threading.Event(), held.transaction.get
 
     def slowly(*arguments: Any) -> Any:

@@ -12,7 +12,7 @@ import pytest
 
 from store import Cell, Family, InvalidCell, MemoryCellStore, RowPut, StoreUnavailable, TableMissing
 from store.bulk import LINE_OVERHEAD_BYTES, PUT_BYTES_MAX, BlockingPutter, check_lines
-from store.cells import ROW_KEY_BYTES_MAX, TIMESTAMP_MAX
+from store.cells import CELL_TIMESTAMP_MAX, ROW_KEY_BYTES_MAX
 from store.faults import Fault, FaultyCellStore
 from store.lines import ByteLines
 
@@ -130,7 +130,7 @@ def test_a_family_name_that_is_too_long_and_a_column_that_is_too_long() -> None:
     check_lines("t", ROWS[:1], long_column[:, :-1], VALUES[:1], 5)
 
 
-@pytest.mark.parametrize("timestamp", [-1, TIMESTAMP_MAX + 1])
+@pytest.mark.parametrize("timestamp", [-1, CELL_TIMESTAMP_MAX + 1])
 def test_a_timestamp_that_no_cell_can_have_is_refused(timestamp: int) -> None:
     with pytest.raises(InvalidCell, match="timestamp"):
         check_lines("t", ROWS, COLUMNS, VALUES, timestamp)

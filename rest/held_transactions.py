@@ -71,7 +71,7 @@ class Ended:
     """Whose it was; ``None``: it was not held here, and its outcome is anybody's to ask for."""
 
 
-class Gateway:
+class HeldTransactions:
     """Belongs to the event loop; the blocking library is called in threads of its own."""
 
     def __init__(
