@@ -88,14 +88,20 @@ def in_force(section: Section, said: Iterable[Said], *, complete: bool) -> tuple
 def _read(said: Said) -> tuple[dict[str, Any], dict[str, Mistake]]:
     """Values that can be, and mistakes, both by name."""
     model = _model(said.section, said.texts)
-    wrong: dict[str, Mistake] = {}
+    # Not left to the model: of a name that is no text for it, such as one with a lone surrogate, it does not say which.
+    wrong = {
+        name: Mistake(_where(said, name), _unknown(said.section, name))
+        for name in said.values
+        if said.section.find(name) is None
+    }
+    known = {name: value for name, value in said.values.items() if name not in wrong}
     try:
-        model.model_validate(said.values)
+        model.model_validate(known)
     except ValidationError as error:
         for problem in error.errors(include_url=False):
             name = str(problem["loc"][0])
             wrong.setdefault(name, _explained(said, name, problem))
-    right = {name: value for name, value in said.values.items() if name not in wrong}
+    right = {name: value for name, value in known.items() if name not in wrong}
     values = {name: value for name, value in model.model_validate(right) if name in right}
     for name, value in list(values.items()):
         reason = _refused(said.section, name, value)
@@ -140,9 +146,8 @@ def _kind(setting: Setting) -> Any:
 
 def _explained(said: Said, name: str, problem: ErrorDetails) -> Mistake:
     setting = said.section.find(name)
+    assert setting is not None
     where = _where(said, name)
-    if setting is None:
-        return Mistake(where, _unknown(said.section, name))
     given = "what was given" if setting.secret else repr(problem["input"])
     kinds = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
     unit = f" ({setting.unit})" if setting.unit and setting.kind in (int, float) else ""

@@ -208,6 +208,9 @@ def _contradictions(options: Mapping[str, Any]) -> Iterator[Contradiction]:
         yield Contradiction(("rest_advertise",), "an address of REST, but no REST: give rest_listen, too")
     if options["rest_names"] and not options["rest_listen"]:
         yield Contradiction(("rest_names",), "names of REST, but no REST: give rest_listen, too")
+    for name in ("rest_token_file", "rest_tls_authority_file"):
+        if options[name] and not options["rest_listen"]:
+            yield Contradiction((name,), f"{name} is a file of REST, but there is no REST: give rest_listen, too")
     if options["rest_listen"] and listens_everywhere(options["rest_listen"]) and not options["rest_advertise"]:
         yield Contradiction(
             ("rest_listen", "rest_advertise"),

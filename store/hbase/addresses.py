@@ -57,6 +57,10 @@ def _parse_address(part: str, text: str) -> Address:
             f"the address of HBase's Thrift gateway is host:port, as in 127.0.0.1:9090, or {FRAMED}host:port where its "
             f"transport is framed, and several are separated by commas; not {text!r}"
         )
+    try:
+        host.encode("idna")  # as whoever looks it up would, again and again
+    except UnicodeError as error:
+        raise BadAddress(f"{host!r} cannot be the name of the host of HBase's Thrift gateway: {error}") from error
     return Address(host, int(port), framed=bare != part)
 
 

@@ -43,9 +43,7 @@ class AsyncConnection(asyncio.Protocol):
 
     @classmethod
     async def open(cls, address: Address, settings: PoolSettings) -> AsyncConnection:
-        """Connect. Raises ``OSError``, as ``TimeoutError`` after ``connect_timeout_ms``, or ``UnicodeError`` for a name
-        that cannot be looked up.
-        """
+        """Connect. Raises ``OSError``, as ``TimeoutError`` after ``connect_timeout_ms``."""
         async with asyncio.timeout(settings.connect_timeout_ms / 1_000):
             _, connection = await asyncio.get_running_loop().create_connection(
                 lambda: cls(address, settings), address.host, address.port

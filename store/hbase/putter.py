@@ -114,7 +114,7 @@ class GatewayPutter:
             self._require_open()
             try:
                 return await AsyncConnection.open(address, self._settings)
-            except (OSError, UnicodeError) as error:
+            except OSError as error:
                 self._addresses.failed(address, self._now_ms())
                 failures.append(f"{address}: {meaning_of(error)}")
         raise not_connected(failures)

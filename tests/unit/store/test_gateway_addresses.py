@@ -8,7 +8,7 @@ import pytest
 
 from store import Cell, StoreUnavailable
 from store.hbase import HBaseCellStore, PoolSettings
-from store.hbase.addresses import Address, Addresses, parse_addresses
+from store.hbase.addresses import Address, Addresses, BadAddress, parse_addresses
 from store.hbase.connection import GatewayConnection
 from store.hbase.gateway import Gateway
 from store.hbase.thrift_types import GatewayIOError
@@ -166,3 +166,9 @@ class TestBlockingCalls:
         store = self.store(gateways, unavailable_after_ms=50)
         with pytest.raises(StoreUnavailable, match=rf"{gateways[0].port},\S+{gateways[1].port} has not served .*, nor"):
             self.get(store)
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 64])
+def test_what_cannot_be_a_host_is_refused_before_anybody_waits_for_it(host: str) -> None:
+    with pytest.raises(BadAddress, match="cannot be the name of the host of HBase's Thrift gateway"):
+        parse_addresses(f"a:9090,{host}:9090")
