@@ -43,6 +43,7 @@ from tests.unit.client.conftest import COMMITS, SETTINGS, A, Installation, writt
 from tests.unit.client.transacting import fail_over, get, put
 
 LIFE_MS = 100
+WAIT_S = 60.0
 B = b"f:b"
 ROWS = [b"r1", b"r2", b"r3"]
 MANIFEST = system_table(SETTINGS.root, "manifest")
@@ -80,7 +81,8 @@ def vacuum_through(
     """Vacuum, once the oracle says that nobody lives who reads or writes in the millisecond of a moment, or before it:
     the commit table has a row for each.
     """
-    while True:
+    ends_s = time.monotonic() + WAIT_S
+    while time.monotonic() < ends_s:
         try:
             counted = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=True)
         except HorizonUnknown:
@@ -94,6 +96,7 @@ def vacuum_through(
                 progress=progress,
                 wait=wait,
             )
+    raise AssertionError(f"the horizon did not pass {moment} in {WAIT_S} s")
 
 
 def rows(manager: TransactionManager, table: str, families: list[bytes]) -> list[bytes]:
@@ -523,10 +526,10 @@ def test_a_vacuum_that_ends_in_the_middle_of_a_read_changes_nothing_of_it(
         writer.delete("t", ROWS[0], [A])
         writer.put("t", ROWS[1], {A: b"new"})
         writer.delete("t", ROWS[2], [A])
+    time.sleep(0.01)  # the commit table is dropped by milliseconds, and the snapshot is as of the next one's commit
     with manager.transaction() as later:
         for row in ROWS:
             later.put("t", row, {B: b"x"})
-    time.sleep(0.01)  # the commit table is dropped by milliseconds
     manager.create_snapshot("kept")
     monkeypatch.setattr("client.catalog.catalog.ENTRY_AGE_SECONDS_MAX", 0.0)  # as if the vacuum waited for its marks
     reader = forgetful.manager()
