@@ -8,6 +8,7 @@ from client.spark.progress import Progress
 from client.spark.source import PythiaDataSource, register
 from client.spark.streaming import land_batch, stream_progress
 from client.spark.tables import create_table, table_mapping
+from client.spark.worker_interpreter import WorkersLackPythia
 
 __all__ = [
     "InvalidData",
@@ -18,6 +19,7 @@ __all__ = [
     "PythiaDataSource",
     "TableMapping",
     "ValueColumn",
+    "WorkersLackPythia",
     "create_table",
     "land_batch",
     "record_batches",

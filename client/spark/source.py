@@ -30,6 +30,7 @@ from client.spark.options import CONNECTION_OPTIONS, connection_from, parse
 from client.spark.reader import FilteringReader, PythiaReader
 from client.spark.streaming import PythiaStreamWriter, check_streamable
 from client.spark.tables import table_mapping
+from client.spark.worker_interpreter import warn_of_workers_without_us
 from client.spark.writer import PythiaWriter
 
 FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
@@ -107,7 +108,10 @@ def register(spark: SparkSession) -> None:
 
     Spark hands filters to Python sources only where ``spark.sql.python.filterPushdown.enabled`` is true; it is set so
     for the session, unless it was given a value. The option ``push_filters`` needs it.
+
+    Warns with ``WorkersLackPythia`` where the Python that Spark starts on this machine cannot import this library.
     """
+    warn_of_workers_without_us(spark)
     names = [f"spark.pythia.{name}" for name in CONNECTION_OPTIONS]
     configuration = {name: value for name in names if (value := spark.conf.get(name, None)) is not None}
     if spark.conf.get(FILTER_PUSHDOWN, None) is None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from client import ClientSettings, InvalidRequest, TransactionManager
-from client.vacuum import HorizonUnknown, run_vacuum
+from client.vacuum import HorizonUnknown, VacuumReport, run_vacuum
 from commit_table import table_name
 from commit_table.layout import OWN_ROW
 from commit_table.timestamps import milliseconds_of
@@ -21,6 +23,7 @@ pytestmark = pytest.mark.integration
 A, B = b"f:a", b"f:b"
 EVERYTHING = KeyRange(b"", b"")
 LIFE_MS = 500
+HORIZON_SECONDS_MAX = 60
 ROWS = [b"r%03d" % number for number in range(40)]
 ROUNDS = 5
 
@@ -49,15 +52,20 @@ def forgetful(oracle_of_its_own: tuple[ClientSettings, OracleProcess]) -> Iterat
                 manager.store.drop_table(table)
 
 
+def counted_once(manager: TransactionManager, holds: Callable[[VacuumReport], bool]) -> None:
+    """Wait until ``holds`` is true of what a vacuum that drops nothing reports."""
+    ends_s = time.monotonic() + HORIZON_SECONDS_MAX
+    while time.monotonic() < ends_s:
+        with contextlib.suppress(HorizonUnknown):
+            if holds(run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=True)):
+                return
+        time.sleep(0.02)
+    raise AssertionError(f"the horizon did not get there within {HORIZON_SECONDS_MAX} s")
+
+
 def vacuumed_through(manager: TransactionManager, moment: int, *, dry_run: bool = False) -> int:
     """Vacuum once the horizon has passed the millisecond of a moment, a row of the commit table; the horizon."""
-    while True:
-        try:
-            counted = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=True)
-        except HorizonUnknown:
-            continue
-        if milliseconds_of(counted.outcomes_horizon) > milliseconds_of(moment):
-            break
+    counted_once(manager, lambda counted: milliseconds_of(counted.outcomes_horizon) > milliseconds_of(moment))
     report = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=dry_run)
     assert report.problems == {}
     return report.horizon
@@ -108,13 +116,7 @@ def test_a_table_is_trimmed_and_reads_the_same(forgetful: TransactionManager) ->
 
 def vacuumed_once_held_back_by(manager: TransactionManager, *names: str) -> int:
     """Vacuum when nobody but these named snapshots is in its way; the horizon. Other processes read afterwards."""
-    while True:
-        try:
-            counted = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=True)
-        except HorizonUnknown:
-            continue
-        if set(counted.held_back_by) == set(names):
-            break
+    counted_once(manager, lambda counted: set(counted.held_back_by) == set(names))
     report = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, wait=lambda seconds: None)
     assert (report.problems, list(report.held_back_by)) == ({}, list(names))
     return report.horizon

@@ -1,4 +1,8 @@
-"""The flags by which operators' commands show who asks: files, never a secret itself."""
+"""The flags by which operators' commands show who asks: files, never a secret itself.
+
+The invariant: what cannot be used is told before anybody is asked anything. Of an oracle that does not answer, or does
+not let us in, another thing is wrong, and the command ends with another code.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +25,12 @@ _FLAGS = {
 
 
 def credential_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives the command ``credentials``."""
+    """Gives the command ``credentials``; they raise ``BadCredentials`` before it begins."""
 
     @wraps(command)
     def with_credentials(**given: Any) -> Any:
         credentials = Credentials(**{name: given.pop(name) for name in _FLAGS})
+        credentials.token(), credentials.tls()
         return command(**given, credentials=credentials)
 
     decorated: Callable[..., Any] = with_credentials

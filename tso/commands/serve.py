@@ -29,7 +29,7 @@ from configuration.misspelt import misspelt
 from configuration.options import file_flag, flags
 from configuration.rest_limits import REST_LIMITS
 from fleet import ASKED_MS_MAX, Observed, Seen, hand_over, look, observe
-from lease import LeaseRecord, PrimaryFinder
+from lease import Member, PrimaryFinder
 from lease.credentials import CREDENTIALS_VARIABLE
 from lease.zookeeper import ZooKeeperCoordinator
 from logs.lines import Standing, configure_logs
@@ -259,14 +259,16 @@ def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credential
     with contextlib.closing(ZooKeeperCoordinator(zookeeper)) as coordinator:
         seen = look(coordinator, root, timeout_ms=timeout_ms, credentials=credentials)
         tenures = last_tenures(coordinator, root, _TENURES_SHOWN)
-        unseen = None if seen else PrimaryFinder(coordinator, root).current()
+        lease = None if seen else PrimaryFinder(coordinator, root).current()
+    unseen = [] if lease is None else [Member(lease.holder, "unseen", lease.addresses[0])]
     standbys = [one.member for one in seen if one.role == "standby"]
     told = {one.member: one for one in observe(standbys, timeout_ms=timeout_ms, credentials=credentials)}
     states = [_state(one, told.get(one.member)) for one in seen]
+    hidden = observe(unseen, timeout_ms=timeout_ms, credentials=credentials)
     if as_json:
         click.echo(json.dumps({"members": states, "history": as_objects(tenures)}, indent=2))
     else:
-        _print_states(seen, states, unseen)
+        _print_states(seen, states, hidden)
         if tenures:
             click.echo()
             print_tenures(tenures)
@@ -325,13 +327,10 @@ _COLUMNS = {
 _WORDS = {True: "yes", False: "no", None: "?"}
 
 
-def _print_states(seen: Sequence[Seen], states: Sequence[Mapping[str, Any]], unseen: LeaseRecord | None) -> None:
-    """``unseen``: the lease, where nobody is a member."""
-    if unseen is not None:
-        click.echo(
-            f"No oracle process is a member here, though {unseen.holder} at {unseen.addresses[0]} has the lease: its "
-            "log says why it is not shown. Where it has ended, start one: pythia tso serve --help"
-        )
+def _print_states(seen: Sequence[Seen], states: Sequence[Mapping[str, Any]], hidden: Sequence[Observed]) -> None:
+    """``hidden``: who has the lease, where nobody is a member."""
+    if hidden:
+        _print_hidden(hidden)
         return
     if not seen:
         click.echo("No oracle process is a member here. Start one: pythia tso serve --help")
@@ -344,3 +343,16 @@ def _print_states(seen: Sequence[Seen], states: Sequence[Mapping[str, Any]], uns
     for one in seen:
         if one.problem:
             click.echo(f"error: {one.problem}{'' if one.is_closed else '; look at its log'}", err=True)
+
+
+def _print_hidden(hidden: Sequence[Observed]) -> None:
+    for holder in hidden:
+        click.echo(
+            f"No oracle process is a member here, though {holder.member.holder} at {holder.member.address} has the "
+            "lease: its log says why it is not shown. Where it has ended, start one: pythia tso serve --help"
+        )
+        if holder.status is None:
+            click.echo(f"error: {holder.problem}", err=True)
+        else:
+            says = ": ".join(filter(None, (holder.status.role.name.lower(), holder.hindrance)))
+            click.echo(f"It says that it is {says}")

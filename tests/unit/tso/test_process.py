@@ -335,18 +335,44 @@ def test_status_shows_every_member_and_fails_without_a_primary(
     run_house(scenario)
 
 
-def test_status_does_not_have_one_started_where_one_serves_that_may_not_show_itself(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def a_lease_without_members(address: str) -> MemoryTree:
     tree, paths = MemoryTree(), ZnodePaths("/pythia")
     coordinator = MemoryCoordinator(tree)
     create_root(coordinator, paths, 1000)
-    lease = LeaseRecord("a", "nonce", ("a:1",), 1, released=False, lease_ms=2000)
+    lease = LeaseRecord("a", "nonce", (address,), 1, released=False, lease_ms=2000)
     coordinator.commit([Create(paths.lease, lease.encode())], timeout_ms=1000)
+    return tree
+
+
+def test_status_does_not_have_one_started_where_one_serves_that_may_not_show_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tree = a_lease_without_members("127.0.0.1:1")
     monkeypatch.setattr(commands, "ZooKeeperCoordinator", lambda _: MemoryCoordinator(tree))
     shown = CliRunner().invoke(commands.tso, ["status", "--zookeeper", "unused:1"])
     assert shown.exit_code == 3
-    assert "though a at a:1 has the lease: its log says why" in shown.output
+    assert "though a at 127.0.0.1:1 has the lease: its log says why" in shown.output
+    assert "error: 127.0.0.1:1: nothing listens there: its process may have just ended\n" in shown.output
+
+
+def test_status_asks_whoever_has_the_lease_where_nobody_is_a_member(
+    run_house: RunHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where ZooKeeper answers operators, and not the oracles."""
+
+    async def scenario(house: House) -> None:
+        await house.start_primary("a")
+        await house.start("b")
+        address = house.processes["b"].server.address
+        tree = a_lease_without_members(address)
+        monkeypatch.setattr(commands, "ZooKeeperCoordinator", lambda _: MemoryCoordinator(tree))
+        house.processes["b"].server.own.hindrance = "not connected to ZooKeeper"
+        shown = await asyncio.to_thread(CliRunner().invoke, commands.tso, ["status", "--zookeeper", "unused:1"])
+        assert shown.exit_code == 3
+        assert f"though a at {address} has the lease" in shown.output
+        assert "It says that it is standby: not connected to ZooKeeper\n" in shown.output
+
+    run_house(scenario)
 
 
 def test_status_names_a_member_that_does_not_answer(run_house: RunHouse, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ def entry(name: str, value: str) -> EntryPoint:
 ENTRIES = [
     entry("ts", "tso.commands.timestamps:ts"),
     entry("demo", "no_such_package.commands:demo"),
+    entry("tso", "tso.commands.serve:tso"),
     entry("odd", "tso.commands.serve:json"),
 ]
 
@@ -130,6 +131,15 @@ def test_wrong_options_of_serve_are_told_in_one_line(option: tuple[str, str], re
     assert result.exit_code == Ending.WRONG_USE
     assert result.output.startswith("error: ")
     assert reason in result.output
+
+
+@pytest.mark.parametrize("command", ["status", "handover", "metrics", "drain"])
+def test_what_cannot_be_shown_of_oneself_is_told_before_anybody_is_asked(command: str) -> None:
+    result = invoke("tso", command, "--zookeeper", "127.0.0.1:1", "--tls-certificate-file", "c")
+    assert result == (
+        Ending.WRONG_USE,
+        "error: tls_certificate_file is nothing without tls_authority_file: who signs the certificates\n",
+    )
 
 
 def test_a_wrong_limit_of_rest_is_told_before_anything_listens() -> None:
