@@ -139,7 +139,8 @@ class DataFile:
             self.require_regular()
             yield
         except (OSError, pa.ArrowException) as error:
-            raise UnreadableFile(f"{self.path} cannot be read as {self.format}: {error}") from error
+            reason = getattr(error, "strerror", None) or error  # of the system's the words, without number and path
+            raise UnreadableFile(f"{self.path} cannot be read as {self.format}: {reason}") from error
 
 
 def format_of(path: Path, given: FileFormat | None) -> FileFormat:

@@ -321,7 +321,7 @@ def test_splits_are_printed_for_the_shell(run: Run, tmp_path: Path) -> None:
         (b"", "Empty CSV file"),
         (b"k,v\n1,2,3\n", "Expected 2 columns, got 3"),
         (b"k,v\n1,\xff\n", "invalid UTF8"),
-        (None, "No such file"),
+        (None, "cannot be read as csv: No such file"),
     ],
 )
 def test_a_file_that_is_no_csv_file_is_refused(run: Run, tmp_path: Path, content: bytes | None, words: str) -> None:
