@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _IMPORT_SECONDS_MAX = 60.0
 """Far longer than an import takes; after that nothing is known, and Spark is left to find out."""
+_INTERPRETERS_MAX = 16
+"""How many are remembered; a program has one, as a rule."""
 _WHAT_WORKERS_IMPORT = "from client import TransactionManager; import pyarrow"
 """Of what this library needs, all that Spark does not bring along, as it does PySpark."""
 
@@ -56,8 +59,9 @@ def is_of_the_same_environment(one: str, other: str) -> bool:
     return Path(one).absolute().parent == Path(other).absolute().parent and Path(one).resolve() == Path(other).resolve()
 
 
+@lru_cache(maxsize=_INTERPRETERS_MAX)
 def _imports_us(interpreter: str) -> bool:
-    """Whether it can; so, too, where that cannot be found out."""
+    """Whether it can; so, too, where that cannot be found out. Once a process: each thread that writes registers."""
     try:
         tried = subprocess.run(
             [interpreter, "-c", _WHAT_WORKERS_IMPORT],  # in the folder and environment of the caller's, as Spark does

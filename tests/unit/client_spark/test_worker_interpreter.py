@@ -59,6 +59,14 @@ def test_an_interpreter_that_can_import_this_library_is_not_spoken_of(
     silently(session_with(other))
 
 
+def test_an_interpreter_is_run_once_however_many_threads_register(folder: Path) -> None:
+    session = session_with(script(folder / "python9", f"echo >> {folder}/runs; exit 1"))
+    for _ in range(3):
+        with pytest.warns(WorkersLackPythia):
+            warn_of_workers_without_us(session)
+    assert (folder / "runs").read_text() == "\n"
+
+
 def test_what_is_not_known_is_not_spoken_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_interpreter, "_IMPORT_SECONDS_MAX", 0.05)
     silently(session_with("no-such-python"))
