@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from client import ClientSettings, InvalidRequest, TransactionManager
-from client.vacuum import HorizonUnknown, VacuumReport, run_vacuum
+from client.vacuum import run_vacuum
 from commit_table import table_name
 from commit_table.layout import OWN_ROW
 from commit_table.timestamps import milliseconds_of
 from store import KeyRange, RowPut
 from tests.conftest import Services
+from tests.horizon import await_horizon
 from tests.integration.oracle_processes import LONG_LEASE_MS, OracleProcess
 
 pytestmark = pytest.mark.integration
@@ -23,7 +22,6 @@ pytestmark = pytest.mark.integration
 A, B = b"f:a", b"f:b"
 EVERYTHING = KeyRange(b"", b"")
 LIFE_MS = 500
-HORIZON_SECONDS_MAX = 60
 ROWS = [b"r%03d" % number for number in range(40)]
 ROUNDS = 5
 
@@ -52,20 +50,9 @@ def forgetful(oracle_of_its_own: tuple[ClientSettings, OracleProcess]) -> Iterat
                 manager.store.drop_table(table)
 
 
-def counted_once(manager: TransactionManager, holds: Callable[[VacuumReport], bool]) -> None:
-    """Wait until ``holds`` is true of what a vacuum that drops nothing reports."""
-    ends_s = time.monotonic() + HORIZON_SECONDS_MAX
-    while time.monotonic() < ends_s:
-        with contextlib.suppress(HorizonUnknown):
-            if holds(run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=True)):
-                return
-        time.sleep(0.02)
-    raise AssertionError(f"the horizon did not get there within {HORIZON_SECONDS_MAX} s")
-
-
 def vacuumed_through(manager: TransactionManager, moment: int, *, dry_run: bool = False) -> int:
     """Vacuum once the horizon has passed the millisecond of a moment, a row of the commit table; the horizon."""
-    counted_once(manager, lambda counted: milliseconds_of(counted.outcomes_horizon) > milliseconds_of(moment))
+    await_horizon(manager, lambda counted: milliseconds_of(counted.outcomes_horizon) > milliseconds_of(moment))
     report = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=dry_run)
     assert report.problems == {}
     return report.horizon
@@ -116,7 +103,7 @@ def test_a_table_is_trimmed_and_reads_the_same(forgetful: TransactionManager) ->
 
 def vacuumed_once_held_back_by(manager: TransactionManager, *names: str) -> int:
     """Vacuum when nobody but these named snapshots is in its way; the horizon. Other processes read afterwards."""
-    counted_once(manager, lambda counted: set(counted.held_back_by) == set(names))
+    await_horizon(manager, lambda counted: set(counted.held_back_by) == set(names))
     report = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, wait=lambda seconds: None)
     assert (report.problems, list(report.held_back_by)) == ({}, list(names))
     return report.horizon

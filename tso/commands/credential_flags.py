@@ -30,7 +30,8 @@ def credential_flags(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def with_credentials(**given: Any) -> Any:
         credentials = Credentials(**{name: given.pop(name) for name in _FLAGS})
-        credentials.token(), credentials.tls()
+        credentials.token()
+        credentials.tls()
         return command(**given, credentials=credentials)
 
     decorated: Callable[..., Any] = with_credentials

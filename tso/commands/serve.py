@@ -260,15 +260,17 @@ def status(zookeeper: str, root: str, timeout_ms: int, as_json: bool, credential
         seen = look(coordinator, root, timeout_ms=timeout_ms, credentials=credentials)
         tenures = last_tenures(coordinator, root, _TENURES_SHOWN)
         lease = None if seen else PrimaryFinder(coordinator, root).current()
-    unseen = [] if lease is None else [Member(lease.holder, "unseen", lease.addresses[0])]
     standbys = [one.member for one in seen if one.role == "standby"]
     told = {one.member: one for one in observe(standbys, timeout_ms=timeout_ms, credentials=credentials)}
     states = [_state(one, told.get(one.member)) for one in seen]
-    hidden = observe(unseen, timeout_ms=timeout_ms, credentials=credentials)
     if as_json:
         click.echo(json.dumps({"members": states, "history": as_objects(tenures)}, indent=2))
     else:
-        _print_states(seen, states, hidden)
+        if lease is None:
+            _print_states(seen, states)
+        else:
+            unseen = Member(lease.holder, "unseen", lease.addresses[0])
+            _print_unseen(*observe([unseen], timeout_ms=timeout_ms, credentials=credentials))
         if tenures:
             click.echo()
             print_tenures(tenures)
@@ -327,11 +329,7 @@ _COLUMNS = {
 _WORDS = {True: "yes", False: "no", None: "?"}
 
 
-def _print_states(seen: Sequence[Seen], states: Sequence[Mapping[str, Any]], hidden: Sequence[Observed]) -> None:
-    """``hidden``: who has the lease, where nobody is a member."""
-    if hidden:
-        _print_hidden(hidden)
-        return
+def _print_states(seen: Sequence[Seen], states: Sequence[Mapping[str, Any]]) -> None:
     if not seen:
         click.echo("No oracle process is a member here. Start one: pythia tso serve --help")
         return
@@ -345,14 +343,14 @@ def _print_states(seen: Sequence[Seen], states: Sequence[Mapping[str, Any]], hid
             click.echo(f"error: {one.problem}{'' if one.is_closed else '; look at its log'}", err=True)
 
 
-def _print_hidden(hidden: Sequence[Observed]) -> None:
-    for holder in hidden:
-        click.echo(
-            f"No oracle process is a member here, though {holder.member.holder} at {holder.member.address} has the "
-            "lease: its log says why it is not shown. Where it has ended, start one: pythia tso serve --help"
-        )
-        if holder.status is None:
-            click.echo(f"error: {holder.problem}", err=True)
-        else:
-            says = ": ".join(filter(None, (holder.status.role.name.lower(), holder.hindrance)))
-            click.echo(f"It says that it is {says}")
+def _print_unseen(holder: Observed) -> None:
+    """Who has the lease, where nobody is a member."""
+    click.echo(
+        f"No oracle process is a member here, though {holder.member.holder} at {holder.member.address} has the "
+        "lease: its log says why it is not shown. Where it has ended, start one: pythia tso serve --help"
+    )
+    if holder.status is None:
+        click.echo(f"error: {holder.problem}", err=True)
+    else:
+        says = ": ".join(filter(None, (holder.status.role.name.lower(), holder.hindrance)))
+        click.echo(f"It says that it is {says}")

@@ -38,12 +38,12 @@ from lease import monotonic_ms
 from store import Cell, KeyRange, RowPut, StoreUnavailable
 from store.columns import CellColumns
 from store.faults import Fault
+from tests.horizon import await_horizon
 from tests.small_limits import small_limits
 from tests.unit.client.conftest import COMMITS, SETTINGS, A, Installation, written_in_bulk, written_plainly
 from tests.unit.client.transacting import fail_over, get, put
 
 LIFE_MS = 100
-WAIT_S = 60.0
 B = b"f:b"
 ROWS = [b"r1", b"r2", b"r3"]
 MANIFEST = system_table(SETTINGS.root, "manifest")
@@ -81,22 +81,10 @@ def vacuum_through(
     """Vacuum, once the oracle says that nobody lives who reads or writes in the millisecond of a moment, or before it:
     the commit table has a row for each.
     """
-    ends_s = time.monotonic() + WAIT_S
-    while time.monotonic() < ends_s:
-        try:
-            counted = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=True)
-        except HorizonUnknown:
-            continue
-        if milliseconds_of(counted.outcomes_horizon) > milliseconds_of(moment):
-            return run_vacuum(
-                manager,
-                retain_ms=0,
-                outcomes_retain_ms=outcomes_retain_ms,
-                dry_run=dry_run,
-                progress=progress,
-                wait=wait,
-            )
-    raise AssertionError(f"the horizon did not pass {moment} in {WAIT_S} s")
+    await_horizon(manager, lambda counted: milliseconds_of(counted.outcomes_horizon) > milliseconds_of(moment))
+    return run_vacuum(
+        manager, retain_ms=0, outcomes_retain_ms=outcomes_retain_ms, dry_run=dry_run, progress=progress, wait=wait
+    )
 
 
 def rows(manager: TransactionManager, table: str, families: list[bytes]) -> list[bytes]:
