@@ -7,18 +7,13 @@ runs, and a count of its rows would then say nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain, islice
-
 from client.bulk_writes.batching import ScannedRow
-from client.bulk_writes.writing import AttemptWriter
 from client.catalog.entry import ConflictLevel
 from client.cells import encode_value, is_reserved
 from client.errors import InvalidRequest
 from client.manager import TransactionManager
 from client.tables.record import ImportRecord, Progress
 from client.tables.steps import Landed, Steps, Tell
-from client.tables.writing import write_rows
 from store import KeyRange, Row, TableMissing
 
 
@@ -44,42 +39,19 @@ def copy(
     recorded = record.read()
     steps = Steps(manager, target, record, recorded, tell)
     landed = Progress() if again else recorded
-    before, transactions = landed.rows, 0
     key_range = KeyRange(landed.last_key + b"\x00" if landed.last_key else b"", b"")
     rows = manager.store.scan(source, key_range, [family.encode() for family in families])
-    for first in rows:
-        landed = steps.land(_Step(source, chain([first], islice(rows, rows_per_transaction - 1)), landed, tell).write)
-        transactions += 1
-    return Landed(before, landed.rows - before, transactions)
+    return steps.land_rows((_stored(source, *found) for found in rows), rows_per_transaction, landed)
 
 
-class _Step:
-    """The rows of one transaction; ``landed``: how far the copy has come before it."""
-
-    def __init__(self, source: str, rows: Iterator[tuple[bytes, Row]], landed: Progress, tell: Tell) -> None:
-        self._source = source
-        self._rows = rows
-        self._landed = landed
-        self._tell = tell
-
-    def write(self, writer: AttemptWriter) -> Progress:
-        """See ``Steps.land``."""
-        write_rows(writer, map(self._stored, self._rows), self._note)
-        return self._landed
-
-    def _note(self, batch: Sequence[ScannedRow]) -> None:
-        self._landed = Progress(self._landed.rows + len(batch), batch[-1][0])
-        self._tell(self._landed.rows, False)
-
-    def _stored(self, found: tuple[bytes, Row]) -> ScannedRow:
-        row, cells = found
-        for column in cells:
-            if is_reserved(column):
-                raise InvalidRequest(
-                    f"row {row!r} of table {self._source!r} has a column {column!r}: Pythia keeps names that begin "
-                    "with a zero byte for itself"
-                )
-        return row, {column: encode_value(cell.value) for column, cell in cells.items()}
+def _stored(source: str, row: bytes, cells: Row) -> ScannedRow:
+    for column in cells:
+        if is_reserved(column):
+            raise InvalidRequest(
+                f"row {row!r} of table {source!r} has a column {column!r}: Pythia keeps names that begin with a zero "
+                "byte for itself"
+            )
+    return row, {column: encode_value(cell.value) for column, cell in cells.items()}
 
 
 def _plain_families(manager: TransactionManager, source: str) -> list[str]:

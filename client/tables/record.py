@@ -1,4 +1,4 @@
-"""How far each import and each copy has come, on record in the very transactions that land its rows.
+"""How far each import, copy and restore has come, on record in the very transactions that land its rows.
 
 The record is one row for each of them, in a table of its own. Hence the invariants: what it says has landed has landed,
 whoever died when; and of two processes that run one import at a time only one can commit.
@@ -55,7 +55,7 @@ class ImportRecord:
         """
         found = _parsed(transaction.get(self.table, self._row))
         if found != expected:
-            raise InvalidRequest(f"another process imports the same: it has landed {found.rows:,} rows; let it end")
+            raise InvalidRequest(f"another process lands the same: it has landed {found.rows:,} rows; let it end")
 
     def put(self, progress: Progress) -> RowPut:
         """The row to write beside the rows that land."""

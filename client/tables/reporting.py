@@ -28,5 +28,10 @@ def print_landed(table: str, landed: Landed, as_json: bool, **more: str) -> None
     if as_json:
         click.echo(json.dumps({**more, "table": table, **landed._asdict()}))
         return
+    click.echo(in_words(table, landed))
+
+
+def in_words(table: str, landed: Landed) -> str:
+    """What was done to a table."""
     before = f"; {landed.rows_before:,} had landed before" if landed.rows_before else ""
-    click.echo(f"{table}: {landed.rows:,} rows have landed in {landed.transactions:,} transactions{before}")
+    return f"{table}: {landed.rows:,} rows have landed in {landed.transactions:,} transactions{before}"

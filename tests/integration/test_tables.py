@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import datetime
-import json
-import os
 import signal
-import subprocess
-import sys
 import uuid
 from pathlib import Path
 from typing import Any
@@ -19,68 +15,17 @@ import pytest
 from client import ClientSettings, TransactionManager
 from client.spark import row_key, table_mapping
 from store import Family, KeyRange, RowPut
-from tests.imports import ROOT
+from tests.integration.command_processes import Command
 
 pytestmark = pytest.mark.integration
 
-PROGRAM = (
-    "from tso.commands.main import main; from client.tables.commands import table; main.add_command(table); main()"
-)
-"""As ``pythia`` is started, in a tree whose entry points need not be installed."""
 ROWS = 600
 ROWS_EACH = 5
-ENDS_SECONDS_MAX = 120
-
-
-class Command:
-    """``pythia table …`` on one installation."""
-
-    def __init__(self, settings: ClientSettings) -> None:
-        self._environment = {
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "PYTHIA_ZOOKEEPER": settings.zookeeper,
-            "PYTHIA_THRIFT": settings.thrift,
-            "PYTHIA_ROOT": settings.root,
-        }
-
-    def start(self, *arguments: object) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, "table", *map(str, arguments)],
-            env=self._environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def done(self, *arguments: object) -> Any:
-        out, err, code = self._end(*arguments, "--json")
-        assert code == 0, err
-        return json.loads(out)
-
-    def refused(self, *arguments: object, code: int = 1) -> str:
-        out, err, ended = self._end(*arguments)
-        assert ended == code, (out, err)
-        assert "Traceback" not in err
-        return err
-
-    def killed_at_its_first_landing(self, *arguments: object) -> None:
-        process = self.start(*arguments)
-        with process:
-            assert process.stderr is not None
-            assert process.stderr.readline() == f"{ROWS_EACH} rows have landed\n"
-            process.kill()
-        assert process.returncode == -signal.SIGKILL
-
-    def _end(self, *arguments: object) -> tuple[str, str, int]:
-        process = self.start(*arguments)
-        out, err = process.communicate(timeout=ENDS_SECONDS_MAX)
-        return out, err, process.returncode
 
 
 @pytest.fixture
 def command(oracle: ClientSettings) -> Command:
-    return Command(oracle)
+    return Command(oracle, "table")
 
 
 @pytest.fixture
@@ -140,7 +85,7 @@ def test_an_import_that_is_killed_lands_whole_transactions_and_goes_on(
 ) -> None:
     command.done("create", name, "--like", parquet, "--row-key", "id")
     importing = ["import", name, parquet, "--rows-per-transaction", ROWS_EACH]
-    command.killed_at_its_first_landing(*importing)
+    command.killed_once_it_said(f"{ROWS_EACH} rows have landed", *importing)
     landed = len(list(manager.snapshot().scan(name)))
     assert landed % ROWS_EACH == 0
     assert ROWS_EACH <= landed < ROWS
@@ -189,7 +134,7 @@ def test_a_plain_table_is_copied_also_by_a_command_that_was_killed(
         puts = [RowPut(row, value or values) for row, values in content.items()]
         manager.store.put(plain, puts, 1_700_000_000_000 + (value is None))
     copying = ["copy", plain, name, "--rows-per-transaction", ROWS_EACH]
-    command.killed_at_its_first_landing(*copying)
+    command.killed_once_it_said(f"{ROWS_EACH} rows have landed", *copying)
     landed = len(list(manager.snapshot().scan(name)))
     assert ROWS_EACH <= landed < ROWS
     assert command.done(*copying)["rows"] == ROWS - landed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutations.access_rules import ACCESS_RULES
 from tests.mutations.asyncio_rules import ASYNCIO_RULES
+from tests.mutations.backup_rules import BACKUP_RULES
 from tests.mutations.client_rules import CLIENT_RULES
 from tests.mutations.column_rules import COLUMN_RULES
 from tests.mutations.commit_table_rules import COMMIT_TABLE_RULES
@@ -41,6 +42,7 @@ RULES: list[Mutation] = [
     *SPARK_RULES,
     *STORE_RULES,
     *TABLE_RULES,
+    *BACKUP_RULES,
     *COLUMN_RULES,
     *OBSERVING_RULES,
     *OPERATING_RULES,

@@ -86,8 +86,8 @@ TABLE_RULES = [
     Mutation(
         "a plain cell is copied that would be taken for one of Pythia's",
         "client/tables/copying.py",
-        "            if is_reserved(column):\n",
-        "            if False:\n",
+        "        if is_reserved(column):\n",
+        "        if False:\n",
         f"{_COPYING}::test_columns_that_would_be_taken_for_pythias_are_refused",
     ),
     Mutation(

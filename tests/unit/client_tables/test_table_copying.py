@@ -90,7 +90,7 @@ def test_two_copies_at_once_land_nothing_twice(plain: TransactionManager) -> Non
         if landed and rows == 2:
             copy(plain, "old", "new", 1, ignore)
 
-    with pytest.raises(InvalidRequest, match="another process imports the same: it has landed 5 rows"):
+    with pytest.raises(InvalidRequest, match="another process lands the same: it has landed 5 rows"):
         copy(plain, "old", "new", 2, other)
     assert content(plain) == OLD
 

@@ -195,7 +195,7 @@ def test_who_was_overtaken_between_two_transactions_is_told_so(
         if landed and rows == 2:
             assert by(None)(other, file) == Landed(2, 2, 1)
 
-    with pytest.raises(InvalidRequest, match="another process imports the same: it has landed 4 rows"):
+    with pytest.raises(InvalidRequest, match="another process lands the same: it has landed 4 rows"):
         land(points, MAPPING, [file], 2, overtake)
 
 

@@ -100,8 +100,9 @@ def checked(line: list[str]) -> str:
     try:
         values, _, _ = command.make_parser(context).parse_args(args=list(given))
         for parameter in command.params:
-            if values.get(parameter.name or "") not in (None, ()):
-                parameter.type_cast_value(context, values[parameter.name or ""])
+            value = values.get(parameter.name or "")
+            if value and isinstance(value, (str, list, tuple)):  # others are click's own marks of what was not given
+                parameter.type_cast_value(context, value)
     except click.ClickException as error:
         raise AssertionError(f"{line}: {error.format_message()}") from error
     return path

@@ -1,0 +1,131 @@
+"""``pythia backup``: all tables at one moment in a directory, checked there, and made anew from it.
+
+As with ``pythia table``, progress goes to standard error and results to standard output.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from client.backups.creating import create
+from client.backups.layout import Backup
+from client.backups.opening import check
+from client.backups.restoring import restore
+from client.command_line import Place, connecting, explained, managed, moment_option
+from client.snapshots.moments import Moment
+from client.tables.options import json_option
+from client.tables.reporting import in_words, to_be_gone_on_with
+from client.tables.steps import ROWS_PER_TRANSACTION_MAX
+from commit_table.timestamps import wall_time_of
+from store.errors import InvalidCell
+from store.validation import check_table
+
+ROWS_PER_TRANSACTION = 100_000
+_LIST_WIDTH_CHARACTERS = 160
+
+_directory = click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
+
+
+def _checked_prefix(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    try:
+        check_table(f"namespace:{value}table")
+    except InvalidCell as error:
+        raise click.BadParameter(f"it is what a table's name begins with, after its namespace: {error}") from error
+    return value
+
+
+def _tell(table: str, rows: int) -> None:
+    click.echo(f"{table}: {rows:,} rows", err=True)
+
+
+@click.group()
+def backup() -> None:
+    """Backups: create, check, restore."""
+
+
+@backup.command("create")
+@_directory
+@click.argument("names", nargs=-1, metavar="[NAME…]")
+@connecting
+@click.option("--as-of", metavar="MOMENT", callback=moment_option,
+              help="A timestamp, a time with its zone, or the name of a snapshot; by default now.")  # fmt: skip
+@json_option
+def create_command(directory: Path, names: tuple[str, ...], place: Place, as_of: Moment | None, as_json: bool) -> None:
+    """Write tables NAME…, by default all, as of one moment, to DIRECTORY, which must not exist yet.
+
+    A table needs no mapping for it. The directory gets its name once everything is on the disk. No vacuum takes away
+    what is being read as of now, however long that takes; of an earlier moment name a snapshot.
+    """
+    with managed(place) as manager:
+        made = create(manager, manager.snapshot(as_of), names, directory, _tell)
+    _print_backup(made, directory, as_json)
+
+
+@backup.command("check")
+@_directory
+@json_option
+def check_command(directory: Path, as_json: bool) -> None:
+    """Read all of the backup in DIRECTORY, and compare it with what was written. Needs no service."""
+    with explained():
+        found = check(directory, lambda table: click.echo(f"{table}: whole", err=True))
+    _print_backup(found, directory, as_json)
+
+
+@backup.command("restore")
+@_directory
+@click.argument("names", nargs=-1, metavar="[NAME…]")
+@connecting
+@click.option("--prefix", default="", metavar="TEXT", callback=_checked_prefix,
+              help="Put TEXT before the name of each table that is made, as in copy_of_.")  # fmt: skip
+@click.option("--rows-per-transaction", type=click.IntRange(1, ROWS_PER_TRANSACTION_MAX), metavar="N",
+              default=ROWS_PER_TRANSACTION, show_default=True, help="Land N rows in each transaction.")  # fmt: skip
+@json_option
+def restore_command(
+    directory: Path, names: tuple[str, ...], place: Place, prefix: str, rows_per_transaction: int, as_json: bool
+) -> None:
+    """Make tables NAME…, by default all, anew from the backup in DIRECTORY, in this installation or another.
+
+    A table that has rows already is refused. After a kill, or a failure of the services, run the same command again: it
+    goes on after the last row that has landed.
+    """
+    with managed(place) as manager, to_be_gone_on_with("restore"):
+        done = restore(manager, directory, names, rows_per_transaction, _tell, prefix=prefix)
+    if as_json:
+        tables = {name: landed._asdict() for name, landed in done.items()}
+        click.echo(json.dumps({"directory": str(directory), "tables": tables}))
+        return
+    for name, landed in done.items():
+        click.echo(in_words(name, landed))
+
+
+def _print_backup(shown: Backup, directory: Path, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(_fields(shown, directory)))
+        return
+    listed = Table(box=None, pad_edge=False)
+    for title in ("table", "rows", "cells", "bytes"):
+        listed.add_column(title, no_wrap=True)
+    for one in shown.tables:
+        listed.add_row(one.table, *(f"{count:,}" for count in (one.file.rows, one.file.cells, one.file.bytes)))
+    Console(width=_LIST_WIDTH_CHARACTERS, soft_wrap=True).print(listed)
+    moment = wall_time_of(shown.snapshot).isoformat(timespec="milliseconds")
+    click.echo(
+        f"{directory}: {len(shown.tables):,} tables of {shown.root} as of {shown.snapshot} ({moment}), "
+        f"{shown.rows:,} rows in {shown.bytes:,} bytes"
+    )
+
+
+def _fields(shown: Backup, directory: Path) -> dict[str, Any]:
+    return {
+        "directory": str(directory),
+        "backup_id": shown.backup_id,
+        "root": shown.root,
+        "snapshot": shown.snapshot,
+        "tables": {one.table: {"rows": one.file.rows, "cells": one.file.cells} for one in shown.tables},
+    }

@@ -1,0 +1,134 @@
+"""Tables made anew from a backup, in this installation or in another.
+
+Each table is made as it was, and its rows land in the order of their keys, so many in a transaction; how far that has
+come is on record in the very transactions that land them (``client.tables.steps``). Hence a restore that was killed is
+run again and goes on, and nothing lands twice, or over what somebody has written since. A table that has rows already
+is refused: what would be left of both is neither the one nor the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from client.backups.cell_files import read_rows, require_whole
+from client.backups.layout import Backup, TableBackup
+from client.backups.opening import chosen_tables, open_backup
+from client.bulk_writes.batching import ScannedRow
+from client.cells import ROW_MARKER_VALUE, encode_value, row_marker_column
+from client.errors import InvalidRequest
+from client.manager import TransactionManager
+from client.spark.errors import InvalidMapping
+from client.spark.mapping import TableMapping
+from client.tables.record import ImportRecord, Progress
+from client.tables.steps import Landed, Steps
+
+_ANOTHER_NAME: Final = "restore with --prefix under another name"
+
+Tell = Callable[[str, int], None]
+"""Told of a table, and how many of its rows have landed."""
+
+
+def restore(
+    manager: TransactionManager,
+    directory: Path,
+    names: Sequence[str],
+    rows_per_transaction: int,
+    tell: Tell,
+    *,
+    prefix: str = "",
+) -> dict[str, Landed]:
+    """Make tables of a backup anew, all of them where none is named, and land their rows; what was done, by table.
+
+    ``prefix``: what the names of the tables get before them. Every file is looked at before anything is made. Raises
+    ``UnreadableFile``, ``DamagedBackup``, ``InvalidRequest`` for a table that is in the way, and every error of a
+    transaction; nothing of the transaction that it met has landed then.
+    """
+    backup = open_backup(directory)
+    chosen = chosen_tables(backup, names)
+    for one in chosen:
+        require_whole(directory / one.file.name, one.file)
+    restores = [_TableRestore(manager, backup, one, _renamed(one, prefix)) for one in chosen]
+    for each in restores:
+        each.require_room()
+    return {each.table: each.land(directory, rows_per_transaction, tell) for each in restores}
+
+
+def _renamed(backup: TableBackup, prefix: str) -> TableBackup:
+    """The table under its new name, which its mapping has, too, where it has one."""
+    namespace, colon, name = backup.table.rpartition(":")
+    table = f"{namespace}{colon}{prefix}{name}"
+    try:
+        mapping = replace(TableMapping.from_json(backup.entry.description.decode()), table=table)
+    except (InvalidMapping, UnicodeDecodeError):  # what a program of somebody's own keeps there
+        return replace(backup, table=table)
+    return replace(backup, table=table, entry=replace(backup.entry, description=mapping.to_json().encode()))
+
+
+class _TableRestore:
+    """One table: ``source`` as the backup has it, ``target`` as it is to be made."""
+
+    def __init__(self, manager: TransactionManager, backup: Backup, source: TableBackup, target: TableBackup) -> None:
+        self.table = target.table
+        self._manager = manager
+        self._what = f"backup {backup.backup_id} of {source.table}"
+        self._source = source
+        self._entry = target.entry
+
+    def require_room(self) -> None:
+        """Raise ``InvalidRequest`` where there is such a table, unless it is empty, or partly restored from this."""
+        catalog, entry = self._manager.catalog, self._entry
+        if self.table in catalog.record_tables:
+            raise InvalidRequest(f"table {self.table!r} is Pythia's own here: {_ANOTHER_NAME}")
+        if not catalog.has_entry(self.table):
+            return
+        stands = catalog.fresh_entry(self.table)
+        if (set(stands.families), stands.conflict_level, stands.description) != (
+            set(entry.families),
+            entry.conflict_level,
+            entry.description,
+        ):
+            raise InvalidRequest(
+                f"there is a table {self.table!r} already, with other families, another mapping or conflicts by "
+                f"another level: drop it, or {_ANOTHER_NAME}"
+            )
+        if self._record().read() == Progress() and self._has_rows():
+            raise InvalidRequest(
+                f"table {self.table!r} has rows already, which are not of this backup: drop it, or {_ANOTHER_NAME}; to "
+                "put it back to what a snapshot shows, use pythia table restore"
+            )
+
+    def land(self, directory: Path, rows_per_transaction: int, tell: Tell) -> Landed:
+        """Make the table, and land the rows that have not landed yet."""
+        entry = self._entry
+        self._manager.create_table(
+            self.table,
+            entry.families,
+            conflict_level=entry.conflict_level,
+            description=entry.description,
+            if_missing=True,
+        )
+        record = self._record()
+        recorded = record.read()
+        steps = Steps(
+            self._manager, self.table, record, recorded, lambda rows, landed: tell(self.table, rows) if landed else None
+        )
+        marker = row_marker_column(entry.family_columns[0])
+        rows = read_rows(directory / self._source.file.name, self._source)
+        return steps.land_rows(_stored(rows, recorded.last_key, marker), rows_per_transaction, recorded)
+
+    def _record(self) -> ImportRecord:
+        return ImportRecord(self._manager, self.table, self._what)
+
+    def _has_rows(self) -> bool:
+        return next(self._manager.snapshot().scan(self.table), None) is not None
+
+
+def _stored(rows: Iterator[ScannedRow], after: bytes, marker: bytes) -> Iterator[ScannedRow]:
+    """Rows beyond one, as they are to be stored."""
+    for row, values in rows:
+        if row > after:
+            stored = {column: encode_value(value) for column, value in values.items()}
+            yield row, stored or {marker: ROW_MARKER_VALUE}

@@ -1,0 +1,95 @@
+"""``pythia backup`` as processes on real services: made while somebody writes, killed in the middle, made anew."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client import ClientSettings, TransactionManager
+from client.spark import TableMapping, create_table, table_mapping
+from client.spark.mapping import KeyColumn, ValueColumn
+from tests.integration.command_processes import Command
+
+pytestmark = pytest.mark.integration
+
+ACCOUNTS = 40
+TOTAL = 1_000 * ACCOUNTS
+ROWS_EACH = 7
+WRITER_ENDS_SECONDS_MAX = 60
+
+Content = dict[bytes, dict[bytes, bytes]]
+
+
+@pytest.fixture
+def command(oracle: ClientSettings) -> Command:
+    return Command(oracle, "backup")
+
+
+@pytest.fixture
+def names(manager: TransactionManager) -> tuple[str, str]:
+    """Two tables: one of a program's own, and one with a mapping. Money moves between them."""
+    plain, typed = (f"backup_{kind}_{uuid.uuid4().hex[:12]}" for kind in ("plain", "typed"))
+    manager.create_table(plain, ["d", "e"])
+    columns = (KeyColumn("id", "string"), ValueColumn("balance", "string", "f", "balance"))
+    create_table(manager, TableMapping(typed, ("id",), columns, "row"))
+    with manager.transaction() as transaction:
+        for number in range(ACCOUNTS // 2):
+            transaction.put(plain, b"\x00%03d" % number, {b"d:balance": b"1000", b"e:\xff": b"\x00" * number})
+            transaction.put(typed, b"%03d\x00" % number, {b"f:balance": b"1000"})
+    return plain, typed
+
+
+def moving(manager: TransactionManager, plain: str, typed: str, ended: threading.Event) -> None:
+    number = 0
+    while not ended.is_set():
+        with manager.transaction() as transaction:
+            for table, row, column, change in (
+                (plain, b"\x00%03d" % (number % 20), b"d:balance", -1),
+                (typed, b"%03d\x00" % (number % 19), b"f:balance", 1),
+            ):
+                balance = int(transaction.get(table, row)[column])
+                transaction.put(table, row, {column: b"%d" % (balance + change)})
+        number += 1
+
+
+def total(content: Content) -> int:
+    return sum(int(values.get(b"d:balance", values.get(b"f:balance", b"0"))) for values in content.values())
+
+
+def scanned(manager: TransactionManager, table: str, at: Any = None) -> Content:
+    return dict(manager.snapshot(at).scan(table))
+
+
+def test_tables_that_change_are_saved_at_one_moment_and_made_anew_after_a_kill(
+    command: Command, manager: TransactionManager, names: tuple[str, str], tmp_path: Path
+) -> None:
+    plain, typed = names
+    ended = threading.Event()
+    writer = threading.Thread(target=moving, args=(manager, plain, typed, ended), daemon=True)
+    writer.start()
+    try:
+        made = command.done("create", tmp_path / "b", plain, typed)
+    finally:
+        ended.set()
+        writer.join(WRITER_ENDS_SECONDS_MAX)
+    assert not writer.is_alive()
+    assert [counts["rows"] for counts in made["tables"].values()] == [ACCOUNTS // 2, ACCOUNTS // 2]
+    assert command.done("check", tmp_path / "b") == made
+
+    assert "has rows already" in command.refused("restore", tmp_path / "b")
+    restoring = ["restore", tmp_path / "b", "--prefix", "again.", "--rows-per-transaction", ROWS_EACH]
+    command.killed_once_it_said(f"again.{plain}: {ROWS_EACH} rows", *restoring)
+    landed = len(scanned(manager, f"again.{plain}"))
+    assert landed in range(ROWS_EACH, ACCOUNTS // 2 + 1)
+    done = command.done(*restoring)["tables"]
+    assert [counts["rows_before"] + counts["rows"] for counts in done.values()] == [ACCOUNTS // 2, ACCOUNTS // 2]
+    assert done[f"again.{plain}"]["rows_before"] >= landed
+
+    restored = {table: scanned(manager, f"again.{table}") for table in names}
+    assert restored == {table: scanned(manager, table, made["snapshot"]) for table in names}
+    assert sum(map(total, restored.values())) == TOTAL
+    assert table_mapping(manager, f"again.{typed}").table == f"again.{typed}"

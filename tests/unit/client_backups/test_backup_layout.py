@@ -1,0 +1,70 @@
+"""What a backup says of itself: read back as it was, and refused where nobody should act on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from client.backups.errors import DamagedBackup
+from client.backups.layout import Backup, TableBackup, TableFile, file_name
+from client.catalog.entry import CatalogEntry
+
+ENTRY = CatalogEntry("row", ("f", "g"), b"\xff\x00 whatever")
+FILE = TableFile("t.parquet", 10, "0" * 64, 2, 3)
+OTHER = TableBackup("space:t", CatalogEntry("cell", ("f",)), TableFile("space=t.parquet", 7, "a" * 64, 5, 5))
+BACKUP = Backup("id", "/pythia", 2**60, (TableBackup("t", ENTRY, FILE), OTHER))
+
+
+def test_it_is_read_back_as_it_was() -> None:
+    assert Backup.parse(BACKUP.encode(), "here") == BACKUP
+    assert (BACKUP.rows, BACKUP.bytes) == (7, 17)
+
+
+def test_a_table_in_a_namespace_has_a_file_of_its_own() -> None:
+    assert file_name("a:b") == "a=b.parquet"
+    assert len({file_name(name) for name in ("a:b", "a.b", "a_b", "b", "ab")}) == 5
+
+
+def changed(change: Callable[[dict[str, Any]], None]) -> str:
+    fields = json.loads(BACKUP.encode())
+    change(fields)
+    return json.dumps(fields)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda fields: fields.update(format=2), "a newer release wrote it"),
+        (lambda fields: fields.pop("format"), "format"),
+        (lambda fields: fields.update(backup_id=1), "1 is no text"),
+        (lambda fields: fields.update(snapshot=-1), "-1 is no count"),
+        (lambda fields: fields.update(snapshot=True), "True is no count"),
+        (lambda fields: fields.update(tables=1), "TypeError"),
+        (lambda fields: fields["tables"].append(fields["tables"][0]), "table 't' is there twice"),
+        (lambda fields: fields["tables"][0].update(table="../t"), "a table name has"),
+        (lambda fields: fields["tables"][0].update(families=[]), "at least one column family"),
+        (lambda fields: fields["tables"][0].update(families="fg"), "families are a list of names"),
+        (lambda fields: fields["tables"][0].update(families=["f:"]), "family"),
+        (lambda fields: fields["tables"][0].update(conflict_level="table"), "conflict_level"),
+        (lambda fields: fields["tables"][0].update(description="é"), "ASCII"),
+        (lambda fields: fields["tables"][0]["file"].update(name="../../etc/passwd"), "the file of table 't' is"),
+        (lambda fields: fields["tables"][0]["file"].update(name="/t.parquet"), "the file of table 't' is"),
+        (lambda fields: fields["tables"][0]["file"].update(sha256="0" * 63), "sha256"),
+        (lambda fields: fields["tables"][0]["file"].update(rows="2"), "'2' is no count"),
+        (lambda fields: fields["tables"][0]["file"].update(more=1), "TypeError"),
+        (lambda fields: fields["tables"][0]["file"].pop("cells"), "TypeError"),
+    ],
+)
+def test_what_is_wrong_is_refused(change: Callable[[dict[str, Any]], None], why: str) -> None:
+    with pytest.raises(DamagedBackup, match=why) as refused:
+        Backup.parse(changed(change), "here")
+    assert str(refused.value).startswith("here")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"text"', "[" * 100_000, "\ufffd"])
+def test_what_is_no_description_is_refused(text: str) -> None:
+    with pytest.raises(DamagedBackup, match="here is no description of a backup"):
+        Backup.parse(text, "here")
