@@ -6,6 +6,8 @@ As with ``pythia table``, progress goes to standard error and results to standar
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from client.backups.restoring import restore
 from client.command_line import Place, connecting, explained, managed, moment_option
 from client.snapshots.moments import Moment
 from client.tables.options import json_option
+from client.tables.progress import lines
 from client.tables.reporting import in_words, to_be_gone_on_with
 from client.tables.steps import ROWS_PER_TRANSACTION_MAX
 from commit_table.timestamps import wall_time_of
@@ -40,8 +43,10 @@ def _checked_prefix(context: click.Context, parameter: click.Parameter, value: s
     return value
 
 
-def _tell(table: str, rows: int) -> None:
-    click.echo(f"{table}: {rows:,} rows", err=True)
+@contextmanager
+def _shown() -> Iterator[Callable[[str, int, bool], None]]:
+    with lines("no rows yet") as tell:
+        yield lambda table, rows, counts: tell(f"{table}: {rows:,} rows", counts)
 
 
 @click.group()
@@ -62,8 +67,8 @@ def create_command(directory: Path, names: tuple[str, ...], place: Place, as_of:
     A table needs no mapping for it. The directory gets its name once everything is on the disk. No vacuum takes away
     what is being read as of now, however long that takes; of an earlier moment name a snapshot.
     """
-    with managed(place) as manager:
-        made = create(manager, manager.snapshot(as_of), names, directory, _tell)
+    with managed(place) as manager, _shown() as tell:
+        made = create(manager, manager.snapshot(as_of), names, directory, tell)
     _print_backup(made, directory, as_json)
 
 
@@ -72,8 +77,8 @@ def create_command(directory: Path, names: tuple[str, ...], place: Place, as_of:
 @json_option
 def check_command(directory: Path, as_json: bool) -> None:
     """Read all of the backup in DIRECTORY, and compare it with what was written. Needs no service."""
-    with explained():
-        found = check(directory, lambda table: click.echo(f"{table}: whole", err=True))
+    with explained(), lines("nothing read yet") as tell:
+        found = check(directory, lambda table: tell(f"{table}: whole", True))
     _print_backup(found, directory, as_json)
 
 
@@ -94,8 +99,8 @@ def restore_command(
     A table that has rows already is refused. After a kill, or a failure of the services, run the same command again: it
     goes on after the last row that has landed.
     """
-    with managed(place) as manager, to_be_gone_on_with("restore"):
-        done = restore(manager, directory, names, rows_per_transaction, _tell, prefix=prefix)
+    with managed(place) as manager, _shown() as tell, to_be_gone_on_with("restore"):
+        done = restore(manager, directory, names, rows_per_transaction, tell, prefix=prefix)
     if as_json:
         tables = {name: landed._asdict() for name, landed in done.items()}
         click.echo(json.dumps({"directory": str(directory), "tables": tables}))

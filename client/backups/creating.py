@@ -25,8 +25,8 @@ from client.tables.errors import UnreadableFile
 
 UNFINISHED: Final = ".unfinished"
 
-Tell = Callable[[str, int], None]
-"""Told of a table, and how many of its rows are written."""
+Tell = Callable[[str, int, bool], None]
+"""Told of a table, how many of its rows are written, and whether these are all."""
 
 
 def create(
@@ -59,7 +59,8 @@ def _require_table(manager: TransactionManager, name: str) -> None:
 
 def _table(manager: TransactionManager, snapshot: Snapshot, name: str, directory: Path, tell: Tell) -> TableBackup:
     entry = manager.catalog.fresh_entry(name)
-    file = write_cells(directory / file_name(name), snapshot.scan(name), lambda rows: tell(name, rows))
+    file = write_cells(directory / file_name(name), snapshot.scan(name), lambda rows: tell(name, rows, False))
+    tell(name, file.rows, True)
     return TableBackup(name, entry, file)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -27,8 +28,8 @@ from client.tables.steps import Landed, Steps
 
 _ANOTHER_NAME: Final = "restore with --prefix under another name"
 
-Tell = Callable[[str, int], None]
-"""Told of a table, and how many of its rows have landed."""
+Tell = Callable[[str, int, bool], None]
+"""Told of a table, how many of its rows are written, and whether all of these have landed."""
 
 
 def restore(
@@ -112,9 +113,7 @@ class _TableRestore:
         )
         record = self._record()
         recorded = record.read()
-        steps = Steps(
-            self._manager, self.table, record, recorded, lambda rows, landed: tell(self.table, rows) if landed else None
-        )
+        steps = Steps(self._manager, self.table, record, recorded, partial(tell, self.table))
         marker = row_marker_column(entry.family_columns[0])
         rows = read_rows(directory / self._source.file.name, self._source)
         return steps.land_rows(_stored(rows, recorded.last_key, marker), rows_per_transaction, recorded)

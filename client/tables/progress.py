@@ -13,14 +13,21 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 @contextmanager
 def shown(written: str) -> Iterator[Callable[[int, bool], None]]:
     """What is to be told the rows so far, and whether all of these are safe; ``written``: what is done to rows."""
+    with lines(f"no rows {written} yet") as tell:
+        yield lambda rows, landed: tell(f"{rows:,} rows {'have landed' if landed else written}", landed)
+
+
+@contextmanager
+def lines(first: str) -> Iterator[Callable[[str, bool], None]]:
+    """What is to be told how things are, and whether that is a step that counts; elsewhere only these are shown."""
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as live:
-        task = live.add_task(f"no rows {written} yet", total=None)
+        task = live.add_task(first, total=None)
 
-        def tell(rows: int, landed: bool) -> None:
-            live.update(task, description=f"{rows:,} rows {'have landed' if landed else written}")
-            if landed and not console.is_terminal:
-                click.echo(f"{rows:,} rows have landed", err=True)
+        def tell(text: str, counts: bool) -> None:
+            live.update(task, description=text)
+            if counts and not console.is_terminal:
+                click.echo(text, err=True)
 
         yield tell

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from client import ClientSettings, TransactionManager
+from client.cells import TOMBSTONE
 from client.spark import TableMapping, create_table, table_mapping
 from client.spark.mapping import KeyColumn, ValueColumn
 from tests.integration.command_processes import Command
@@ -38,7 +39,7 @@ def names(manager: TransactionManager) -> tuple[str, str]:
     create_table(manager, TableMapping(typed, ("id",), columns, "row"))
     with manager.transaction() as transaction:
         for number in range(ACCOUNTS // 2):
-            transaction.put(plain, b"\x00%03d" % number, {b"d:balance": b"1000", b"e:\xff": b"\x00" * number})
+            transaction.put(plain, b"\x00%03d" % number, {b"d:balance": b"1000", b"e:\xff": TOMBSTONE * number})
             transaction.put(typed, b"%03d\x00" % number, {b"f:balance": b"1000"})
     return plain, typed
 

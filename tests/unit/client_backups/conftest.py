@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from client import ClientSettings, TransactionManager
 from client.backups.commands import backup
-from client.cells import ROW_MARKER_VALUE, row_marker_column
+from client.cells import ROW_MARKER_VALUE, TOMBSTONE, row_marker_column
 from client.spark import TableMapping, create_table
 from client.spark.mapping import KeyColumn, ValueColumn
 from store import RowPut
@@ -20,7 +20,7 @@ __all__ = ["empty_installation", "installation", "made_anew_at_once", "manager"]
 A, G = b"f:a", b"g:\xffc"
 CELLS = {
     b"\x00": {A: b"1", b"f:": b""},
-    b"deleted-looking": {A: b"\x00", G: b"\x00x"},
+    b"deleted-looking": {A: TOMBSTONE, G: TOMBSTONE + b"x"},
     b"wide": {b"f:%03d" % number: b"%d" % number for number in range(50)},
     b"\xff\xff": {G: b"3"},
 }
@@ -70,5 +70,5 @@ def content(manager: TransactionManager, table: str = "t") -> dict[bytes, dict[b
     return dict(manager.snapshot().scan(table))
 
 
-def nothing_told(table: str, rows: int) -> None:
+def nothing_told(table: str, rows: int, counts: bool) -> None:
     """No progress is shown."""

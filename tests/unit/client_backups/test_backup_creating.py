@@ -33,15 +33,15 @@ def test_it_holds_every_table_as_one_snapshot_shows_it(filled: TransactionManage
     snapshot = filled.snapshot()
     with filled.transaction() as later:
         later.put("t", b"later", {A: b"x"})
-    told: list[tuple[str, int]] = []
-    backup = create(filled, snapshot, [], tmp_path / "b", lambda table, rows: told.append((table, rows)))
+    told: list[tuple[str, int, bool]] = []
+    backup = create(filled, snapshot, [], tmp_path / "b", lambda *so_far: told.append(so_far))
     assert backup.snapshot == snapshot.timestamp
     assert open_backup(tmp_path / "b") == backup
     assert check(tmp_path / "b", lambda table: None) == backup
     assert {one.table: dict(read_rows(tmp_path / "b" / one.file.name, one)) for one in backup.tables} == {
         "t": CONTENT, "typed": {},
     }  # fmt: skip
-    assert told == [("t", len(CONTENT))]
+    assert told == [("t", len(CONTENT), False), ("t", len(CONTENT), True), ("typed", 0, True)]
     plain, typed = (one.entry for one in backup.tables)
     assert (plain.conflict_level, plain.families, plain.description) == ("cell", ("f", "g"), b"")
     assert (typed.conflict_level, typed.families, typed.description) == ("row", ("h",), MAPPING.to_json().encode())
@@ -82,7 +82,9 @@ def test_what_is_there_is_left_alone(filled: TransactionManager, tmp_path: Path,
 def test_what_came_meanwhile_is_left_alone(
     filled: TransactionManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def meanwhile(table: str, rows: int) -> None:
+    def meanwhile(table: str, rows: int, all_of_it: bool) -> None:
+        if all_of_it:
+            return
         (tmp_path / "b").mkdir()
         (tmp_path / "b" / "mine").touch()
 
@@ -92,7 +94,7 @@ def test_what_came_meanwhile_is_left_alone(
 
 
 def test_one_that_fails_leaves_nothing(filled: TransactionManager, installation: Installation, tmp_path: Path) -> None:
-    def fail(table: str, rows: int) -> None:
+    def fail(table: str, rows: int, all_of_it: bool) -> None:
         installation.store.plan("scan", Fault.DONE)
 
     with pytest.raises(StoreUnavailable):
