@@ -5,7 +5,7 @@ each, in the order of the row keys: ``row``, ``column`` (``family:qualifier``) a
 exists without any cell is a line with nulls.
 
 Invariant: ``Backup.parse`` gives only what ``restore`` may act on. Names of tables, families and files are checked here
-once, since whoever restores a backup need not be who wrote it: a file lies in the directory, and no table is Pythia's.
+once, since whoever restores a backup need not be who wrote it: a file lies in the directory, and under no other name.
 """
 
 from __future__ import annotations

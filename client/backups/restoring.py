@@ -59,6 +59,8 @@ def restore(
 
 def _renamed(backup: TableBackup, prefix: str) -> TableBackup:
     """The table under its new name, which its mapping has, too, where it has one."""
+    if not prefix:
+        return backup
     namespace, colon, name = backup.table.rpartition(":")
     table = f"{namespace}{colon}{prefix}{name}"
     try:

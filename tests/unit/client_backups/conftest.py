@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from click.testing import CliRunner
 
-from client import ClientSettings, TransactionManager
+from client import TransactionManager
 from client.backups.commands import backup
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, row_marker_column
 from client.spark import TableMapping, create_table
@@ -13,7 +12,7 @@ from client.spark.mapping import KeyColumn, ValueColumn
 from store import RowPut
 from store.columns import CellColumns
 from tests.unit.client.conftest import Installation, empty_installation, installation, made_anew_at_once, manager
-from tests.unit.client_tables.conftest import Run
+from tests.unit.client_tables.conftest import Run, running
 
 __all__ = ["empty_installation", "installation", "made_anew_at_once", "manager"]
 
@@ -56,14 +55,7 @@ def filled(manager: TransactionManager) -> TransactionManager:
 @pytest.fixture
 def run(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> Run:
     """``pythia backup`` with these arguments, on the installation."""
-
-    def connect(settings: ClientSettings) -> TransactionManager:
-        return installation.manager()
-
-    monkeypatch.setattr(TransactionManager, "connect", connect)
-    monkeypatch.setenv("PYTHIA_ZOOKEEPER", "127.0.0.1:1")
-    monkeypatch.setenv("PYTHIA_THRIFT", "127.0.0.1:1")
-    return lambda *arguments: CliRunner().invoke(backup, [str(argument) for argument in arguments])
+    return running(backup, installation, monkeypatch)
 
 
 def content(manager: TransactionManager, table: str = "t") -> dict[bytes, dict[bytes, bytes]]:

@@ -62,6 +62,16 @@ def test_they_are_made_under_another_name(manager: TransactionManager, saved: Pa
     assert table_mapping(manager, "old_typed").columns == MAPPING.columns
 
 
+def test_a_mapping_that_another_release_wrote_is_kept_to_the_byte(
+    manager: TransactionManager, installation: Installation, tmp_path: Path
+) -> None:
+    written = MAPPING.to_json().replace(", ", ",  ").encode()
+    manager.create_table("typed", MAPPING.families, conflict_level="row", description=written)
+    create(manager, manager.snapshot(), ["typed"], tmp_path / "b", nothing_told)
+    assert list(restored(manager, tmp_path / "b")) == ["typed"]
+    assert manager.catalog.fresh_entry("typed").description == written
+
+
 def test_a_name_in_a_namespace_keeps_that(
     manager: TransactionManager, installation: Installation, tmp_path: Path
 ) -> None:

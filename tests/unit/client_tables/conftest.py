@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -21,6 +22,11 @@ Run = Callable[..., Result]
 @pytest.fixture
 def run(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> Run:
     """``pythia table`` with these arguments, on the installation."""
+    return running(table, installation, monkeypatch)
+
+
+def running(group: click.Group, installation: Installation, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A group of commands with these arguments, on the installation."""
 
     def connect(settings: ClientSettings) -> TransactionManager:
         return installation.manager()
@@ -28,7 +34,7 @@ def run(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(TransactionManager, "connect", connect)
     monkeypatch.setenv("PYTHIA_ZOOKEEPER", "127.0.0.1:1")
     monkeypatch.setenv("PYTHIA_THRIFT", "127.0.0.1:1")
-    return lambda *arguments: CliRunner().invoke(table, [str(argument) for argument in arguments])
+    return lambda *arguments: CliRunner().invoke(group, [str(argument) for argument in arguments])
 
 
 def done(result: Result) -> Any:
