@@ -2,7 +2,7 @@
 # Nothing but Python ≥ 3.11 and Java 17 has to be there before.
 
 VENV := .venv/bin
-CODE := access benchmarks client commit_table configuration demo devcluster drills examples fleet histories kernels lease logs rest store tests tso versions wire
+CODE := access benchmarks client commit_table configuration demo devcluster drills examples fleet histories kernels lease logs rest store testkit tests tso versions wire
 
 .PHONY: demo test check kernels compiled unit simulate mutations format clean
 

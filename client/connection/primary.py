@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from client.connection.deadline import Deadline
 from client.settings import ClientSettings
+from lease.coordinator import Coordinator
 from lease.data_record import read_data
 from lease.errors import CoordinatorUnavailable, LeaseError, LevelRefused
 from lease.paths import ZnodePaths
@@ -87,9 +89,11 @@ class ZooKeeperDirectory:
     Once it is closed it stays so: what is asked of it raises ``CoordinatorUnavailable``.
     """
 
-    def __init__(self, settings: ClientSettings) -> None:
+    def __init__(self, settings: ClientSettings, connect: Callable[[int], Coordinator] | None = None) -> None:
+        """``connect`` gives, within so many milliseconds, another coordinator than the ZooKeeper of ``settings``."""
         self._settings = settings
-        self._coordinator: ZooKeeperCoordinator | None = None
+        self._connect = connect or self._connect_to_zookeeper
+        self._coordinator: Coordinator | None = None
         self._last_seen: str | None = None
         self._data: str | None = None
         self._closed = False
@@ -149,7 +153,7 @@ class ZooKeeperDirectory:
         if coordinator is not None:
             coordinator.close()
 
-    def _lease(self, coordinator: ZooKeeperCoordinator, deadline: Deadline) -> LeaseRecord | None:
+    def _lease(self, coordinator: Coordinator, deadline: Deadline) -> LeaseRecord | None:
         self._changed.clear()
         try:
             remaining_ms = 1000 * deadline.remaining_seconds()
@@ -161,14 +165,17 @@ class ZooKeeperDirectory:
             self._changed.set()
             raise
 
-    def _recorded_data(self, coordinator: ZooKeeperCoordinator, deadline: Deadline) -> str | None:
+    def _recorded_data(self, coordinator: Coordinator, deadline: Deadline) -> str | None:
         """A record that cannot be read keeps nobody from the primary: it is asked for again with the next look."""
         try:
             return read_data(coordinator, ZnodePaths(self._settings.root), 1000 * deadline.remaining_seconds())
         except LeaseError:
             return None
 
-    def _connected(self, deadline: Deadline) -> ZooKeeperCoordinator:
+    def _connect_to_zookeeper(self, timeout_ms: int) -> Coordinator:
+        return ZooKeeperCoordinator(self._settings.zookeeper, connect_timeout_ms=timeout_ms)
+
+    def _connected(self, deadline: Deadline) -> Coordinator:
         """One caller connects; the others wait for it, none for longer than it may."""
         if not self._lock.acquire(timeout=deadline.remaining_seconds()):
             raise CoordinatorUnavailable(f"another call is still connecting to ZooKeeper at {self._settings.zookeeper}")
@@ -176,9 +183,7 @@ class ZooKeeperDirectory:
             if self._closed:
                 raise CoordinatorUnavailable("this client is closed, and with it its session with ZooKeeper")
             if self._coordinator is None:
-                self._coordinator = ZooKeeperCoordinator(
-                    self._settings.zookeeper, connect_timeout_ms=int(1000 * deadline.remaining_seconds())
-                )
+                self._coordinator = self._connect(int(1000 * deadline.remaining_seconds()))
             return self._coordinator
         finally:
             self._lock.release()

@@ -64,10 +64,10 @@ _MISSING = ("TableNotFoundException", "NoSuchColumnFamilyException", "table does
 _REFUSED = (
     "DoNotRetryIOException",
     "AccessDeniedException",
-    "NamespaceNotFoundException",
     "QuotaExceededException",  # of tables and regions, when a table is made
     "space quota",  # of several rows, the first line names no exception
 )
+_NO_NAMESPACE = "NamespaceNotFoundException"
 _ATTEMPTS = "exceptions:"
 """So ends the first line where HBase's own client has repeated a call; each attempt is a line of its own."""
 
@@ -118,6 +118,12 @@ def is_about(error: GatewayIOError, exception: str) -> bool:
 def _meaning_of_text(first_line: str, text: str) -> StoreError:
     if any(marker in text for marker in _MISSING):
         return TableMissing(first_line)
+    if _NO_NAMESPACE in first_line:
+        name = first_line.rpartition(": ")[2]
+        return StoreError(
+            f"HBase has no namespace {name}, and its gateway cannot make one: create_namespace '{name}' in HBase's "
+            f"shell, or give the table another name"
+        )
     if any(marker in first_line for marker in _REFUSED):
         return StoreError(f"HBase refuses it: {first_line}")
     return GatewayFailure(first_line)

@@ -39,6 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "rest": {"access", "client", "commit_table", "configuration", "fleet", "lease", "logs", "store", "wire"},
     "demo": {"client", "commit_table", "devcluster", "store"},
+    "testkit": {"client", "lease", "store", "tso"},
     "drills": {"client", "commit_table", "configuration", "devcluster", "histories", "store"},
     "histories": {"client", "commit_table", "configuration", "store", "versions"},
     "benchmarks": {

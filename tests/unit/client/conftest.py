@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -17,75 +15,14 @@ from lease import EpochRecord, LeaseSettings, ZnodePaths
 from lease.data_record import read_data
 from lease.memory import MemoryCoordinator, MemoryTree
 from store import RowPut
-from store.bulk import BlockingPutter
 from store.columns import CellColumns
 from store.faults import FaultyCellStore
-from tests.small_limits import small_limits
-from tso.process import OracleProcess
+from testkit import OracleThread, small_limits
 from tso.settings import Limits, ServeSettings
 
 A = b"f:a"
 SETTINGS = ClientSettings(zookeeper="127.0.0.1:1", thrift="127.0.0.1:1", deadline_ms=5_000, request_timeout_ms=2_000)
 COMMITS = table_name(SETTINGS.root)
-STARTS_SECONDS_MAX = 100
-"""The first oracle in a fresh copy of the project compiles its kernels."""
-
-
-class RunningOracle:
-    """One oracle process's work, on an event loop in a thread of the test's own process."""
-
-    def __init__(
-        self, store: FaultyCellStore, tree: MemoryTree, name: str, limits: Limits, lease: LeaseSettings
-    ) -> None:
-        self._settings = ServeSettings(
-            name,
-            zookeeper=SETTINGS.zookeeper,
-            thrift=SETTINGS.thrift,
-            listen_port=0,
-            root=SETTINGS.root,
-            limits=limits,
-            lease=lease,
-        )
-        self._store = store
-        self._tree = tree
-        self._primary = threading.Event()
-        self._started = threading.Event()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-        assert self._started.wait(STARTS_SECONDS_MAX)
-
-    @property
-    def address(self) -> str:
-        return self._process.server.address
-
-    def await_primary(self) -> None:
-        assert self._primary.wait(STARTS_SECONDS_MAX)
-
-    def stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._process.stop)
-        self._thread.join(STARTS_SECONDS_MAX)
-        assert not self._thread.is_alive()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._process = OracleProcess(
-            self._settings,
-            MemoryCoordinator(self._tree),
-            self._store,
-            BlockingPutter(self._store),
-            announce=self._announced,
-        )
-        try:
-            self._loop.run_until_complete(self._process.run())
-        finally:
-            self._loop.run_until_complete(self._loop.shutdown_default_executor())
-            self._loop.close()
-
-    def _announced(self, line: str) -> None:
-        self._started.set()
-        if line.startswith("primary"):
-            self._primary.set()
 
 
 class InstallationDirectory:
@@ -120,12 +57,19 @@ class Installation:
     tree: MemoryTree = field(default_factory=MemoryTree)
     find_primary: Callable[[], str | None] = lambda: None
     _managers: list[TransactionManager] = field(default_factory=list)
-    _oracles: list[RunningOracle] = field(default_factory=list)
+    _oracles: list[OracleThread] = field(default_factory=list)
 
-    def oracle(
-        self, name: str = "a", limits: Limits | None = None, lease: LeaseSettings | None = None
-    ) -> RunningOracle:
-        oracle = RunningOracle(self.store, self.tree, name, limits or small_limits(), lease or LeaseSettings())
+    def oracle(self, name: str = "a", limits: Limits | None = None, lease: LeaseSettings | None = None) -> OracleThread:
+        settings = ServeSettings(
+            name,
+            zookeeper=SETTINGS.zookeeper,
+            thrift=SETTINGS.thrift,
+            listen_port=0,
+            root=SETTINGS.root,
+            limits=limits or small_limits(),
+            lease=lease or LeaseSettings(),
+        )
+        oracle = OracleThread(settings, MemoryCoordinator(self.tree), self.store)
         self._oracles.append(oracle)
         return oracle
 

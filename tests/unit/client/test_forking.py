@@ -14,8 +14,8 @@ from client.snapshots.resolver import OutcomeCache
 from client.spark import connections
 from commit_table import Committed
 from commit_table.timestamps import milliseconds_of
+from testkit import small_limits
 from tests.forked import entered_in_a_thread, forked, in_child
-from tests.small_limits import small_limits
 from tests.unit.client.conftest import SETTINGS, Installation
 from tests.unit.client.transacting import get, open_with, put
 

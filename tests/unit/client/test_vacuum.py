@@ -38,8 +38,8 @@ from lease import monotonic_ms
 from store import Cell, KeyRange, RowPut, StoreUnavailable
 from store.columns import CellColumns
 from store.faults import Fault
+from testkit import small_limits
 from tests.horizon import await_horizon
-from tests.small_limits import small_limits
 from tests.unit.client.conftest import COMMITS, SETTINGS, A, Installation, written_in_bulk, written_plainly
 from tests.unit.client.transacting import fail_over, get, put
 

@@ -248,6 +248,14 @@ def test_what_hbase_refuses_is_invalid(gateway: FakeGateway, store: HBaseCellSto
     assert len(gateway.methods.asked) == 1
 
 
+def test_a_namespace_that_is_missing_is_named_with_what_makes_it(gateway: FakeGateway, store: HBaseCellStore) -> None:
+    exception = "org.apache.hadoop.hbase.NamespaceNotFoundException"
+    gateway.fates.append(GatewayIOError(message=java(f"{exception}: {exception}: team")))
+    with pytest.raises(StoreError, match=r"no namespace team, .*: create_namespace 'team' in HBase's shell") as caught:
+        store.create_table("team:t", [Family("f")])
+    assert not caught.value.retriable
+
+
 @pytest.mark.parametrize(
     "first_line", ["NotServingRegionException: r", "PleaseHoldException: starting", "what is this"]
 )

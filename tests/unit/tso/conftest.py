@@ -20,7 +20,7 @@ from lease.memory import MemoryCoordinator, MemoryTree
 from store import CellStore
 from store.bulk import BlockingPutter
 from store.faults import FaultyCellStore
-from tests.small_limits import small_limits
+from testkit import small_limits
 from tests.unit.tso.calling import Caller
 from tso.decisions.deciding import Numbers
 from tso.decisions.oracle import Moment

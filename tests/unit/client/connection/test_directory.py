@@ -33,7 +33,7 @@ def coordinator() -> MemoryCoordinator:
 @pytest.fixture
 def directory(coordinator: MemoryCoordinator) -> ZooKeeperDirectory:
     directory = ZooKeeperDirectory(SETTINGS)
-    directory._coordinator = coordinator  # type: ignore[assignment]
+    directory._coordinator = coordinator
     assert directory.primary(1_000) == "a:1"
     return directory
 

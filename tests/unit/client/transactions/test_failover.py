@@ -35,8 +35,8 @@ from lease import LeaseSettings
 from store import RowPut
 from store.columns import CellColumns
 from store.faults import Fault
+from testkit import small_limits
 from tests.recording import record
-from tests.small_limits import small_limits
 from tests.unit.client.conftest import COMMITS, SETTINGS, Installation
 from tests.unit.client.transacting import fail_over, get, open_with, put
 from wire import Reason

@@ -20,8 +20,8 @@ from client.transactions.fences import place_fence
 from client.transactions.guards import FENCE_COLUMN
 from commit_table import system_table
 from store import RowPut
+from testkit import small_limits
 from tests.recording import record
-from tests.small_limits import small_limits
 from tests.unit.client.conftest import COMMITS, SETTINGS, Installation, begun
 from tests.unit.client.transacting import fail_over, get, open_with, put
 

@@ -11,7 +11,7 @@ import pytest
 
 from client import Transaction, TransactionExpired, TransactionManager
 from commit_table.timestamps import milliseconds_of
-from tests.small_limits import small_limits
+from testkit import small_limits
 from tests.unit.client.conftest import SETTINGS, Installation
 from tests.unit.client.transacting import get, open_with
 from wire import HEARTBEAT_TRANSACTIONS_MAX, LIVES_TRANSACTIONS_MAX, Life

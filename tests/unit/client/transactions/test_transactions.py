@@ -32,7 +32,7 @@ from client import (
 from commit_table.columns import Timestamps
 from commit_table.recorder import CommitRecorder
 from store.faults import Fault
-from tests.small_limits import small_limits
+from testkit import small_limits
 from tests.unit.client.conftest import SETTINGS, Installation
 
 A = b"f:a"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.small_limits import small_limits
+from testkit import small_limits
 from tso.decisions.oracle import Begun, Decided, Moment, Oracle
 from wire import CommitRequest, Reason
 from wire.gathering import GatheredCommits, gather_commits

@@ -1,4 +1,4 @@
-"""Limits of an oracle for tests, of which one process makes hundreds: the defaults are for one that has a machine."""
+"""Limits of an oracle of which one process makes many: the defaults are for one that has a machine."""
 
 from __future__ import annotations
 
