@@ -5,7 +5,6 @@ Both hold a row group at a time in memory, which ends at so many lines or bytes,
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ from client.backups.layout import TableBackup, TableFile
 from client.bulk_writes.batching import ScannedRow
 from client.cells import family_of, is_reserved, validate_row
 from client.errors import InvalidRequest
+from client.tables.files import sha256_of
 
 GROUP_LINES_MAX: Final = 100_000
 GROUP_BYTES_MAX: Final = 16 * 2**20
@@ -38,13 +38,13 @@ def write_cells(path: Path, rows: Iterable[tuple[bytes, Mapping[bytes, bytes]]],
             done += len(group)
             writer.write_batch(_batch(group))
             tell(done)
-    return TableFile(path.name, path.stat().st_size, _digest(path), done, cells)
+    return TableFile(path.name, path.stat().st_size, sha256_of(path), done, cells)
 
 
 def require_whole(path: Path, file: TableFile) -> None:
     """Raise ``DamagedBackup`` unless a file is, byte by byte, what was written."""
     try:
-        found = _digest(path)
+        found = sha256_of(path)
     except OSError as error:
         raise DamagedBackup(f"{path} cannot be read: {error.strerror or error}") from error
     if found != file.sha256:
@@ -83,11 +83,6 @@ def read_rows(path: Path, backup: TableBackup) -> Iterator[ScannedRow]:
             f"{path} has {rows:,} rows and {cells:,} cells, and {backup.file.rows:,} and {backup.file.cells:,} were "
             "written"
         )
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _groups(rows: Iterable[tuple[bytes, Mapping[bytes, bytes]]]) -> Iterator[list[ScannedRow]]:

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from client.backups.creating import create
 from client.backups.layout import Backup
@@ -21,16 +19,12 @@ from client.backups.opening import check
 from client.backups.restoring import restore
 from client.command_line import Place, connecting, explained, managed, moment_option
 from client.snapshots.moments import Moment
-from client.tables.options import json_option
+from client.tables.options import json_option, rows_per_transaction_option
 from client.tables.progress import lines
-from client.tables.reporting import in_words, to_be_gone_on_with
-from client.tables.steps import ROWS_PER_TRANSACTION_MAX
+from client.tables.reporting import in_words, print_columns, to_be_gone_on_with
 from commit_table.timestamps import wall_time_of
 from store.errors import InvalidCell
 from store.validation import check_table
-
-ROWS_PER_TRANSACTION = 100_000
-_LIST_WIDTH_CHARACTERS = 160
 
 _directory = click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 
@@ -88,8 +82,7 @@ def check_command(directory: Path, as_json: bool) -> None:
 @connecting
 @click.option("--prefix", default="", metavar="TEXT", callback=_checked_prefix,
               help="Put TEXT before the name of each table that is made, as in copy_of_.")  # fmt: skip
-@click.option("--rows-per-transaction", type=click.IntRange(1, ROWS_PER_TRANSACTION_MAX), metavar="N",
-              default=ROWS_PER_TRANSACTION, show_default=True, help="Land N rows in each transaction.")  # fmt: skip
+@rows_per_transaction_option
 @json_option
 def restore_command(
     directory: Path, names: tuple[str, ...], place: Place, prefix: str, rows_per_transaction: int, as_json: bool
@@ -113,12 +106,13 @@ def _print_backup(shown: Backup, directory: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(_fields(shown, directory)))
         return
-    listed = Table(box=None, pad_edge=False)
-    for title in ("table", "rows", "cells", "bytes"):
-        listed.add_column(title, no_wrap=True)
-    for one in shown.tables:
-        listed.add_row(one.table, *(f"{count:,}" for count in (one.file.rows, one.file.cells, one.file.bytes)))
-    Console(width=_LIST_WIDTH_CHARACTERS, soft_wrap=True).print(listed)
+    print_columns(
+        ("table", "rows", "cells", "bytes"),
+        [
+            (one.table, *(f"{count:,}" for count in (one.file.rows, one.file.cells, one.file.bytes)))
+            for one in shown.tables
+        ],
+    )
     moment = wall_time_of(shown.snapshot).isoformat(timespec="milliseconds")
     click.echo(
         f"{directory}: {len(shown.tables):,} tables of {shown.root} as of {shown.snapshot} ({moment}), "

@@ -7,13 +7,11 @@ fails removes it, and one that is killed leaves it, by a name that nobody takes 
 
 from __future__ import annotations
 
-import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
 
 from client.backups.cell_files import write_cells
 from client.backups.layout import CONTENTS, Backup, TableBackup, file_name
@@ -22,8 +20,7 @@ from client.manager import TransactionManager
 from client.snapshots.snapshot import Snapshot
 from client.tables.describing import tables as all_tables
 from client.tables.errors import UnreadableFile
-
-UNFINISHED: Final = ".unfinished"
+from client.tables.unfinished import keep, unfinished_beside
 
 Tell = Callable[[str, int, bool], None]
 """Told of a table, how many of its rows are written, and whether these are all."""
@@ -66,28 +63,19 @@ def _table(manager: TransactionManager, snapshot: Snapshot, name: str, directory
 
 @contextmanager
 def _named_at_the_end(directory: Path) -> Iterator[Path]:
-    unfinished = directory.with_name(f"{directory.name}.{uuid.uuid4().hex[:8]}{UNFINISHED}")
+    unfinished = unfinished_beside(directory)
     try:
         if directory.exists():
             raise UnreadableFile(f"{directory} exists already: a backup is a directory of its own, so name another")
         unfinished.mkdir(parents=True)
         yield unfinished
         for written in unfinished.iterdir():
-            _keep(written)
-        _keep(unfinished)
+            keep(written)
+        keep(unfinished)
         unfinished.rename(directory)  # fails where something of the name is there by now, unless it is empty
-        _keep(directory.parent)
+        keep(directory.parent)
     except OSError as error:
         raise UnreadableFile(f"{directory} cannot be written: {error.strerror or error}") from error
     finally:
         with suppress(OSError):
             shutil.rmtree(unfinished)
-
-
-def _keep(path: Path) -> None:
-    """Have it on the disk, whatever happens to the machine."""
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

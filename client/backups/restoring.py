@@ -87,12 +87,7 @@ class _TableRestore:
             raise InvalidRequest(f"table {self.table!r} is Pythia's own here: {_ANOTHER_NAME}")
         if not catalog.has_entry(self.table):
             return
-        stands = catalog.fresh_entry(self.table)
-        if (set(stands.families), stands.conflict_level, stands.description) != (
-            set(entry.families),
-            entry.conflict_level,
-            entry.description,
-        ):
+        if catalog.fresh_entry(self.table).unlike(entry):
             raise InvalidRequest(
                 f"there is a table {self.table!r} already, with other families, another mapping or conflicts by "
                 f"another level: drop it, or {_ANOTHER_NAME}"

@@ -378,15 +378,7 @@ def _is_entry(stored: bytes | None) -> TypeGuard[bytes]:
 
 def _require_same(table: str, stands: CatalogEntry, wanted: CatalogEntry) -> None:
     """Raise ``InvalidRequest`` where a table exists otherwise than it was to be made; families have no order."""
-    unlike = [
-        name
-        for name, one, other in (
-            ("conflict level", stands.conflict_level, wanted.conflict_level),
-            ("families", set(stands.families), set(wanted.families)),
-            ("description", stands.description, wanted.description),
-        )
-        if one != other
-    ]
+    unlike = stands.unlike(wanted)
     if unlike:
         raise InvalidRequest(f"table {table!r} exists already, and differs in {' and '.join(unlike)}")
 

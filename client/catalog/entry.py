@@ -44,6 +44,18 @@ class CatalogEntry:
         """The families as a choice of what to read."""
         return tuple(family.encode() for family in self.families)
 
+    def unlike(self, other: CatalogEntry) -> list[str]:
+        """In what two tables differ, in words; families have no order."""
+        return [
+            name
+            for name, one, another in (
+                ("conflict level", self.conflict_level, other.conflict_level),
+                ("families", set(self.families), set(other.families)),
+                ("description", self.description, other.description),
+            )
+            if one != another
+        ]
+
     def encode(self, made: str) -> bytes:
         """The entry as it is stored. ``made`` is used once: no later entry of the table is stored as the same bytes."""
         fields = {

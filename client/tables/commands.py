@@ -10,8 +10,6 @@ import json
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from client.catalog.entry import ConflictLevel
 from client.command_line import Place, connecting, explained, managed
@@ -36,13 +34,12 @@ from client.tables.options import (
     reading_files,
 )
 from client.tables.progress import shown
-from client.tables.reporting import print_landed, to_be_gone_on_with
+from client.tables.reporting import print_columns, print_landed, to_be_gone_on_with
 from client.tables.restore_command import restore_command
 from client.tables.splits import KeySample, boundaries, shell_commands
 from client.tables.steps import ROWS_PER_TRANSACTION_MAX
 from client.tables.supply import Supply
 
-_LIST_WIDTH_CHARACTERS = 160
 _REGIONS_MAX = 10_000
 
 
@@ -247,14 +244,11 @@ def _print_description(found: Description, as_json: bool) -> None:
 
 
 def _print_list(found: list[Description]) -> None:
-    shown_table = Table(box=None, pad_edge=False)
-    for title in ("table", "row key", "columns", "conflicts by", "regions"):
-        shown_table.add_column(title, no_wrap=True)
+    rows = []
     for one in found:
         key, columns = ("", "no mapping") if one.mapping is None else _outline(one.mapping)
-        shown_table.add_row(one.table, key, columns, one.conflict_level, str(len(one.regions)))
-    # What a narrow terminal cannot hold in a line it may break; a name is never cut short.
-    Console(width=_LIST_WIDTH_CHARACTERS, soft_wrap=True).print(shown_table)
+        rows.append((one.table, key, columns, one.conflict_level, str(len(one.regions))))
+    print_columns(("table", "row key", "columns", "conflicts by", "regions"), rows)
 
 
 def _outline(mapping: TableMapping) -> tuple[str, str]:

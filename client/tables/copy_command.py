@@ -7,12 +7,9 @@ import click
 from client.catalog.entry import ConflictLevel
 from client.command_line import Place, connecting, managed
 from client.tables.copying import copy
-from client.tables.options import json_option
+from client.tables.options import json_option, rows_per_transaction_option
 from client.tables.progress import shown
 from client.tables.reporting import print_landed, to_be_gone_on_with
-from client.tables.steps import ROWS_PER_TRANSACTION_MAX
-
-ROWS_PER_TRANSACTION = 100_000
 
 
 @click.command("copy")
@@ -22,8 +19,7 @@ ROWS_PER_TRANSACTION = 100_000
 @click.option("--level", type=click.Choice(["row", "cell"]),
               help="Whether transactions conflict when they write the same row of the table that is made, or only the "
               "same cell; by default the row.")  # fmt: skip
-@click.option("--rows-per-transaction", type=click.IntRange(1, ROWS_PER_TRANSACTION_MAX), metavar="N",
-              default=ROWS_PER_TRANSACTION, show_default=True, help="Land N rows in each transaction.")  # fmt: skip
+@rows_per_transaction_option
 @click.option("--again", is_flag=True, help="Copy rows that have been copied before, too.")
 @json_option
 def copy_command(

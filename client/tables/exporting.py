@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -28,10 +27,10 @@ from client.spark.reader import arrow_schema
 from client.spark.value_codec import shown
 from client.tables.errors import UnreadableFile
 from client.tables.files import FileFormat
+from client.tables.unfinished import keep, unfinished_beside
 
 BATCH_ROWS: Final = 50_000
 """Rows that are decoded and written at a time; in a Parquet file, a row group."""
-UNFINISHED: Final = ".unfinished"
 
 
 def export(
@@ -65,11 +64,10 @@ def export(
 
 @contextmanager
 def _named_at_the_end(path: Path) -> Iterator[Path]:
-    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{UNFINISHED}")
+    unfinished = unfinished_beside(path)
     try:
         yield unfinished
-        with unfinished.open("rb") as written:
-            os.fsync(written.fileno())
+        keep(unfinished)
         _name(unfinished, path)
     except OSError as error:
         raise UnreadableFile(f"{path} cannot be written: {error}") from error

@@ -32,7 +32,6 @@ CSV_BLOCK_BYTES: Final = 4 * 2**20
 """What is read of a CSV file at a time; a row has to fit."""
 PARQUET_BUFFER_BYTES: Final = 2**20
 PARQUET_BATCH_ROWS: Final = 10_000
-_DIGEST_BLOCK_BYTES: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +155,16 @@ def digest(files: Sequence[DataFile]) -> str:
     """What tells an import from others: the contents of its files, in order, and how they are read."""
     whole = hashlib.sha256()
     for file in files:
-        content = hashlib.sha256()
         try:
             file.require_regular()
-            with file.path.open("rb") as opened:
-                while block := opened.read(_DIGEST_BLOCK_BYTES):
-                    content.update(block)
+            content = sha256_of(file.path)
         except OSError as error:
             raise UnreadableFile(f"{file.path} cannot be read: {error}") from error
-        whole.update(repr((file.format, file.dialect, content.hexdigest())).encode())
+        whole.update(repr((file.format, file.dialect, content)).encode())
     return whole.hexdigest()
+
+
+def sha256_of(path: Path) -> str:
+    """Of a file's bytes, in hexadecimal digits. Raises ``OSError``."""
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

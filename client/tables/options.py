@@ -10,6 +10,10 @@ import click
 
 from client.errors import InvalidRequest
 from client.tables.files import FORMATS, CsvDialect, DataFile, FileFormat, format_of
+from client.tables.steps import ROWS_PER_TRANSACTION_MAX
+
+ROWS_PER_TRANSACTION = 100_000
+"""Where nothing asks for one transaction."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -19,6 +23,10 @@ format_option = click.option(
     "--format", "file_format", type=click.Choice(FORMATS), help="Of the file; by default what its name ends with."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+rows_per_transaction_option = click.option(
+    "--rows-per-transaction", type=click.IntRange(1, ROWS_PER_TRANSACTION_MAX), metavar="N",
+    default=ROWS_PER_TRANSACTION, show_default=True, help="Land N rows in each transaction.",
+)  # fmt: skip
 
 _READING = (
     format_option,

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 import click
+from rich.console import Console
+from rich.table import Table
 
 from client.errors import OutcomeUnknown, TransactionAborted
 from client.tables.steps import Landed
+
+_WIDTH_CHARACTERS: Final = 160
 
 
 @contextmanager
@@ -21,6 +26,16 @@ def to_be_gone_on_with(what: str) -> Iterator[None]:
         raise click.ClickException(
             f"{error}\nRun the same command again: it goes on where the {what} stopped, and lands nothing twice."
         ) from error
+
+
+def print_columns(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """On standard output, in columns. What a narrow terminal cannot hold in a line it may break; no name is cut."""
+    shown = Table(box=None, pad_edge=False)
+    for title in titles:
+        shown.add_column(title, no_wrap=True)
+    for row in rows:
+        shown.add_row(*row)
+    Console(width=_WIDTH_CHARACTERS, soft_wrap=True).print(shown)
 
 
 def print_landed(table: str, landed: Landed, as_json: bool, **more: str) -> None:

@@ -13,7 +13,7 @@ BACKUP_RULES = [
     Mutation(
         "a backup has its name before all of it is on the disk",
         "client/backups/creating.py",
-        "        for written in unfinished.iterdir():\n            _keep(written)\n",
+        "        for written in unfinished.iterdir():\n            keep(written)\n",
         "",
         f"{_CREATING}::test_it_has_its_name_only_once_all_of_it_is_on_the_disk",
     ),

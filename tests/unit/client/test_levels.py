@@ -38,8 +38,8 @@ def coordinator() -> MemoryCoordinator:
 
 
 def test_the_lease_says_when_a_library_is_too_old(coordinator: MemoryCoordinator) -> None:
-    directory = ZooKeeperDirectory(ClientSettings(zookeeper="127.0.0.1:1", thrift="127.0.0.1:1"))
-    directory._coordinator = coordinator
+    settings = ClientSettings(zookeeper="127.0.0.1:1", thrift="127.0.0.1:1")
+    directory = ZooKeeperDirectory(settings, connect=lambda timeout_ms: coordinator)
     assert directory.primary(1_000) == "a:1"
     assert not directory.has_moved("a:1", 1_000)
     coordinator.commit([SetData(PATHS.lease, lease(2), None)], timeout_ms=1)

@@ -59,8 +59,7 @@ def test_the_name_is_known_with_the_primary_and_a_record_that_cannot_be_read_kee
     create_root(coordinator, PATHS, 1)
     lease = LeaseRecord("holder", "nonce", ("a:1",), 5, False, 2_000)
     coordinator.commit([Create(PATHS.lease, lease.encode()), Create(PATHS.data, b"rubbish")], timeout_ms=1)
-    directory = ZooKeeperDirectory(SETTINGS)
-    directory._coordinator = coordinator
+    directory = ZooKeeperDirectory(SETTINGS, connect=lambda timeout_ms: coordinator)
     assert (directory.primary(1_000), directory.data) == ("a:1", None)
     coordinator.commit([SetData(PATHS.data, DataRecord(OTHER_NAME).encode(), None)], timeout_ms=1)
     assert (directory.primary(1_000), directory.data) == ("a:1", OTHER_NAME)

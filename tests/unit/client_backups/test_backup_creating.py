@@ -15,6 +15,7 @@ from client.backups.layout import CONTENTS, Backup
 from client.backups.opening import check, open_backup
 from client.tables.errors import UnreadableFile
 from client.tables.record import ImportRecord
+from client.tables.unfinished import UNFINISHED
 from commit_table import system_table
 from store import StoreUnavailable
 from store.faults import Fault
@@ -111,10 +112,10 @@ def test_it_has_its_name_only_once_all_of_it_is_on_the_disk(
         kept.append(path.name)
         assert (tmp_path / "b").exists() == (path == tmp_path)
 
-    monkeypatch.setattr(creating, "_keep", keep)
+    monkeypatch.setattr(creating, "keep", keep)
     made(filled, tmp_path / "b")
     assert sorted(kept[:3]) == sorted([CONTENTS, "t.parquet", "typed.parquet"])
-    assert kept[3].endswith(creating.UNFINISHED)
+    assert kept[3].endswith(UNFINISHED)
     assert kept[4:] == [tmp_path.name]
 
 

@@ -6,6 +6,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
+from enum import Enum
 from functools import cache
 from pathlib import Path
 
@@ -101,7 +102,7 @@ def checked(line: list[str]) -> str:
         values, _, _ = command.make_parser(context).parse_args(args=list(given))
         for parameter in command.params:
             value = values.get(parameter.name or "")
-            if value and isinstance(value, (str, list, tuple)):  # others are click's own marks of what was not given
+            if value not in (None, ()) and not isinstance(value, Enum):  # click's mark of what was not given
                 parameter.type_cast_value(context, value)
     except click.ClickException as error:
         raise AssertionError(f"{line}: {error.format_message()}") from error

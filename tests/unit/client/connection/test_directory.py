@@ -32,8 +32,7 @@ def coordinator() -> MemoryCoordinator:
 
 @pytest.fixture
 def directory(coordinator: MemoryCoordinator) -> ZooKeeperDirectory:
-    directory = ZooKeeperDirectory(SETTINGS)
-    directory._coordinator = coordinator
+    directory = ZooKeeperDirectory(SETTINGS, connect=lambda timeout_ms: coordinator)
     assert directory.primary(1_000) == "a:1"
     return directory
 
