@@ -55,7 +55,7 @@ def bulk_commit(rows: int, zookeeper: str | None, thrift: str | None, as_json: b
             oracle.start()
             try:
                 address, root = oracle.load_arguments
-                settings = ClientSettings(address, around.services.thrift, root, defer_shadow_cells=True)
+                settings = ClientSettings(address, around.services.thrift, root, bulk_shadow_cells="deferred")
                 measured = _measure(settings, rows, around.code)
             finally:
                 oracle.stop()

@@ -90,7 +90,7 @@ class TransactionManager(StaysInItsProcess):
             hooks=hooks or TransactionHooks(),
             deadline_ms=settings.deadline_ms,
             shadow_writers_max=settings.shadow_writers_max,
-            defer_shadow_cells=settings.defer_shadow_cells,
+            bulk_shadow_cells=settings.bulk_shadow_cells,
         )
 
     @classmethod
@@ -323,14 +323,17 @@ class TransactionManager(StaysInItsProcess):
     def finish_bulk_writes(self) -> int:
         """Write the shadow cells that ended bulk writes still lack; how many transactions these were.
 
-        Those that ``defer_shadow_cells`` left behind, and those of processes that died after their commit. Raises
-        ``StoreUnavailable`` and ``UpgradeNeeded``; what was done by then is done.
+        Those that ``bulk_shadow_cells="deferred"`` left behind, and those of processes that died after their commit;
+        not those that a transaction with a lasting record does without. Raises ``StoreUnavailable`` and
+        ``UpgradeNeeded``; what was done by then is done.
         """
         finished = 0
         self.catalog.require_level()  # before a manifest is read, or what it says is taken for undecided
         for start_timestamp in self.manifest.transactions():
             outcome = self.commit_table.outcome(start_timestamp)
-            if isinstance(outcome, Committed):
+            if isinstance(outcome, Committed) and outcome.is_lasting:
+                self.manifest.forget(start_timestamp)
+            elif isinstance(outcome, Committed):
                 finish_bulk_write(self._services, start_timestamp, outcome.commit_timestamp)
                 finished += 1
         return finished

@@ -16,6 +16,8 @@ from store.hbase.addresses import parse_addresses
 
 CREDENTIALS = ("token_file", "tls_authority_file", "tls_certificate_file", "tls_key_file", "tls_server_name")
 """The settings that say where it is what a client shows of itself."""
+BULK_SHADOW_CELLS = ("written", "deferred", "none")
+"""What there is to choose from for the shadow cells of bulk writes; the first one by default."""
 DEADLINE_MS_MAX = 86_400_000
 """Of ``deadline_ms``, and of what a call is given in its place."""
 
@@ -75,11 +77,12 @@ class ClientSettings:
     store_connections_max: int = setting(16, "connections", "To the gateway at once.", least=1, most=10_000)
     heal: bool = setting(True, "", "Whether readers write missing shadow cells.")
     shadow_writers_max: int = setting(4, "threads", "That write the shadow cells of one bulk write.", least=1, most=64)
-    defer_shadow_cells: bool = setting(
-        False,
+    bulk_shadow_cells: str = setting(
+        BULK_SHADOW_CELLS[0],
         "",
-        "Whether a commit leaves the shadow cells of its bulk writes to manager.finish_bulk_writes or a vacuum; "
-        "readers are right meanwhile, by the commit table.",
+        "Whether a commit writes the shadow cells of its bulk writes, leaves them to manager.finish_bulk_writes or a "
+        "vacuum, or does without, and its record stays in the commit table; readers are right all the same.",
+        choices=BULK_SHADOW_CELLS,
     )
     oracle: str = setting(
         "", "HOST:PORT", "An oracle that serves alone, in place of zookeeper.", environment="PYTHIA_ORACLE"
@@ -121,14 +124,17 @@ class ClientSettings:
             raise InvalidSettings(str(error)) from error
         for each in settings_of(type(self)):
             value = getattr(self, each.name)
-            if each.least is None or each.most is None:
-                continue
-            if type(value) is not int or not each.least <= value <= each.most:
+            if (
+                each.least is not None
+                and each.most is not None
+                and (type(value) is not int or not each.least <= value <= each.most)
+            ):
                 limits = f"from {each.least:,} to {each.most:,}"
                 raise InvalidSettings(f"{each.name} is a whole number {limits}, not {value!r}")
-        for name in ("heal", "defer_shadow_cells"):
-            if not isinstance(getattr(self, name), bool):
-                raise InvalidSettings(f"{name} is true or false, not {getattr(self, name)!r}")
+            if each.choices and value not in each.choices:
+                raise InvalidSettings(f"{each.name} is one of {', '.join(each.choices)}, not {value!r}")
+        if not isinstance(self.heal, bool):
+            raise InvalidSettings(f"heal is true or false, not {self.heal!r}")
 
     def to_json(self) -> str:
         """The settings as text; ``from_json`` reads it back."""

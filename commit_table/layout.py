@@ -8,6 +8,9 @@ row key     1 salt byte (a hash of the block) + the block, ``start_timestamp >> 
 ``c:tx``    the commit timestamp, 8 bytes; the *cell timestamp is the epoch* that wrote it, so that
             a deposed oracle's late write can never cover a newer epoch's
 ``f:txF``   a fence at F: the qualifier names it, so that fences never overwrite one another
+``f:lasting`` and ``tx``: the record *lasts*, for as long as the transaction has cells without a
+            shadow cell. It lies among the fences, which are read whole, so that it costs no
+            request; the first byte of a ``tx`` is 3 at most
 ==========  =====================================================================================
 
 ``tx`` is the low 18 bits of the start timestamp in 3 bytes. Integers are big-endian. The salt spreads neighbouring
@@ -17,7 +20,7 @@ milliseconds over the key space, for a table that an operator has split.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from commit_table.rule import TransactionRecord
 from commit_table.timestamps import COUNTER_BITS, TIMESTAMP_MAX, counter_of
@@ -27,6 +30,7 @@ COMMIT_FAMILY = Family("c", versions_max=1)
 FENCE_FAMILY = Family("f", versions_max=1)
 FENCE_COLUMNS = b"f"
 FENCE_VALUE = b"\x01"
+_LASTING = b"f:lasting"
 OWN_ROW = b"\x00"
 """Of the installation itself, and no transaction's: it sorts before them all."""
 
@@ -55,6 +59,11 @@ def fence_column(start_timestamp: int, fence: int) -> bytes:
     return b"f:" + _transaction(start_timestamp) + _TIMESTAMP.pack(fence)
 
 
+def lasting_column(start_timestamp: int) -> bytes:
+    """The column that says that the transaction's record stays."""
+    return _LASTING + _transaction(start_timestamp)
+
+
 def commit_value(commit_timestamp: int) -> bytes:
     """The commit timestamp as it is stored."""
     return _TIMESTAMP.pack(commit_timestamp)
@@ -73,7 +82,20 @@ def parse_record(start_timestamp: int, row: Row) -> TransactionRecord:
     return TransactionRecord(
         commit_timestamp=None if commit is None else _TIMESTAMP.unpack(commit.value)[0],
         largest_fence=max(fences, default=0),
+        is_lasting=lasting_column(start_timestamp) in row,
     )
+
+
+def columns_of_others(row: Row, start_timestamps: Collection[int]) -> list[bytes]:
+    """What of a whole row is of no record of these transactions."""
+    prefixes = {_transaction(start_timestamp) for start_timestamp in start_timestamps}
+    return [column for column in row if _transaction_of(column) not in prefixes]
+
+
+def _transaction_of(column: bytes) -> bytes:
+    if column.startswith(_LASTING):
+        return column[len(_LASTING) :]
+    return column[len(b"c:") :][:COUNTER_BYTES]
 
 
 def _transaction(start_timestamp: int) -> bytes:

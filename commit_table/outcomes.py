@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,6 +10,10 @@ class Committed:
     """The transaction committed: for good, and visible to every snapshot at or above ``commit_timestamp``."""
 
     commit_timestamp: int
+    is_lasting: bool = field(default=False, compare=False)
+    """Whether its record stays in the commit table for as long as cells of it have no shadow cell: nobody has to write
+    those. Known to who read the record.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,11 +28,13 @@ class TransactionRecord:
 
     commit_timestamp: int | None
     largest_fence: int = 0
+    is_lasting: bool = False
+    """Whether it stays for as long as cells of the transaction have no shadow cell."""
 
     def outcome(self) -> Outcome:
         """Apply the rule."""
         if self.commit_timestamp is not None and self.commit_timestamp >= self.largest_fence:
-            return Committed(self.commit_timestamp)
+            return Committed(self.commit_timestamp, self.is_lasting)
         if self.largest_fence >= FENCE_AT_INFINITY:
             return Aborted()
         return Undecided()

@@ -1,4 +1,4 @@
-"""The commit table over any store of cells: read, fence.
+"""The commit table over any store of cells: read, fence, let a record last.
 
 The oracle records commits blindly, in batches (``commit_table.recorder``). Whoever needs to *know* of a transaction
 reads its record and, where the record leaves it open, fences it by a compare-and-set on the commit column: if a commit
@@ -14,7 +14,8 @@ from commit_table import forgetting, layout
 from commit_table.forgetting import Forgotten
 from commit_table.outcomes import Aborted, Committed, Outcome, Undecided
 from commit_table.rule import FENCE_AT_INFINITY, TransactionRecord
-from store import Applied, CellStore, CompareAndSet, StoreUnavailable, TableExists, Unknown
+from commit_table.timestamps import milliseconds_of
+from store import Applied, CellStore, CompareAndSet, RowPut, StoreUnavailable, TableExists, Unknown
 
 FENCE_ATTEMPTS_MAX = 100
 """A compare fails only when the record changed, which it does once an epoch: more means that the store is at fault."""
@@ -113,6 +114,16 @@ class CommitTable:
                 raise Forgotten(start_timestamp, below)
             outcome = self.resolve(start_timestamp, FENCE_AT_INFINITY)
         return outcome if isinstance(outcome, Committed) else Aborted()
+
+    def let_last(self, start_timestamp: int) -> None:
+        """Say of a transaction that committed that its record stays for as long as it has cells without a shadow cell.
+
+        A vacuum that does not know, or may keep no more of them, writes those first: so nothing depends on it but
+        what that costs. Its cell lies where fences lie, below every epoch: it goes with its row. Raises
+        ``StoreUnavailable``.
+        """
+        mark = RowPut(layout.row_key(start_timestamp), {layout.lasting_column(start_timestamp): layout.FENCE_VALUE})
+        self._store.put(self._table, [mark], milliseconds_of(start_timestamp))
 
     def forgotten_below(self) -> int:
         """Of transactions that began before this timestamp nothing has to be on record; see ``forgetting``."""

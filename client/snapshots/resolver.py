@@ -48,6 +48,7 @@ class OutcomeCache:
     def __init__(self, entries_max: int) -> None:
         self._entries_max = entries_max
         self._outcomes: OrderedDict[int, int] = OrderedDict()
+        self._lasting: set[int] = set()
         self._lock = threading.Lock()
         leave_at_fork(self)
 
@@ -63,13 +64,20 @@ class OutcomeCache:
         except KeyError:
             return OPEN
 
-    def remember(self, writer: int, outcome: int) -> None:
+    def is_lasting(self, writer: int) -> bool:
+        """Whether the record of a remembered outcome stays, so that its shadow cells need not be written."""
+        return writer in self._lasting
+
+    def remember(self, writer: int, outcome: int, *, is_lasting: bool = False) -> None:
         """Keep a *final* outcome: a commit timestamp, or ``NOT_COMMITTED`` for one that never can commit."""
         with self._lock:
             self._outcomes[writer] = outcome
             self._outcomes.move_to_end(writer)
+            if is_lasting:
+                self._lasting.add(writer)
             if len(self._outcomes) > self._entries_max:
-                self._outcomes.popitem(last=False)
+                dropped, _ = self._outcomes.popitem(last=False)
+                self._lasting.discard(dropped)
 
 
 class Resolver:
@@ -101,8 +109,7 @@ class Resolver:
         outcomes: dict[int, int] = {}
         for writer, recorded in self._commit_table.outcomes(list(sites)).items():
             if isinstance(recorded, Committed):
-                outcomes[writer] = recorded.commit_timestamp
-                self._cache.remember(writer, recorded.commit_timestamp)
+                outcomes[writer] = self._remember_commit(writer, recorded)
             elif isinstance(recorded, Aborted):
                 outcomes[writer] = NOT_COMMITTED
                 self._cache.remember(writer, NOT_COMMITTED)
@@ -127,12 +134,17 @@ class Resolver:
             self._store.put(table, [RowPut(row, columns) for row, columns in rows.items()], writer)
 
     def heal(self, table: str, missing: Mapping[tuple[int, int], Iterable[tuple[bytes, bytes]]]) -> None:
-        """Write shadow cells that a reader missed: (writer, commit timestamp) → (row, family). Failure is no matter."""
+        """Write shadow cells that a reader missed: (writer, commit timestamp) → (row, family). Failure is no matter.
+
+        None of who has a lasting record: a table that such a transaction loaded is read without.
+        """
         began_s = time.monotonic()
         if not self._heal or began_s < self._rests_until_s.get(table, 0.0):
             return
         try:
             for (writer, commit_timestamp), places in missing.items():
+                if self._cache.is_lasting(writer):
+                    continue
                 self.write_shadows((Site(table, row, family) for row, family in places), writer, commit_timestamp)
         except StoreError as error:
             now_s = time.monotonic()
@@ -144,10 +156,13 @@ class Resolver:
             return NOT_COMMITTED  # not remembered: it may yet commit, above this snapshot
         fenced = self._commit_table.resolve(writer, view.epoch)
         if isinstance(fenced, Committed):
-            self._cache.remember(writer, fenced.commit_timestamp)
-            return fenced.commit_timestamp
+            return self._remember_commit(writer, fenced)
         shadow = self._read_shadow(writer, site)
         return NOT_COMMITTED if shadow == OPEN else shadow
+
+    def _remember_commit(self, writer: int, recorded: Committed) -> int:
+        self._cache.remember(writer, recorded.commit_timestamp, is_lasting=recorded.is_lasting)
+        return recorded.commit_timestamp
 
     def _read_shadow(self, writer: int, site: Site) -> int:
         versions = self._store.versions(site.table, site.row, shadow_column(site.family), before=writer + 1, limit=1)

@@ -15,7 +15,7 @@ from typing import Final
 
 from client.errors import InvalidRequest
 from client.handles import SnapshotHandle, TransactionHandle
-from client.settings import ClientSettings
+from client.settings import BULK_SHADOW_CELLS, ClientSettings
 from client.snapshots.moments import Moment, parse_moment
 from client.spark.errors import InvalidOption
 
@@ -27,7 +27,6 @@ _JOB_OPTIONS: Final = (
     "operation", "overwrite_prefix", "shadow_cells",
 )  # fmt: skip
 OPERATIONS: Final = ("upsert", "delete")
-SHADOW_CELLS: Final = ("written", "deferred")
 _VIEWS: Final = ("transaction", "snapshot", "as_of")
 KNOWN_OPTIONS: Final = (*_JOB_OPTIONS, *CONNECTION_OPTIONS)
 _SPARKS_OPTIONS: Final = ("checkpointlocation", "queryname")
@@ -51,7 +50,7 @@ class SourceOptions:
     ``push_filters``: whether a read narrows itself by filters; not by default, since Spark 4.3.0 uses what was planned
     for one filter for other uses of the same DataFrame, too. ``operation``: what a write does with its rows.
     ``overwrite_prefix``: the part of the table that an overwrite replaces, as text for ``client.spark.key_values``.
-    Whether the shadow cells of a write are written before it returns, or deferred, is in its ``settings``.
+    Whether the shadow cells of a write are written before it returns, deferred, or left out is in its ``settings``.
     """
 
     settings: ClientSettings
@@ -145,9 +144,11 @@ def _settings(given: Mapping[str, str], connections: Sequence[Mapping[str, str]]
                 f"spark.pythia.{name} before client.spark.register(spark), or set PYTHIA_{name.upper()}"
                 + (" (or 'oracle' so, for one that is alone)" if name == "zookeeper" else "")
             )
-    deferred = _one_of(given, "shadow_cells", SHADOW_CELLS) == "deferred"
     settings = ClientSettings(
-        values.get("zookeeper", ""), values["thrift"], oracle=values.get("oracle", ""), defer_shadow_cells=deferred
+        values.get("zookeeper", ""),
+        values["thrift"],
+        oracle=values.get("oracle", ""),
+        bulk_shadow_cells=_one_of(given, "shadow_cells", BULK_SHADOW_CELLS),
     )
     return replace(settings, root=values["root"]) if "root" in values else settings
 
@@ -157,7 +158,7 @@ def _settings_of(handle: TransactionHandle | SnapshotHandle, given: Mapping[str,
     if "shadow_cells" in given:
         raise InvalidOption(
             "the option 'shadow_cells' is for a write with a transaction of its own: for the given one its commit "
-            "decides, by defer_shadow_cells of its ClientSettings"
+            "decides, by bulk_shadow_cells of its ClientSettings"
         )
     for name in CONNECTION_OPTIONS:
         if given.get(name, getattr(handle.settings, name)) != getattr(handle.settings, name):

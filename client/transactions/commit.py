@@ -3,7 +3,7 @@
 1. the buffered writes go to the store as tentative versions;
 2. the oracle decides over the write set, and is asked until it answers; where it remembers too little to decide, as
    after a failover, the client looks for conflicts itself and asks again (``client.transactions.revalidation``);
-3. the shadow cells are written: from here on readers could do that as well.
+3. the shadow cells are written: from here on readers could do that as well. A bulk write may do without.
 
 The commit point lies in step 2, when the commit table holds the commit; nothing that fails later may undo it, and
 nothing that fails earlier may leave it open. The call ends in committed or aborted whatever failed on the way, and only
@@ -85,7 +85,7 @@ class Services:
     hooks: TransactionHooks
     deadline_ms: int
     shadow_writers_max: int
-    defer_shadow_cells: bool
+    bulk_shadow_cells: str
 
 
 class _Written:
@@ -165,8 +165,10 @@ def finish(
     """Write the shadow cells of a committed transaction. What fails here is left to readers, who heal it."""
     try:
         services.resolver.write_shadows(_sites(buffer), start_timestamp, commit_timestamp)
-        if shared and not services.defer_shadow_cells:
+        if shared and services.bulk_shadow_cells == "written":
             finish_bulk_write(services, start_timestamp, commit_timestamp)
+        elif shared and services.bulk_shadow_cells == "none":
+            _do_without_shadows(services, start_timestamp, commit_timestamp)
     except (StoreError, UpgradeNeeded) as error:
         _log.warning("shadow cells of transaction %d are left to readers: %s", start_timestamp, error)
 
@@ -179,6 +181,19 @@ def finish_bulk_write(services: Services, start_timestamp: int, outcome: int) ->
     store, catalog, manifest = services.store, services.catalog, services.manifest
     writers_max = services.shadow_writers_max
     write_bulk_shadows(store, catalog, manifest, start_timestamp, outcome, writers_max=writers_max)
+
+
+def _do_without_shadows(services: Services, start_timestamp: int, commit_timestamp: int) -> None:
+    """Let the record of a committed transaction last in place of the shadow cells of its bulk writes.
+
+    Who dies between the two steps leaves the record of the bulk writes to ``finish_bulk_writes`` or a vacuum, and who
+    dies before the first their shadow cells, too. Raises ``StoreError``, ``UpgradeNeeded``.
+    """
+    services.catalog.require_level()
+    if services.manifest.job_ends(start_timestamp):
+        services.commit_table.let_last(start_timestamp)
+        services.cache.remember(start_timestamp, commit_timestamp, is_lasting=True)
+        services.manifest.forget(start_timestamp)
 
 
 def mark_aborted(services: Services, start_timestamp: int, buffer: WriteBuffer, *, shared: bool) -> None:

@@ -11,11 +11,12 @@ import click
 
 from client.command_line import Place, connecting, managed
 from client.vacuum.report import TableReport, VacuumReport
-from client.vacuum.run import run_vacuum
+from client.vacuum.run import LASTING_RECORDS_DEFAULT, run_vacuum
 from commit_table.timestamps import wall_time_of
 
 INCOMPLETE = 1
 HOLDERS_SHOWN_MAX = 5
+LASTING_RECORDS_MAX = 1_000_000
 RETAIN_MS_MAX = 3_650 * 86_400_000
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -40,12 +41,16 @@ def _milliseconds(context: click.Context, parameter: click.Parameter, value: str
               help="Snapshots of as long ago stay readable; those with a name always do.")  # fmt: skip
 @click.option("--retain-outcomes", default="1d", show_default=True, callback=_milliseconds,
               help="The outcomes of transactions begun as long ago can be asked for.")  # fmt: skip
+@click.option("--lasting-records", type=click.IntRange(0, LASTING_RECORDS_MAX), default=LASTING_RECORDS_DEFAULT,
+              show_default=True, metavar="N",
+              help="Of so many transactions that do without shadow cells the records stay.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Count what would go, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
 def vacuum(
     place: Place,
     retain: int,
     retain_outcomes: int,
+    lasting_records: int,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -61,7 +66,12 @@ def vacuum(
 
     with managed(place) as manager:
         report = run_vacuum(
-            manager, retain_ms=retain, outcomes_retain_ms=retain_outcomes, dry_run=dry_run, progress=progress
+            manager,
+            retain_ms=retain,
+            outcomes_retain_ms=retain_outcomes,
+            lasting_records_max=lasting_records,
+            dry_run=dry_run,
+            progress=progress,
         )
     click.echo(json.dumps(report.as_json()) if as_json else "\n".join(described(report)))
     sys.exit(INCOMPLETE if report.problems else 0)
@@ -81,8 +91,16 @@ def described(report: VacuumReport) -> list[str]:
         *lines,
         f"manifest: {report.manifest_records_dropped:,} rows dropped, {report.manifest_claims_kept:,} claims stay",
         f"commit table: {report.commit_table_rows_dropped:,} rows dropped; those of transactions begun since "
-        f"{_time(report.outcomes_horizon)} stay",
+        f"{_time(report.outcomes_horizon)} stay{_lasting(report.commit_table_rows_lasting)}",
     ]
+
+
+def _left_out(table: TableReport) -> str:
+    return f" and {table.shadow_cells_left_out:,} left out" * bool(table.shadow_cells_left_out)
+
+
+def _lasting(rows: int) -> str:
+    return f", and {rows:,} of transactions that do without shadow cells" * bool(rows)
 
 
 def _time(timestamp: int) -> str:
@@ -100,6 +118,7 @@ def _table_line(table: TableReport) -> str:
     dead = table.transactions_aborted + table.transactions_undecided
     return (
         f"{table.rows:,} rows; {table.columns_trimmed:,} cells lost old versions, {table.columns_removed:,} went "
-        f"whole; {table.shadow_cells_written:,} shadow cells written, {dead:,} dead transactions aborted; at or below "
-        f"the horizon {table.versions_kept:,} versions stay, and {table.aborted_cells_kept:,} aborted ones above them"
+        f"whole; {table.shadow_cells_written:,} shadow cells written{_left_out(table)}, {dead:,} dead transactions "
+        f"aborted; at or below the horizon {table.versions_kept:,} versions stay, and {table.aborted_cells_kept:,} "
+        "aborted ones above them"
     )

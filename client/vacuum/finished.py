@@ -1,8 +1,9 @@
 """Dropping the records of transactions that ended, once every shadow cell of theirs stands.
 
 Call these only after every table was swept without an error at a horizon at or above ``through``: from then on no cell
-needs a record below it. Of a bulk transaction that was aborted the claim of its end stays: a process that starts over
-with its handle would find nothing written, and commit that.
+needs a record below it, but those whose writers the sweep left without a shadow cell. Of a bulk transaction that was
+aborted the claim of its end stays: a process that starts over with its handle would find nothing written, and commit
+that.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 import struct
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from client.bulk_writes.manifest import END, KEY_COLUMNS, START
 from client.manager import TransactionManager
 from client.vacuum.report import VacuumReport
-from commit_table import Committed, Undecided, system_table
+from commit_table import Committed, Undecided, layout, system_table
 from store import CellStore, KeyRange
 
 KEYS_PER_BATCH_MAX = 1_000
@@ -65,21 +66,39 @@ def _committed(manager: TransactionManager, start_timestamp: int, *, has_written
     return isinstance(outcome, Committed)
 
 
-def drop_commit_rows(store: CellStore, table: str, report: VacuumReport, first_block_kept: int, epoch: int) -> None:
-    """Drop the rows of the milliseconds before ``first_block_kept``, with all that oracles up to ``epoch`` wrote there.
+def drop_commit_rows(
+    store: CellStore,
+    table: str,
+    report: VacuumReport,
+    first_block_kept: int,
+    epoch: int,
+    lasting: Iterable[int] = (),
+) -> None:
+    """Drop the rows of the milliseconds before ``first_block_kept``, with all that oracles up to ``epoch`` wrote there,
+    but for the records of the transactions ``lasting``.
 
     Raises ``StoreError``.
     """
+    staying: defaultdict[bytes, list[int]] = defaultdict(list)
+    for start_timestamp in lasting:
+        staying[layout.row_key(start_timestamp)].append(start_timestamp)
     for salt in range(SALTS):
         prefix = bytes((salt,))
         blocks = KeyRange(prefix + _BLOCK.pack(0), prefix + _BLOCK.pack(first_block_kept))
-        keys = (key for key, _ in store.scan(table, blocks, [b"c", b"f"], batch_rows=SCAN_BATCH_ROWS))
-        for batch in _batches(keys):
-            report.commit_table_rows_dropped += len(batch)
+        rows = store.scan(table, blocks, [b"c", b"f"], batch_rows=SCAN_BATCH_ROWS)
+        parts = ((key, layout.columns_of_others(row, staying[key]) if key in staying else None) for key, row in rows)
+        while batch := list(islice(parts, KEYS_PER_BATCH_MAX)):
+            whole = [key for key, columns in batch if columns is None]
+            report.commit_table_rows_dropped += len(whole)
+            report.commit_table_rows_lasting += len(batch) - len(whole)
             if not report.dry_run:
-                store.delete(table, batch, epoch)
+                _delete(store, table, whole, {key: columns for key, columns in batch if columns}, epoch)
 
 
-def _batches(keys: Iterator[bytes]) -> Iterator[list[bytes]]:
-    while batch := list(islice(keys, KEYS_PER_BATCH_MAX)):
-        yield batch
+def _delete(
+    store: CellStore, table: str, whole: Sequence[bytes], partly: Mapping[bytes, Sequence[bytes]], epoch: int
+) -> None:
+    if whole:
+        store.delete(table, whole, epoch)
+    if partly:
+        store.delete_columns(table, partly, epoch)

@@ -17,6 +17,8 @@ class TableReport:
     """Columns of a row of which nothing at or below the horizon stays: deleted, or never committed."""
     shadow_columns_trimmed: int = 0
     shadow_cells_written: int = 0
+    shadow_cells_left_out: int = 0
+    """Of transactions whose records last: not written, where they were missing or not looked for."""
     transactions_aborted: int = 0
     """Undecided, and too old to live: aborted for good through the oracle."""
     transactions_undecided: int = 0
@@ -48,8 +50,10 @@ class VacuumReport:
     manifest_claims_kept: int = 0
     """Of bulk transactions that were aborted, one row each stays: nobody must commit them as if they were empty."""
     commit_table_rows_dropped: int = 0
+    commit_table_rows_lasting: int = 0
+    """Of transactions with cells that need no shadow cells as long as these rows stay."""
     commit_table_rows_left_max: int = 0
-    """One for each millisecond above the horizon of outcomes at most."""
+    """One for each millisecond above the horizon of outcomes at most, and those that last."""
 
     def as_json(self) -> dict[str, Any]:
         """For ``json.dumps``."""

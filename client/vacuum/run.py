@@ -13,14 +13,15 @@ The order is what makes it safe:
 4. If by then another epoch has begun, somebody may have looked for the mark before it stood: start over.
 5. The tables are swept, and those listed *after* the horizon was known are all that matter: whoever could write a
    later one began above the horizon.
-6. Only when every table was swept does any cell have its shadow cell; then the manifest's records go, and then the
-   commit table's rows. Both stay where a single table could not be read.
+6. Only when every table was swept does any cell have its shadow cell, or is it known whose record has to stay for want
+   of it; then the manifest's records go, and then the commit table's other rows. Both stay where a single table could
+   not be read.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX, FENCE_FAMILY
@@ -39,6 +40,7 @@ from store import RowPut, StoreError, TableMissing
 from wire import StatusReply
 
 RETAIN_MS_DEFAULT: Final = 3_600_000
+LASTING_RECORDS_DEFAULT: Final = 1_000
 OUTCOMES_RETAIN_MS_DEFAULT: Final = 86_400_000
 """The largest deadline that a client's commit can have: no call outlives the record of its outcome."""
 MARK_AGE_SECONDS: Final = ENTRY_AGE_SECONDS_MAX + 1.0
@@ -61,6 +63,7 @@ def run_vacuum(
     *,
     retain_ms: int = RETAIN_MS_DEFAULT,
     outcomes_retain_ms: int = OUTCOMES_RETAIN_MS_DEFAULT,
+    lasting_records_max: int = LASTING_RECORDS_DEFAULT,
     dry_run: bool = False,
     progress: Progress = lambda table, report: None,
     wait: Callable[[float], None] = time.sleep,
@@ -69,15 +72,20 @@ def run_vacuum(
 
     ``retain_ms``: snapshots of as long ago stay readable, and those with a name in any case. ``outcomes_retain_ms``:
     for as long after its begin at least the outcome of a transaction can be asked for, and whoever holds the
-    transaction can end it. ``wait`` is called with the seconds from the marks to the first delete. ``dry_run``: count,
-    and change nothing.
+    transaction can end it. ``lasting_records_max``: of so many transactions that do without shadow cells the records
+    stay, for as long as any of their cells does; those beyond that get their shadow cells. ``wait`` is called with the
+    seconds from the marks to the first delete. ``dry_run``: count, and change nothing.
 
     Raises ``HorizonUnknown``, ``NoPrimary``, ``InvalidRequest``, ``StoreError``. What fails in one table is told in the
     report, and the others are swept.
     """
-    for name, given in (("retain_ms", retain_ms), ("outcomes_retain_ms", outcomes_retain_ms)):
+    for name, given, unit in (
+        ("retain_ms", retain_ms, "milliseconds"),
+        ("outcomes_retain_ms", outcomes_retain_ms, "milliseconds"),
+        ("lasting_records_max", lasting_records_max, "transactions"),
+    ):
         if type(given) is not int or given < 0:
-            raise InvalidRequest(f"{name} is a number of milliseconds, not {given!r}")
+            raise InvalidRequest(f"{name} is a number of {unit}, not {given!r}")
     status = _status_with_horizon(manager.oracle)
     now = manager.oracle.begin().first_start_timestamp
     manager.catalog.require_level()  # before anything is written: these may be the data of other oracles
@@ -92,7 +100,14 @@ def run_vacuum(
         if manager.oracle.status().epoch != status.epoch:
             raise HorizonUnknown("another oracle became primary meanwhile, and nothing was dropped: vacuum again later")
         wait(MARK_AGE_SECONDS)
-    sweep = Sweep(manager.store, manager.commit_table, manager.oracle.abort, limits.data, dry_run=dry_run)
+    sweep = Sweep(
+        manager.store,
+        manager.commit_table,
+        manager.oracle.abort,
+        limits.data,
+        lasting_records_max=lasting_records_max,
+        dry_run=dry_run,
+    )
     marked = {table.encode() for table in tables}
     for table, families in tables.items():
         _sweep(manager, sweep, report, table, families, lambda row, value: value == TOMBSTONE, progress)
@@ -101,7 +116,8 @@ def run_vacuum(
     _sweep(manager, sweep, report, manager.catalog.own_table, fences, lambda row, value: row in marked, progress)
     report.commit_table_rows_left_max = milliseconds_of(now) + 1 - limits.first_block_kept
     if not report.problems:
-        _drop_finished(manager, report, limits, status.epoch)
+        _drop_finished(manager, report, limits, status.epoch, sweep.records_needed)
+        report.commit_table_rows_left_max += report.commit_table_rows_lasting
     return report
 
 
@@ -172,7 +188,9 @@ def _sweep(
         report.problems[table] = str(error)
 
 
-def _drop_finished(manager: TransactionManager, report: VacuumReport, limits: Horizons, epoch: int) -> None:
+def _drop_finished(
+    manager: TransactionManager, report: VacuumReport, limits: Horizons, epoch: int, lasting: Collection[int]
+) -> None:
     root = manager.settings.root
     try:
         forget_bulk_writes(manager, report, limits.outcomes)
@@ -182,6 +200,6 @@ def _drop_finished(manager: TransactionManager, report: VacuumReport, limits: Ho
     try:
         if limits.first_block_kept and not report.dry_run:
             manager.commit_table.forget_below(compose(limits.first_block_kept))
-        drop_commit_rows(manager.store, table_name(root), report, limits.first_block_kept, epoch)
+        drop_commit_rows(manager.store, table_name(root), report, limits.first_block_kept, epoch, lasting)
     except StoreError as error:
         report.problems[table_name(root)] = str(error)

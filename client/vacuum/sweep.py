@@ -7,12 +7,16 @@ go before the shadow cells below them. All of it is idempotent.
 An outcome is looked for where readers look (``client.snapshots.resolver``), with the shadow cell *first*, since the
 commit table may have been vacuumed; and where it is open the oracle aborts the transaction. At or below the horizon
 nobody lives.
+
+A transaction whose record lasts gets no shadow cells: the sweep tells whose records are needed so, and what is dropped
+afterwards are the others. This is decided by one vacuum for itself: another one that runs at the same time, and writes
+those cells, may drop such a record.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from client.bulk_writes.batching import BATCH_BYTES_MAX, stored_batches
 from client.cells import decode_shadow, encode_shadow, family_of, is_shadow, shadow_column
@@ -39,7 +43,14 @@ class Sweep:
     """Vacuums tables at one horizon. Not thread-safe; several may be at work on one table."""
 
     def __init__(
-        self, store: CellStore, commit_table: CommitTable, abort: Abort, horizon: int, *, dry_run: bool = False
+        self,
+        store: CellStore,
+        commit_table: CommitTable,
+        abort: Abort,
+        horizon: int,
+        *,
+        lasting_records_max: int = 0,
+        dry_run: bool = False,
     ) -> None:
         self._store = store
         self._commit_table = commit_table
@@ -48,6 +59,25 @@ class Sweep:
         self._dry_run = dry_run
         self._cache = OutcomeCache(OUTCOMES_REMEMBERED_MAX)
         self._undecided: set[int] = set()
+        self._lasting_records_max = lasting_records_max
+        self._lasting: set[int] = set()
+        self._needed: set[int] = set()
+
+    @property
+    def records_needed(self) -> Collection[int]:
+        """The transactions that were left without some shadow cell: their records must stay."""
+        return self._needed
+
+    def does_without_shadows(self, writer: int) -> bool:
+        """Whether a writer's missing shadow cells are not to be written: its record was met, and it is to last.
+
+        Once that is so it stays so: ``lasting_records_max`` such writers are the first that were met.
+        """
+        return writer in self._lasting
+
+    def need_record(self, writer: int) -> None:
+        """A cell that such a writer wrote stays, without its shadow cell."""
+        self._needed.add(writer)
 
     def table(self, table: str, families: Sequence[bytes], removable: Removable) -> Iterator[TableReport]:
         """Vacuum a table; gives a report after each batch. Raises the store's errors, and ``NoPrimary``."""
@@ -63,6 +93,8 @@ class Sweep:
         for writer, recorded in self._commit_table.outcomes(asked).items():
             if isinstance(recorded, Committed):
                 known[writer] = recorded.commit_timestamp
+                if recorded.is_lasting and len(self._lasting) < self._lasting_records_max:
+                    self._lasting.add(writer)
             elif isinstance(recorded, Aborted):
                 known[writer] = NOT_COMMITTED
             else:
@@ -153,6 +185,7 @@ class _Batch:
             self._settle(level)
             level = self._next_level(self._take_in(level))
         self._heal()
+        self._need_records()
         self._trim()
         return self._report
 
@@ -183,8 +216,13 @@ class _Batch:
         return unsure
 
     def _lacking(self, writer: int, sites: Iterable[Site]) -> dict[Site, None]:
-        """The sites without the writer's shadow cell; takes in those that are there."""
+        """The sites without the writer's shadow cell; takes in those that are there.
+
+        All of them where it can do without: then it is not worth a look.
+        """
         sites = dict.fromkeys(sites)
+        if self._sweep.does_without_shadows(writer):
+            return sites
         for site, outcome in self._sweep.shadows(self._table, writer, sites).items():
             self._outcomes[writer] = outcome
             self._shadows[site].add(writer)
@@ -241,9 +279,11 @@ class _Batch:
         return lowest
 
     def _heal(self) -> None:
-        """Write the shadow cells that are missing of versions that stay."""
+        """Write the shadow cells that are missing of versions that stay, but where the writer can do without."""
         lowest = self._lowest_kept()
         for writer, sites in self._unshadowed.items():
+            if self._sweep.does_without_shadows(writer):
+                continue
             rows: defaultdict[bytes, dict[bytes, bytes]] = defaultdict(dict)
             outcome = self._outcomes[writer]
             for row, family in sites:
@@ -252,6 +292,21 @@ class _Batch:
                     self._report.shadow_cells_written += 1
             if rows:
                 self._sweep.put(self._table, [RowPut(row, columns) for row, columns in rows.items()], writer)
+
+    def _need_records(self) -> None:
+        """Have the records stay of those that can do without shadow cells, for want of one of a version that stays."""
+        unshadowed = {
+            writer: sites for writer, sites in self._unshadowed.items() if self._sweep.does_without_shadows(writer)
+        }
+        wanting: set[tuple[int, Site]] = set()
+        for (row, column), past in self._pasts.items() if unshadowed else ():
+            site = row, family_of(column)
+            wanting.update(
+                (version.writer, site) for version in past.kept() if site in unshadowed.get(version.writer, ())
+            )
+        for writer, _ in wanting:
+            self._sweep.need_record(writer)
+        self._report.shadow_cells_left_out += len(wanting)
 
     def _trim(self) -> None:
         versions: list[Removal[tuple[bytes, bytes]]] = []

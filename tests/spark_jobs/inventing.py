@@ -12,6 +12,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from client.settings import BULK_SHADOW_CELLS
 from tests.spark_jobs.deck import Deck
 from tests.spark_jobs.model import Draft, Key, Model, Outcome, State, Table, Values
 from tests.spark_jobs.steps import (
@@ -214,7 +215,7 @@ class _Inventor:
                 fault,
                 partitions=self._choice.randint(1, 2),
                 batch_rows=self._choice.choice([1, 3, 2_000]),
-                deferred=not transaction and self._choice.random() < 0.5,
+                shadow_cells=self._choice.choice(BULK_SHADOW_CELLS),
             )
         )
 

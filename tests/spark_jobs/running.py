@@ -128,10 +128,10 @@ class StoryRun:
     def _write(self, step: Write) -> Outcome:
         frame = with_fault(self._frame(step).repartition(step.partitions), step.fault)
         options = {"table": self._mappings[step.table].table, "batch_rows": str(step.batch_rows)}
-        if step.deferred:
-            options["shadow_cells"] = "deferred"
         if step.transaction:
             options["transaction"] = self._open[step.transaction].handle().to_json()
+        else:
+            options["shadow_cells"] = step.shadow_cells
         if step.how is How.DELETE:
             options["operation"] = "delete"
         if step.prefix:

@@ -47,8 +47,8 @@ class Write:
     fault: Fault = Fault.NONE
     partitions: int = 1
     batch_rows: int = 2_000
-    deferred: bool = False
-    """Whether the job ends before its shadow cells are written."""
+    shadow_cells: str = "written"
+    """The option: some jobs end before their shadow cells are written, others never write any."""
 
 
 @dataclass(frozen=True)

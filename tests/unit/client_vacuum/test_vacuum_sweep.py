@@ -43,7 +43,9 @@ Place = tuple[bytes, bytes]
 
 @dataclass(frozen=True)
 class Writer:
-    """``commit_ms``: later than its start; ``None``: it never commits. ``ended``: whether its end is on record."""
+    """``commit_ms``: later than its start; ``None``: it never commits. ``ended``: whether its end is on record.
+    ``lasts``: whether the record says of itself that it is to last, also where it is gone or says nothing else.
+    """
 
     start_ms: int
     cells: frozenset[Place]
@@ -51,6 +53,7 @@ class Writer:
     commit_ms: int | None
     ended: bool
     marked: str
+    lasts: bool = False
 
     @property
     def start(self) -> int:
@@ -92,6 +95,8 @@ class World:
         for row, column in writer.cells:
             self.store.put(TABLE, [RowPut(row, {column: writer.value()})], writer.start)
         sites = sorted({Site(TABLE, row, column[:1]) for row, column in writer.cells})
+        if writer.lasts:
+            self.commits.let_last(writer.start)
         if writer.commit is None:
             if writer.ended:
                 self.commits.abort(writer.start)
@@ -117,14 +122,14 @@ class World:
             patch.setattr(reading, "REQUESTS_BEFORE_PAGES", 0)
             return dict(reader.scan(TABLE, EVERYTHING, None))
 
-    def vacuum(self, horizon: int, *, dry_run: bool = False) -> tuple[TableReport, VacuumReport]:
-        sweep = Sweep(self.store, self.commits, self.abort, horizon, dry_run=dry_run)
+    def vacuum(self, horizon: int, *, dry_run: bool = False, lasting: int = 2) -> tuple[TableReport, VacuumReport]:
+        sweep = Sweep(self.store, self.commits, self.abort, horizon, lasting_records_max=lasting, dry_run=dry_run)
         done = TableReport()
         for report in sweep.table(TABLE, [b"f", b"g"], lambda row, value: value == TOMBSTONE):
             done.add(report)
         limits = horizons(horizon, compose(END_MS), 0, 0)
         whole = VacuumReport(dry_run, *limits)
-        drop_commit_rows(self.store, COMMITS, whole, limits.first_block_kept, EPOCH)
+        drop_commit_rows(self.store, COMMITS, whole, limits.first_block_kept, EPOCH, sweep.records_needed)
         return done, whole
 
     def everything(self) -> dict[tuple[str, bytes, bytes], list[Cell]]:
@@ -155,6 +160,7 @@ histories = st.lists(
         commit_ms=st.none() | st.integers(0, 8),
         ended=st.booleans(),
         marked=st.sampled_from(["all", "some", "none"]),
+        lasts=st.booleans(),
     ),
     max_size=9,
     unique_by=lambda writer: writer.start_ms,
@@ -201,8 +207,19 @@ def test_nothing_that_could_go_stays(writers: list[Writer], horizon: int) -> Non
     world = made(writers, horizon)
     reported, _ = world.vacuum(horizon)
     left = world.everything()
-    assert {int.from_bytes(row[1:]) for name, row, _ in left if name == COMMITS} <= {(horizon + 1) >> 18}
     by_start = {writer.start: writer for writer in writers}
+    unshadowed = {
+        cell.timestamp
+        for (name, row, column), cells in left.items()
+        if name == TABLE and not column.endswith(b":\x00")
+        for cell in cells
+        if all(shadow.timestamp != cell.timestamp for shadow in left.get((TABLE, row, column[:2] + b"\x00"), []))
+    }
+    lasting = {start >> 18 for start in unshadowed if by_start[start].lasts}
+    assert len(lasting) <= 2
+    assert {int.from_bytes(row[1:]) for name, row, _ in left if name == COMMITS} - {(horizon + 1) >> 18} == lasting - {
+        (horizon + 1) >> 18
+    }
     counted = 0
     for (name, _, column), cells in left.items():
         if name == COMMITS or column.endswith(b":\x00"):
@@ -233,6 +250,7 @@ def test_a_dry_run_changes_nothing_and_counts_what_is_done(writers: list[Writer]
     if not undecided:
         assert counted == done
         assert whole.commit_table_rows_dropped == whole_done.commit_table_rows_dropped
+        assert whole.commit_table_rows_lasting == whole_done.commit_table_rows_lasting
 
 
 @settings(deadline=None)
@@ -265,7 +283,7 @@ def test_another_vacuum_between_any_two_calls(
     old = [writer for writer in writers if writer.start <= later]
 
     def vacuum_too() -> None:
-        world.vacuum(other)
+        world.vacuum(other, lasting=data.draw(st.integers(0, 2)))
         check(world, old, later)
 
     world.store.at, world.store.then = world.store.calls + data.draw(st.integers(1, calls)), vacuum_too

@@ -30,7 +30,7 @@ def test_shadow_cells_of_a_large_write_are_written_in_threads(
 
 
 def test_deferred_shadow_cells_are_finished_by_whoever_comes_by(installation: Installation) -> None:
-    deferring = installation.manager(settings=dataclasses.replace(SETTINGS, defer_shadow_cells=True))
+    deferring = installation.manager(settings=dataclasses.replace(SETTINGS, bulk_shadow_cells="deferred"))
     transaction = deferring.transaction()
     write(deferring, transaction.handle(), "job", b"a", b"b")
     deferring.manifest.seal(transaction.start_timestamp, "job", [(0, 0)])
@@ -67,7 +67,7 @@ def test_an_open_bulk_write_is_left_alone(manager: TransactionManager) -> None:
 
 
 def test_the_shadow_cells_of_a_table_that_was_dropped_are_no_longer_owed(installation: Installation) -> None:
-    deferring = installation.manager(settings=dataclasses.replace(SETTINGS, defer_shadow_cells=True))
+    deferring = installation.manager(settings=dataclasses.replace(SETTINGS, bulk_shadow_cells="deferred"))
     deferring.create_table("gone", ["f"])
     transaction = deferring.transaction()
     write(deferring, transaction.handle(), "job", b"a")

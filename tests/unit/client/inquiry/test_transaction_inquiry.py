@@ -107,7 +107,7 @@ def test_the_life_of_a_transaction_is_followed(installation: Installation, manag
 
 
 def test_a_bulk_write_is_told_until_its_shadow_cells_stand(installation: Installation) -> None:
-    deferring = installation.manager(settings=replace(SETTINGS, defer_shadow_cells=True))
+    deferring = installation.manager(settings=replace(SETTINGS, bulk_shadow_cells="deferred"))
     transaction = written_in_bulk(deferring)
     start = transaction.start_timestamp
     assert ask(installation, deferring, start).bulk == BulkSummary(1, 0, {"t": 1})
