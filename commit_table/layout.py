@@ -88,8 +88,8 @@ def parse_record(start_timestamp: int, row: Row) -> TransactionRecord:
 
 def columns_of_others(row: Row, start_timestamps: Collection[int]) -> list[bytes]:
     """What of a whole row is of no record of these transactions."""
-    prefixes = {_transaction(start_timestamp) for start_timestamp in start_timestamps}
-    return [column for column in row if _transaction_of(column) not in prefixes]
+    staying = {_transaction(start_timestamp) for start_timestamp in start_timestamps}
+    return [column for column in row if _transaction_of(column) not in staying]
 
 
 def _transaction_of(column: bytes) -> bytes:

@@ -301,9 +301,9 @@ class _Batch:
         wanting: set[tuple[int, Site]] = set()
         for (row, column), past in self._pasts.items() if unshadowed else ():
             site = row, family_of(column)
-            wanting.update(
-                (version.writer, site) for version in past.kept() if site in unshadowed.get(version.writer, ())
-            )
+            for version in past.kept():
+                if site in unshadowed.get(version.writer, ()):
+                    wanting.add((version.writer, site))
         for writer, _ in wanting:
             self._sweep.need_record(writer)
         self._report.shadow_cells_left_out += len(wanting)

@@ -14,6 +14,11 @@ _COMMIT_ROWS = (
     "test_commit_rows_go_up_to_the_first_that_is_kept_and_what_a_later_epoch_recorded_stays"
 )
 
+_DO_WITHOUT = "unit/client/test_vacuum.py::test_who_does_without_shadow_cells_is_read_after_a_vacuum_by_its_record"
+_MILLISECOND = (
+    "unit/client_vacuum/test_vacuum_sweep.py::test_of_the_transactions_of_a_millisecond_only_the_records_that_last_stay"
+)
+
 VACUUM_RULES = [
     Mutation(
         "a vacuum holds as many large rows as small ones",
@@ -53,8 +58,8 @@ VACUUM_RULES = [
     Mutation(
         "a vacuum leaves missing shadow cells missing",
         "client/vacuum/sweep.py",
-        "        self._heal()\n        self._trim()",
-        "        self._trim()",
+        "        self._heal()\n",
+        "",
         "unit/client_vacuum/test_vacuum_sweep.py::test_every_snapshot_at_or_above_the_horizon_reads_the_same",
     ),
     Mutation(
@@ -222,8 +227,8 @@ VACUUM_RULES = [
     Mutation(
         "a vacuum drops what an oracle of a later epoch recorded",
         "client/vacuum/finished.py",
-        "store.delete(table, batch, epoch)",
-        "store.delete(table, batch, 2**62)",
+        "store.delete(table, whole, epoch)",
+        "store.delete(table, whole, 2**62)",
         _COMMIT_ROWS,
     ),
     Mutation(
@@ -232,5 +237,54 @@ VACUUM_RULES = [
         "prefix + _BLOCK.pack(first_block_kept))",
         "prefix + _BLOCK.pack(first_block_kept + 1))",
         _COMMIT_ROWS,
+    ),
+    Mutation(
+        "a vacuum drops the records of transactions that it left without shadow cells",
+        "client/vacuum/run.py",
+        "first_block_kept, epoch, lasting)",
+        "first_block_kept, epoch, ())",
+        _DO_WITHOUT,
+    ),
+    Mutation(
+        "a vacuum does not note whom it left without a shadow cell",
+        "client/vacuum/sweep.py",
+        "        self._need_records()\n",
+        "",
+        "unit/client_vacuum/test_vacuum_sweep.py::test_every_snapshot_at_or_above_the_horizon_reads_the_same",
+    ),
+    Mutation(
+        "a vacuum takes one kept version of a row for the only one that needs a record",
+        "client/vacuum/sweep.py",
+        "            for version in past.kept():\n",
+        "            for version in past.kept()[:1]:\n",
+        "unit/client_vacuum/test_vacuum_sweep.py::test_every_snapshot_at_or_above_the_horizon_reads_the_same",
+    ),
+    Mutation(
+        "a vacuum leaves those without shadow cells who say so, though no record of them stays",
+        "client/vacuum/sweep.py",
+        "if recorded.is_lasting and len(self._lasting) < self._lasting_records_max:",
+        "if len(self._lasting) < self._lasting_records_max:",
+        "unit/client_vacuum/test_vacuum_sweep.py::test_nothing_that_could_go_stays",
+    ),
+    Mutation(
+        "a vacuum lets any number of records last",
+        "client/vacuum/sweep.py",
+        "if recorded.is_lasting and len(self._lasting) < self._lasting_records_max:",
+        "if recorded.is_lasting:",
+        "unit/client_vacuum/test_vacuum_sweep.py::test_nothing_that_could_go_stays",
+    ),
+    Mutation(
+        "what goes of a row of the commit table in which a record lasts is all of it",
+        "commit_table/layout.py",
+        "return [column for column in row if _transaction_of(column) not in staying]",
+        "return list(row)",
+        _MILLISECOND,
+    ),
+    Mutation(
+        "the mark of a record that lasts goes, and not the record",
+        "commit_table/layout.py",
+        "    if column.startswith(_LASTING):\n        return column[len(_LASTING) :]\n",
+        "",
+        _MILLISECOND,
     ),
 ]
