@@ -87,7 +87,9 @@ def verdict(found: Findings) -> Verdict:
 
 def _committed(found: Findings, commit_timestamp: int) -> Verdict:
     means = f"every snapshot from {commit_timestamp} on shows it"
-    if not found.has_bulk:
+    if found.record.is_lasting:
+        means += "; its bulk writes do without shadow cells: this record lasts as long as any of their cells"
+    if found.record.is_lasting or not found.has_bulk:
         return Verdict(State.COMMITTED, means, "nothing")
     return Verdict(
         State.COMMITTED,

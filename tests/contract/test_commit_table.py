@@ -144,6 +144,30 @@ def test_what_is_forgotten_is_not_aborted(table: CommitTable, record: Record) ->
     assert table.abort(known) == Aborted()
 
 
+def test_a_record_that_lasts_says_so_of_its_own_transaction_only(
+    table: CommitTable, record: Record, begin: Callable[[], int]
+) -> None:
+    lasting, neighbour, fenced, open_one = begin(), begin(), begin(), begin()
+    table.resolve(fenced, NEXT_EPOCH)
+    record({lasting: lasting + 10, neighbour: neighbour + 10}, EPOCH)
+    record({fenced: NEXT_EPOCH + 5}, NEXT_EPOCH)
+    for start in (lasting, lasting, fenced, open_one):
+        table.let_last(start)
+    outcomes = table.outcomes([lasting, neighbour, fenced, open_one])
+    assert outcomes == {
+        lasting: Committed(lasting + 10),
+        neighbour: Committed(neighbour + 10),
+        fenced: Committed(NEXT_EPOCH + 5),
+        open_one: Undecided(),
+    }
+    assert [start for start, outcome in outcomes.items() if isinstance(outcome, Committed) and outcome.is_lasting] == [
+        lasting,
+        fenced,
+    ]
+    assert table.resolve(lasting, NEXT_EPOCH) == Committed(lasting + 10)
+    assert table.abort(open_one) == Aborted()
+
+
 def test_a_smaller_fence_takes_nothing_back(table: CommitTable, record: Record, begin: Callable[[], int]) -> None:
     start = begin()
     table.resolve(start, NEXT_EPOCH)

@@ -35,6 +35,8 @@ SETTINGS = ClientSettings(zookeeper="127.0.0.1:2181,127.0.0.1:2182", thrift="127
         {"thrift": "host:²"},
         {"thrift": "host:" + "9" * 5_000},
         {"heal": "no"},
+        {"bulk_shadow_cells": "never"},
+        {"bulk_shadow_cells": False},
         {"deadline_ms": True},
         {"deadline_ms": 0},
         {"deadline_ms": 1.5},

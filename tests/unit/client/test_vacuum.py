@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ from client.cells import decode_shadow, encode_value
 from client.connection.tickets import Decision
 from client.vacuum import HorizonUnknown, TableReport, VacuumReport, run_vacuum
 from client.vacuum.command import vacuum
-from client.vacuum.run import OUTCOMES_RETAIN_MS_DEFAULT, Progress
+from client.vacuum.run import LASTING_RECORDS_DEFAULT, OUTCOMES_RETAIN_MS_DEFAULT, Progress
 from commit_table import Outcome, Undecided, system_table
 from commit_table.layout import OWN_ROW
 from commit_table.level_record import LevelOfData
@@ -45,6 +46,7 @@ from tests.unit.client.transacting import fail_over, get, put
 
 LIFE_MS = 100
 B = b"f:b"
+SHADOW = b"f:\x00"
 ROWS = [b"r1", b"r2", b"r3"]
 MANIFEST = system_table(SETTINGS.root, "manifest")
 EVERYTHING = KeyRange(b"", b"")
@@ -76,6 +78,7 @@ def vacuum_through(
     *,
     dry_run: bool = False,
     outcomes_retain_ms: int = 0,
+    lasting_records_max: int = LASTING_RECORDS_DEFAULT,
     progress: Progress = lambda table, report: None,
 ) -> VacuumReport:
     """Vacuum, once the oracle says that nobody lives who reads or writes in the millisecond of a moment, or before it:
@@ -83,7 +86,13 @@ def vacuum_through(
     """
     await_horizon(manager, lambda counted: milliseconds_of(counted.outcomes_horizon) > milliseconds_of(moment))
     return run_vacuum(
-        manager, retain_ms=0, outcomes_retain_ms=outcomes_retain_ms, dry_run=dry_run, progress=progress, wait=wait
+        manager,
+        retain_ms=0,
+        outcomes_retain_ms=outcomes_retain_ms,
+        lasting_records_max=lasting_records_max,
+        dry_run=dry_run,
+        progress=progress,
+        wait=wait,
     )
 
 
@@ -366,6 +375,45 @@ def test_records_of_bulk_writes_go_when_they_committed_and_a_claim_stays_of_thos
     vacuum_through(manager, dead.start_timestamp)
     assert rows(manager, MANIFEST, [b"m"]) == [dead.start_timestamp.to_bytes(8) + b"\0"]
     assert get(manager, b"r") == b"late"
+
+
+def test_who_does_without_shadow_cells_is_read_after_a_vacuum_by_its_record(
+    forgetful: Installation, manager: TransactionManager
+) -> None:
+    """Until nothing of it is left, or it is one of too many; what others of its time left goes."""
+    without = forgetful.manager(settings=replace(SETTINGS, bulk_shadow_cells="none"))
+    first = put(manager, b"r", b"0")
+    transaction = written_in_bulk(without)
+    committed = transaction.commit()
+    later = put(manager, b"r2", b"1")
+    report = vacuum_through(manager, later.commit_timestamp)
+    assert (report.commit_table_rows_lasting, report.tables["t"].shadow_cells_left_out) == (1, 1)
+    assert report.tables["t"].shadow_cells_written == 0
+    assert manager.outcome(first.commit_timestamp) == Undecided()
+    assert manager.store.versions("t", b"r", SHADOW, limit=1) == []
+    assert [cell.value for cell in versions(manager)] == [b"late"]
+    other = forgetful.manager()
+    assert get(other, b"r") == b"late"
+    assert other.outcome(transaction.start_timestamp) == committed
+    again = vacuum_through(other, later.commit_timestamp)
+    assert (again.commit_table_rows_lasting, again.commit_table_rows_left_max > 1) == (1, True)
+    last = put(manager, b"r", b"2")
+    gone = vacuum_through(manager, last.commit_timestamp)
+    assert (gone.commit_table_rows_lasting, gone.tables["t"].shadow_cells_left_out) == (0, 0)
+    assert rows(manager, COMMITS, [b"c", b"f"]) == [OWN_ROW]
+    assert get(forgetful.manager(), b"r") == b"2"
+
+
+def test_those_that_do_without_shadow_cells_get_them_where_they_are_too_many(
+    forgetful: Installation, manager: TransactionManager
+) -> None:
+    without = forgetful.manager(settings=replace(SETTINGS, bulk_shadow_cells="none"))
+    transaction = written_in_bulk(without)
+    committed = transaction.commit()
+    report = vacuum_through(manager, committed.commit_timestamp, lasting_records_max=0)
+    assert (report.commit_table_rows_lasting, report.tables["t"].shadow_cells_written) == (0, 1)
+    assert rows(manager, COMMITS, [b"c", b"f"]) == [OWN_ROW]
+    assert get(forgetful.manager(), b"r") == b"late"
 
 
 def test_a_dry_run_ends_no_transaction(manager: TransactionManager) -> None:

@@ -6,12 +6,13 @@ import dataclasses
 
 import pytest
 
-from client import TransactionManager
+from client import Aborted, Committed, TransactionManager
 from client.bulk_writes import shadow_pass
-from store import CellStore
+from client.cells import ABORTED_SHADOW
+from store import CellStore, StoreUnavailable
 from store.faults import Fault
 from tests.unit.client.bulk_writing import rows_seen, shadow, write
-from tests.unit.client.conftest import SETTINGS, Installation
+from tests.unit.client.conftest import SETTINGS, A, Installation
 
 
 def test_shadow_cells_of_a_large_write_are_written_in_threads(
@@ -41,6 +42,58 @@ def test_deferred_shadow_cells_are_finished_by_whoever_comes_by(installation: In
     assert another.finish_bulk_writes() == 1
     assert shadow(another, b"b") == committed.commit_timestamp
     assert another.finish_bulk_writes() == 0
+
+
+@pytest.mark.parametrize("dies_before", [None, "let_last", "forget"])
+def test_a_bulk_write_may_do_without_shadow_cells(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, dies_before: str | None
+) -> None:
+    """Whoever comes by tidies up after a process that died, or writes them after all."""
+    without = installation.manager(settings=dataclasses.replace(SETTINGS, bulk_shadow_cells="none"))
+    transaction = without.transaction()
+    write(without, transaction.handle(), "job", b"a", b"b")
+    without.manifest.seal(transaction.start_timestamp, "job", [(0, 0)])
+    transaction.put("t", b"c", {A: b"1"})
+    with monkeypatch.context() as patched:
+        if dies_before is not None:
+            patched.setattr(without.commit_table if dies_before == "let_last" else without.manifest, dies_before, _lost)
+        committed = transaction.commit()
+    another = installation.manager()
+    for reader in (without, another):
+        assert rows_seen(reader) == [b"a", b"b", b"c"]
+        assert reader.snapshot().get("t", b"a") == {A: b"1"}
+    is_written = dies_before == "let_last"
+    assert shadow(another, b"c") == committed.commit_timestamp, "what it wrote itself has its shadow cell"
+    assert another.finish_bulk_writes() == int(is_written)
+    assert [shadow(another, row) for row in (b"a", b"b")] == [committed.commit_timestamp if is_written else None] * 2
+    assert list(another.manifest.transactions()) == []
+    outcome = another.outcome(transaction.start_timestamp)
+    assert isinstance(outcome, Committed)
+    assert outcome.is_lasting is not is_written
+
+
+def test_who_wrote_nothing_in_bulk_has_no_record_that_lasts(installation: Installation) -> None:
+    without = installation.manager(settings=dataclasses.replace(SETTINGS, bulk_shadow_cells="none"))
+    transaction = without.transaction()
+    transaction.handle()
+    transaction.put("t", b"c", {A: b"1"})
+    transaction.commit()
+    outcome = without.outcome(transaction.start_timestamp)
+    assert isinstance(outcome, Committed)
+    assert not outcome.is_lasting
+
+
+def test_what_does_without_shadow_cells_and_does_not_commit_is_marked(installation: Installation) -> None:
+    without = installation.manager(settings=dataclasses.replace(SETTINGS, bulk_shadow_cells="none"))
+    transaction = without.transaction()
+    write(without, transaction.handle(), "job", b"a")
+    transaction.rollback()
+    assert shadow(without, b"a") == ABORTED_SHADOW
+    assert without.outcome(transaction.start_timestamp) == Aborted()
+
+
+def _lost(*_: object) -> None:
+    raise StoreUnavailable("nobody answers")
 
 
 def test_a_shadow_pass_that_broke_off_is_taken_up_again(

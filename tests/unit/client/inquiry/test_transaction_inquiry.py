@@ -37,6 +37,11 @@ UNASKED = replace(OPEN, primary=None, epoch=None, life=None, problem="nobody ans
 CASES: list[tuple[Findings, State, str]] = [
     (replace(OPEN, record=TransactionRecord(LATER)), State.COMMITTED, f"every snapshot from {LATER} on"),
     (replace(OPEN, record=TransactionRecord(LATER), bulk=BULK), State.COMMITTED, "not all shadow cells"),
+    (
+        replace(OPEN, record=TransactionRecord(LATER, 0, True), bulk=BULK),
+        State.COMMITTED,
+        "do without shadow cells: this record lasts",
+    ),
     (replace(OPEN, record=TransactionRecord(None, FENCE_AT_INFINITY)), State.ABORTED, "fenced for good"),
     (replace(OPEN, record=TransactionRecord(LATER, FENCE_AT_INFINITY)), State.ABORTED, "deposed, does not count"),
     (replace(OPEN, record=TransactionRecord(START + 1, LATER)), State.UNDECIDED, "did not commit below that"),

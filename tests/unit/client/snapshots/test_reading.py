@@ -355,6 +355,32 @@ def test_a_missing_shadow_cell_is_healed(world: World) -> None:
     assert (shadow.timestamp, decode_shadow(shadow.value)) == (2_100, 2_105)
 
 
+@pytest.mark.parametrize("fenced", [False, True])
+def test_where_the_record_lasts_no_shadow_cell_is_written_by_readers(
+    world: World, fenced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor by one who meets the commit only as it fences."""
+    start = 900 if fenced else 2_100
+    write(world, Writer(start, frozenset({(b"r1", b"f:a")}), False, 5, recorded=True, marked="none"))
+    write(world, Writer(2_200, frozenset({(b"r2", b"f:a")}), False, 5, recorded=True, marked="none"))
+    world.commits.let_last(start)
+    with monkeypatch.context() as patched:
+        if fenced:
+            patched.setattr(world.commits, "outcomes", lambda starts: dict.fromkeys(starts, Undecided()))
+        for _ in range(2):
+            assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r1", None) == {b"f:a": b"%d" % start}
+    assert world.reader(View(2_500, EPOCH)).row(TABLE, b"r2", None) == {b"f:a": b"2200"}
+    assert world.store.versions(TABLE, b"r1", b"f:\x00", limit=1) == []
+    assert len(world.store.versions(TABLE, b"r2", b"f:\x00", limit=1)) == 1
+
+
+def test_of_whom_nothing_is_remembered_it_is_not_remembered_either_that_the_record_lasts() -> None:
+    cache = OutcomeCache(2)
+    for writer in (1, 2, 3):
+        cache.remember(writer, 10 * writer, is_lasting=writer != 2)
+    assert [cache.is_lasting(writer) for writer in (1, 2, 3)] == [False, False, True]
+
+
 def test_healing_that_fails_is_no_failure_of_the_read(world: World) -> None:
     write(world, Writer(2_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=True, marked="none"))
     world.store.plan("put", Fault.LOST)
