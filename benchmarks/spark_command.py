@@ -39,7 +39,8 @@ from devcluster import Step
 LEASE_MS: Final = 3_000
 DATA: Final = ("flights", "narrow")
 LAYOUTS: Final = ("columns", "packed")
-WRITTEN, DEFERRED, PLAIN, ROW_BY_ROW = "shadow cells written", "shadow cells deferred", "plain", "HappyBase row by row"
+WRITTEN, DEFERRED, WITHOUT = "shadow cells written", "shadow cells deferred", "no shadow cells"
+PLAIN, ROW_BY_ROW = "plain", "HappyBase row by row"
 
 Tell = Callable[[str], None]
 
@@ -57,7 +58,9 @@ class Measured:
         """What is compared: rows a second of ours and of what stands beside, and the ratio of seconds or of speeds."""
         yield self._case("write", DEFERRED, PLAIN, lambda taken: taken.write, cost=True)
         yield self._case("write", WRITTEN, PLAIN, lambda taken: taken.write, cost=True)
+        yield self._case("write", WITHOUT, PLAIN, lambda taken: taken.write, cost=True)
         yield self._case("read", WRITTEN, PLAIN, lambda taken: taken.read, cost=True)
+        yield self._case("read", WITHOUT, PLAIN, lambda taken: taken.read, cost=True)
         if ROW_BY_ROW in self.taken:
             yield self._case("write", WRITTEN, ROW_BY_ROW, lambda taken: taken.write, cost=False)
             yield self._case("read", WRITTEN, ROW_BY_ROW, lambda taken: taken.read, cost=False)
@@ -106,7 +109,7 @@ def spark(
     """Measure transactional Spark jobs beside the same jobs without transactions.
 
     Flights (19 columns) and generated narrow rows, in tables with a cell for each column and in packed ones: written
-    in one transaction, with the shadow cells written before the job returns or deferred, and read at one snapshot;
+    in one transaction, with the shadow cells written before the job returns, deferred or left out, and read at one snapshot;
     beside a job that writes and reads the same bytes without a transaction, and one with HappyBase, row by row.
     """
     with explained():
@@ -170,6 +173,7 @@ def _measure(
     sides: list[Side] = [
         Ours(DEFERRED, session, manager, mapping, "deferred"),
         Ours(WRITTEN, session, manager, mapping, "written"),
+        Ours(WITHOUT, session, manager, mapping, "none"),
         Plain(PLAIN, session, manager, mapping),
     ]
     if layout == "columns":

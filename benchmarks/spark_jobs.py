@@ -51,7 +51,7 @@ class Side(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """A transaction. ``shadow_cells``: ``"written"`` before the write returns, or ``"deferred"``."""
+    """A transaction. ``shadow_cells``: ``"written"`` before the write returns, ``"deferred"``, or ``"none"``."""
 
     name: str
     spark: SparkSession
