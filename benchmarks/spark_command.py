@@ -109,8 +109,9 @@ def spark(
     """Measure transactional Spark jobs beside the same jobs without transactions.
 
     Flights (19 columns) and generated narrow rows, in tables with a cell for each column and in packed ones: written
-    in one transaction, with the shadow cells written before the job returns, deferred or left out, and read at one snapshot;
-    beside a job that writes and reads the same bytes without a transaction, and one with HappyBase, row by row.
+    in one transaction, with the shadow cells written before the job returns, deferred or left out, and read at one
+    snapshot; beside a job that writes and reads the same bytes without a transaction, and one with HappyBase, row by
+    row.
     """
     with explained():
         given, progress = services_given(zookeeper, thrift), once_each()

@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from commit_table import Aborted, CommitTable, Committed, Forgotten, Undecided
+from client.vacuum.finished import drop_commit_rows
+from client.vacuum.report import VacuumReport
+from commit_table import Aborted, CommitTable, Committed, Forgotten, TransactionRecord, Undecided
+from commit_table.layout import row_key
 from commit_table.timestamps import compose
 from store import CellStore, MemoryCellStore
 from store.hbase import HBaseCellStore
@@ -166,6 +169,33 @@ def test_a_record_that_lasts_says_so_of_its_own_transaction_only(
     ]
     assert table.resolve(lasting, NEXT_EPOCH) == Committed(lasting + 10)
     assert table.abort(open_one) == Aborted()
+
+
+def test_of_the_transactions_of_a_millisecond_only_the_records_that_last_stay(
+    store: CellStore, name: str, table: CommitTable, record: Record
+) -> None:
+    """With their fences, and with the mark: the next vacuum has to know them again."""
+    lasting, fenced, other, aborted = (compose(40, counter) for counter in range(1, 5))
+    table.resolve(fenced, EPOCH)
+    table.abort(aborted)
+    record({lasting: lasting + 9, other: other + 9}, compose(30))
+    record({fenced: EPOCH + 9}, EPOCH)
+    for start in (lasting, fenced, other):
+        table.let_last(start)
+    report = VacuumReport(False, 0, 0)
+    drop_commit_rows(store, name, report, 41, EPOCH, [lasting, fenced])
+    assert report.commit_table_rows_lasting == 1
+    left = store.get(name, row_key(lasting), [b"c", b"f"])
+    assert len(left) == 5, "two commits, two marks, a fence"
+    records = {start: table.record(start) for start in (lasting, fenced, other, aborted)}
+    assert records == {
+        lasting: TransactionRecord(lasting + 9, 0, is_lasting=True),
+        fenced: TransactionRecord(EPOCH + 9, EPOCH, is_lasting=True),
+        other: TransactionRecord(None),
+        aborted: TransactionRecord(None),
+    }
+    drop_commit_rows(store, name, report, 41, EPOCH)
+    assert store.get(name, row_key(lasting), [b"c", b"f"]) == {}
 
 
 def test_a_smaller_fence_takes_nothing_back(table: CommitTable, record: Record, begin: Callable[[], int]) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from client import ClientSettings, InvalidRequest, TransactionManager
+from client.cells import encode_value, shadow_column
 from client.vacuum import run_vacuum
 from commit_table import table_name
 from commit_table.layout import OWN_ROW
 from commit_table.timestamps import milliseconds_of
 from store import KeyRange, RowPut
+from store.columns import CellColumns
 from tests.conftest import Services
 from tests.horizon import await_horizon
 from tests.integration.oracle_processes import LONG_LEASE_MS, OracleProcess
@@ -97,6 +100,42 @@ def test_a_table_is_trimmed_and_reads_the_same(forgetful: TransactionManager) ->
         vacuumed_through(manager, again.start_timestamp)
         assert dict(manager.snapshot().scan(table)) == want | {ROWS[0]: {A: b"again"}}
         assert commit_rows(manager) <= 1
+    finally:
+        manager.store.drop_table(table)
+
+
+def test_a_bulk_write_without_shadow_cells_is_read_by_its_record_until_it_is_written_again(
+    forgetful: TransactionManager,
+) -> None:
+    manager, table = forgetful, f"lasting-{uuid.uuid4().hex[:8]}"
+    manager.create_table(table, ["f"])
+    settings = replace(manager.settings, bulk_shadow_cells="none")
+    try:
+        with TransactionManager.connect(settings) as loading, loading.transaction() as bulk:
+            job = loading.open_job(bulk.handle())
+            writer = loading.attempt_writer(bulk.handle(), table, job, partition=0, attempt=0)
+            writer.write(CellColumns.of_puts([RowPut(row, {A: encode_value(row)}) for row in ROWS]))
+            loading.seal_job(bulk.handle(), job, [(0, 0)])
+        for row in ROWS[:5]:
+            with manager.transaction() as transaction:
+                transaction.put(table, row, {B: b"b"})
+        want = {row: {A: row} for row in ROWS} | {row: {A: row, B: b"b"} for row in ROWS[:5]}
+        for _ in range(2):
+            vacuumed_through(manager, transaction.start_timestamp)
+            assert commit_rows(manager) == 1
+            with TransactionManager.connect(manager.settings) as other:
+                assert dict(other.snapshot().scan(table)) == want
+                assert [cells.rows for cells in other.snapshot().scan_columns(table, [A])] == [len(ROWS)]
+            shadowed = [row for row, _ in manager.store.scan(table, EVERYTHING, [shadow_column(b"f")])]
+            assert shadowed == ROWS[:5]
+        with manager.transaction() as last:
+            for row in ROWS:
+                last.put(table, row, {A: b"again"})
+        vacuumed_through(manager, last.start_timestamp)
+        assert commit_rows(manager) <= 1
+        assert manager.commit_table.record(bulk.start_timestamp).commit_timestamp is None
+        with TransactionManager.connect(manager.settings) as other:
+            assert {values[A] for _, values in other.snapshot().scan(table)} == {b"again"}
     finally:
         manager.store.drop_table(table)
 

@@ -6,6 +6,10 @@ from tests.mutations.mutation import Mutation
 
 _READING = "unit/client/snapshots/test_reading.py::"
 _SHADOW_PASS = "unit/client/bulk_writes/test_shadow_pass.py::"
+_DO_WITHOUT = _SHADOW_PASS + "test_a_bulk_write_may_do_without_shadow_cells"
+_LASTING_READ = (
+    "unit/client/snapshots/test_reading.py::test_where_the_record_lasts_no_shadow_cell_is_written_by_readers"
+)
 _CODECS = "unit/client_spark/test_spark_codecs.py::"
 
 COLUMN_RULES = [
@@ -85,6 +89,67 @@ COLUMN_RULES = [
         "            while under_way:\n                under_way.popleft().result()\n",
         "            while under_way:\n                under_way.popleft().exception()\n",
         _SHADOW_PASS + "test_a_shadow_pass_that_broke_off_is_taken_up_again",
+    ),
+    Mutation(
+        "the record of a bulk write without shadow cells is not said to last",
+        "client/transactions/commit.py",
+        "        services.commit_table.let_last(start_timestamp)\n",
+        "",
+        _DO_WITHOUT,
+    ),
+    Mutation(
+        "who does without shadow cells is forgotten before its record is said to last",
+        "client/transactions/commit.py",
+        "        services.commit_table.let_last(start_timestamp)\n"
+        "        services.cache.remember(start_timestamp, commit_timestamp, is_lasting=True)\n"
+        "        services.manifest.forget(start_timestamp)\n",
+        "        services.manifest.forget(start_timestamp)\n"
+        "        services.commit_table.let_last(start_timestamp)\n"
+        "        services.cache.remember(start_timestamp, commit_timestamp, is_lasting=True)\n",
+        _DO_WITHOUT,
+    ),
+    Mutation(
+        "who wrote nothing in bulk has a record that lasts",
+        "client/transactions/commit.py",
+        "    if services.manifest.job_ends(start_timestamp):\n",
+        "    if start_timestamp:\n",
+        _SHADOW_PASS + "test_who_wrote_nothing_in_bulk_has_no_record_that_lasts",
+    ),
+    Mutation(
+        "shadow cells that nobody needs are written by who comes by",
+        "client/manager.py",
+        "if isinstance(outcome, Committed) and outcome.is_lasting:",
+        "if False:",
+        _DO_WITHOUT,
+    ),
+    Mutation(
+        "readers write the shadow cells that a bulk write did without",
+        "client/snapshots/resolver.py",
+        "                if self._cache.is_lasting(writer):\n                    continue\n",
+        "",
+        _LASTING_READ,
+    ),
+    Mutation(
+        "who learns of a commit as it fences does not learn that its record lasts",
+        "client/snapshots/resolver.py",
+        "            return self._remember_commit(writer, fenced)\n",
+        "            self._cache.remember(writer, fenced.commit_timestamp)\n            return fenced.commit_timestamp\n",
+        _LASTING_READ,
+    ),
+    Mutation(
+        "it is remembered without end whose records last",
+        "client/snapshots/resolver.py",
+        "                self._lasting.discard(dropped)\n",
+        "",
+        "unit/client/snapshots/test_reading.py::"
+        "test_of_whom_nothing_is_remembered_it_is_not_remembered_either_that_the_record_lasts",
+    ),
+    Mutation(
+        "a record lasts on past the level its program knows",
+        "client/transactions/commit.py",
+        "    services.catalog.require_level()\n    if services.manifest.job_ends",
+        "    if services.manifest.job_ends",
+        "unit/client/test_levels.py::test_a_record_is_said_to_last_only_as_long_as_its_format_is_the_installations",
     ),
     Mutation(
         "rows that are put in order keep the places of others' cells",

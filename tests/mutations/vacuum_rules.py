@@ -16,7 +16,7 @@ _COMMIT_ROWS = (
 
 _DO_WITHOUT = "unit/client/test_vacuum.py::test_who_does_without_shadow_cells_is_read_after_a_vacuum_by_its_record"
 _MILLISECOND = (
-    "unit/client_vacuum/test_vacuum_sweep.py::test_of_the_transactions_of_a_millisecond_only_the_records_that_last_stay"
+    "contract/test_commit_table.py::test_of_the_transactions_of_a_millisecond_only_the_records_that_last_stay"
 )
 
 VACUUM_RULES = [
@@ -203,9 +203,9 @@ VACUUM_RULES = [
         "a vacuum says how far records are dropped once they are",
         "client/vacuum/run.py",
         "            manager.commit_table.forget_below(compose(limits.first_block_kept))\n"
-        "        drop_commit_rows(manager.store, table_name(root), report, limits.first_block_kept, epoch)\n",
+        "        drop_commit_rows(manager.store, table_name(root), report, limits.first_block_kept, epoch, lasting)\n",
         "            pass\n"
-        "        drop_commit_rows(manager.store, table_name(root), report, limits.first_block_kept, epoch)\n"
+        "        drop_commit_rows(manager.store, table_name(root), report, limits.first_block_kept, epoch, lasting)\n"
         "        if not report.dry_run:\n"
         "            manager.commit_table.forget_below(compose(limits.first_block_kept))\n",
         "unit/client/test_vacuum.py::test_how_far_records_go_is_on_record_before_the_first_goes",

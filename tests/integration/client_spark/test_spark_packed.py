@@ -7,7 +7,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from client import TransactionManager
+from client.cells import shadow_column
 from client.spark import KeyColumn, TableMapping, ValueColumn, create_table
+from store import KeyRange
 from tests.integration.client_spark.test_spark_overwrite import frame, load, save
 
 pytestmark = pytest.mark.integration
@@ -41,6 +43,20 @@ def test_a_packed_table_is_a_table_like_others(spark: SparkSession, manager: Tra
 def test_a_write_of_some_of_the_columns_is_refused(spark: SparkSession, packed: str) -> None:
     with pytest.raises(PySparkException, match="column 'b'"):
         save(spark.createDataFrame([(1, 10)], "k BIGINT, a INT"), packed)
+
+
+def test_a_job_without_shadow_cells_is_read_as_any_other(
+    spark: SparkSession, manager: TransactionManager, counts: str
+) -> None:
+    save(frame(spark, range(20)), counts, shadow_cells="none")
+    assert load(spark, counts) == {(key, key) for key in range(20)}
+    assert list(manager.manifest.transactions()) == []
+    save(frame(spark, range(5)), counts, shadow_cells="none", operation="delete")
+    rows = dict(manager.snapshot().scan(counts))
+    assert len(rows) == 15
+    shadows = manager.store.scan(counts, KeyRange(b"", b""), [shadow_column(b"f")])
+    assert list(shadows) == [], "nor does who reads them row by row write any"
+    assert load(spark, counts) == {(key, key) for key in range(5, 20)}
 
 
 def test_deferred_shadow_cells_come_later_and_nobody_minds(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from store import CellStore
 from store.columns import CellColumns
 from tests.unit.client.bulk_writing import puts, shadow
 from tests.unit.client.bulk_writing import write as bulk_write
-from tests.unit.client.conftest import SETTINGS, A, Installation
+from tests.unit.client.conftest import SETTINGS, A, Installation, written_in_bulk
 
 PATHS = ZnodePaths("/pythia")
 
@@ -135,6 +136,24 @@ def test_shadow_cells_are_written_only_as_long_as_their_format_is_the_installati
     assert list(manager.manifest.transactions()) == [transaction.start_timestamp], "a newer library finishes it"
     with pytest.raises(UpgradeNeeded):
         manager.finish_bulk_writes()
+
+
+def test_a_record_is_said_to_last_only_as_long_as_its_format_is_the_installations(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = installation.manager(settings=replace(SETTINGS, bulk_shadow_cells="none"))
+    transaction = written_in_bulk(without)
+    write_shadows = without._services.resolver.write_shadows
+
+    def write_and_raise(*arguments: Any) -> None:
+        write_shadows(*arguments)
+        raise_level(installation)
+        time_passes()
+
+    monkeypatch.setattr(without._services.resolver, "write_shadows", write_and_raise)
+    transaction.commit()
+    assert not without.commit_table.record(transaction.start_timestamp).is_lasting
+    assert list(without.manifest.transactions()) == [transaction.start_timestamp], "a newer library finishes it"
 
 
 @pytest.mark.parametrize(

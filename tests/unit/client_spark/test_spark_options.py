@@ -35,6 +35,8 @@ def test_every_other_option() -> None:
     assert parse({"table": "t", "push_filters": "True"}, CONNECTION).push_filters
     job = parse({"table": "t", "operation": "Delete", "overwrite_prefix": "[7]"}, CONNECTION)
     assert (job.operation, job.overwrite_prefix) == ("delete", "[7]")
+    assert job.settings.bulk_shadow_cells == "written"
+    assert parse({"table": "t", "shadow_cells": "None"}, CONNECTION).settings.bulk_shadow_cells == "none"
 
 
 @pytest.mark.parametrize(
@@ -79,6 +81,7 @@ def test_a_handle_brings_its_connection() -> None:
         ({"table": "t", "columns": ""}, "a list of column names"),
         ({"table": "t", "push_filters": "1"}, "is 'true' or 'false', not '1'"),
         ({"table": "t", "operation": "merge"}, "is 'upsert' or 'delete', not 'merge'"),
+        ({"table": "t", "shadow_cells": "never"}, "is 'written' or 'deferred' or 'none', not 'never'"),
         ({"table": "t", "min_partitions": "0"}, "from 1 to 10,000, not '0'"),
         ({"table": "t", "batch_rows": "many"}, "from 1 to 100,000, not 'many'"),
     ],

@@ -26,7 +26,7 @@ from client.vacuum.finished import drop_commit_rows
 from client.vacuum.plan import horizons
 from client.vacuum.report import TableReport, VacuumReport
 from client.vacuum.sweep import Sweep
-from commit_table import Aborted, CommitTable, Committed, TransactionRecord, Undecided
+from commit_table import Aborted, CommitTable, Committed, Undecided
 from commit_table.timestamps import compose
 from store import Cell, Family, KeyRange, RowPut
 from tests.recording import record
@@ -346,33 +346,6 @@ def test_commit_rows_go_up_to_the_first_that_is_kept_and_what_a_later_epoch_reco
         kept: Committed(kept + 1),
         recorded_later: Committed(EPOCH + 1),
     }
-
-
-def test_of_the_transactions_of_a_millisecond_only_the_records_that_last_stay() -> None:
-    """With their fences, and with the mark: the next vacuum has to know them again."""
-    world = World()
-    lasting, fenced, other, aborted = compose(5, 1), compose(5, 2), compose(5, 3), compose(5, 4)
-    world.commits.resolve(fenced, EPOCH)
-    world.commits.abort(aborted)
-    record(world.store, COMMITS, {lasting: lasting + 9, other: other + 9}, OLD_EPOCH)
-    record(world.store, COMMITS, {fenced: EPOCH + 9}, EPOCH)
-    for start in (lasting, fenced, other):
-        world.commits.let_last(start)
-    report = VacuumReport(False, 0, 0)
-    drop_commit_rows(world.store, COMMITS, report, 6, EPOCH, [lasting, fenced])
-    assert (report.commit_table_rows_lasting, report.commit_table_rows_dropped) == (1, 0)
-    left = dict(world.store.scan(COMMITS, EVERYTHING, [b"c", b"f"]))
-    assert len(left) == 1
-    assert len(next(iter(left.values()))) == 5, "two commits, two marks, a fence"
-    records = {start: world.commits.record(start) for start in (lasting, fenced, other, aborted)}
-    assert records == {
-        lasting: TransactionRecord(lasting + 9, 0, is_lasting=True),
-        fenced: TransactionRecord(EPOCH + 9, EPOCH, is_lasting=True),
-        other: TransactionRecord(None),
-        aborted: TransactionRecord(None),
-    }
-    drop_commit_rows(world.store, COMMITS, report, 6, EPOCH)
-    assert list(world.store.scan(COMMITS, EVERYTHING, [b"c", b"f"])) == []
 
 
 def test_a_vacuum_takes_few_large_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
