@@ -133,7 +133,8 @@ COLUMN_RULES = [
         "who learns of a commit as it fences does not learn that its record lasts",
         "client/snapshots/resolver.py",
         "            return self._remember_commit(writer, fenced)\n",
-        "            self._cache.remember(writer, fenced.commit_timestamp)\n            return fenced.commit_timestamp\n",
+        "            self._cache.remember(writer, fenced.commit_timestamp)\n"
+        "            return fenced.commit_timestamp\n",
         _LASTING_READ,
     ),
     Mutation(

@@ -139,7 +139,7 @@ def test_shadow_cells_are_written_only_as_long_as_their_format_is_the_installati
 
 
 def test_a_record_is_said_to_last_only_as_long_as_its_format_is_the_installations(
-    installation: Installation, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, time_passes: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without = installation.manager(settings=replace(SETTINGS, bulk_shadow_cells="none"))
     transaction = written_in_bulk(without)
