@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.mutations.mutation import Mutation
 
+_RIGHT_AFTER = "unit/tso/decisions/test_large_commits.py::test_one_that_commits_right_after_a_snapshot_counts"
+
 TSO_RULES = [
     Mutation(
         "a timestamp at the ceiling is handed out",
@@ -368,21 +370,35 @@ TSO_RULES = [
     Mutation(
         "write sets that came in parts are not looked at",
         "tso/decisions/deciding.py",
-        "any_large, new = large.times.any(), 0",
-        "any_large, new = False, 0",
+        "newest_large, new = large.times.max(), 0",
+        "newest_large, new = np.int64(0), 0",
         "unit/tso/decisions/test_large_commits.py",
+    ),
+    Mutation(
+        "a large write set that was committed right after a snapshot is not looked at for it",
+        "tso/decisions/cell_sets.py",
+        "        if sets.times[number] <= snapshot or number == but:",
+        "        if sets.times[number] <= snapshot + 1 or number == but:",
+        _RIGHT_AFTER,
+    ),
+    Mutation(
+        "a small transaction that began right before a large one committed is not compared with it",
+        "tso/decisions/deciding.py",
+        "            newest_large > snapshots[place]\n",
+        "            newest_large > snapshots[place] + 1\n",
+        _RIGHT_AFTER,
     ),
     Mutation(
         "a large write set is not checked for conflicts",
         "tso/decisions/cell_sets.py",
-        "        if look_up(written, cell) > snapshot or last_set_with(sets, cell, own) > snapshot:",
+        "        if look_up(written, cell) > snapshot or is_in_a_set_after(sets, cell, snapshot, own):",
         "        if look_up(written, cell) < 0:",
         "unit/tso/decisions/test_large_commits.py",
     ),
     Mutation(
         "a large write set is not checked against others that are coming",
         "tso/decisions/cell_sets.py",
-        " or last_set_with(sets, cell, own) > snapshot:",
+        " or is_in_a_set_after(sets, cell, snapshot, own):",
         ":",
         "unit/tso/decisions/test_large_commits.py::test_two_that_overlap_cannot_both_commit",
     ),

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from tso.decisions.cell_sets import CellSets, last_set_with
+from tso.decisions.cell_sets import CellSets, is_in_a_set_after
 from tso.decisions.recency_index import FORGOTTEN, RecencyTable
 from tso.decisions.recency_kernels import enter, look_up, touch_all
 from wire import Reason
@@ -51,7 +51,7 @@ def decide(
     are not remembered. ``written``: cell id → last commit, but for those of ``large``; ``decisions``: start timestamp →
     ``decision(…)``. Fills ``times`` (0 where not committed) and ``reasons``.
     """
-    any_large, new = large.times.any(), 0
+    newest_large, new = large.times.max(), 0
     for place in range(starts.size):
         if place % TOUCHED_AT_ONCE == 0:
             end = min(place + TOUCHED_AT_ONCE, starts.size)
@@ -71,7 +71,8 @@ def decide(
         elif standing[place] != 0:
             reasons[place] = standing[place]
         elif _is_written_after(written, cells, offsets[place], offsets[place + 1], snapshots[place]) or (
-            any_large and _is_in_a_set_after(large, cells, offsets[place], offsets[place + 1], snapshots[place])
+            newest_large > snapshots[place]
+            and _any_is_in_a_set_after(large, cells, offsets[place], offsets[place + 1], snapshots[place])
         ):
             reasons[place] = _CONFLICT
             enter(decisions, np.uint64(start), decision(timestamp, 1))
@@ -134,8 +135,8 @@ def _is_written_after(written: RecencyTable, cells: Cells, begin: Number, end: N
 
 
 @numba.njit(cache=True, forceinline=True)
-def _is_in_a_set_after(large: CellSets, cells: Cells, begin: Number, end: Number, snapshot: Number) -> bool:
+def _any_is_in_a_set_after(large: CellSets, cells: Cells, begin: Number, end: Number, snapshot: Number) -> bool:
     found = False
     for cell in range(begin, end):
-        found = found or bool(last_set_with(large, cells[cell], -1) > snapshot)
+        found = found or is_in_a_set_after(large, cells[cell], snapshot, -1)
     return found

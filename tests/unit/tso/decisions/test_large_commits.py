@@ -90,6 +90,19 @@ def test_two_that_overlap_cannot_both_commit() -> None:
     assert reason_of(oracle, oracle.commit_large(whole(one, 3), NOW)) is Reason.COMMITTED
 
 
+@pytest.mark.parametrize("distance", [0, 1])
+def test_one_that_commits_right_after_a_snapshot_counts(distance: int) -> None:
+    """And one that commits right at it does not: the snapshot shows it."""
+    oracle = make()
+    assert commit_large(oracle, begin(oracle), [1, 2, 3, 4]) is Reason.COMMITTED
+    committed = int(oracle.conflicts._large.table.times.max())
+    begun = begin(oracle, 2)
+    expected = Reason.CONFLICT if distance else Reason.COMMITTED
+    for place, commit in enumerate((commit_small, commit_large)):
+        late = Begun(begun.first_start_timestamp + place, 1, committed - distance)
+        assert commit(oracle, late, [4 - place]) is expected
+
+
 def test_its_guards_are_checked_and_not_held() -> None:
     oracle = make()
     large, other = begin(oracle), begin(oracle)
