@@ -257,7 +257,8 @@ VACUUM_RULES = [
         "client/vacuum/sweep.py",
         "            for version in past.kept():\n",
         "            for version in past.kept()[:1]:\n",
-        "unit/client_vacuum/test_vacuum_sweep.py::test_every_snapshot_at_or_above_the_horizon_reads_the_same",
+        "unit/client_vacuum/test_vacuum_sweep.py::"
+        "test_a_record_that_lasts_is_needed_below_a_version_that_only_later_snapshots_see",
     ),
     Mutation(
         "a vacuum leaves those without shadow cells who say so, though no record of them stays",
@@ -271,7 +272,7 @@ VACUUM_RULES = [
         "client/vacuum/sweep.py",
         "if recorded.is_lasting and len(self._lasting) < self._lasting_records_max:",
         "if recorded.is_lasting:",
-        "unit/client_vacuum/test_vacuum_sweep.py::test_nothing_that_could_go_stays",
+        "unit/client/test_vacuum.py::test_those_that_do_without_shadow_cells_get_them_where_they_are_too_many",
     ),
     Mutation(
         "what goes of a row of the commit table in which a record lasts is all of it",

@@ -348,6 +348,16 @@ def test_commit_rows_go_up_to_the_first_that_is_kept_and_what_a_later_epoch_reco
     }
 
 
+def test_a_record_that_lasts_is_needed_below_a_version_that_only_later_snapshots_see() -> None:
+    cells = frozenset({(b"r1", b"f:a")})
+    lasting = Writer(3, cells, False, 1, ended=True, marked="none", lasts=True)
+    later = Writer(8, cells, False, 4, ended=True, marked="all")
+    world = made([lasting, later], compose(10))
+    world.vacuum(compose(10))
+    check(world, [lasting, later], compose(10))
+    assert world.commits.outcome(lasting.start) == Committed(lasting.start + (1 << 18) + 2)
+
+
 def test_a_vacuum_takes_few_large_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "BATCH_BYTES_MAX", 1_000)
     world = World()
