@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from drills.waiting import wait_until
 from store import Applied, Cell, Family, KeyRange, Rejected, RowPut, StoreUnavailable, Unknown
 from store.hbase import HBaseCellStore, PoolSettings
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from tests.conftest import Services
 
 pytestmark = pytest.mark.integration
+
+WAIT_S = 30.0
 
 
 class Proxy:
@@ -152,7 +155,7 @@ def test_restarts_under_traffic_show_in_no_call(proxy: Proxy, store: HBaseCellSt
         working = [threads.submit(traffic, worker) for worker in range(4)]
         try:
             for _ in range(5):
-                until(lambda seen=proxy.carried: proxy.carried > seen + 40)  # type: ignore[misc]
+                wait_until(lambda seen=proxy.carried: proxy.carried > seen + 40, "bytes to pass", WAIT_S)  # type: ignore[misc]
                 proxy.down()
                 proxy.up()
         finally:
@@ -168,7 +171,7 @@ def test_a_gateway_that_falls_silent_is_left_for_a_fresh_connection(
     with ThreadPoolExecutor(1) as threads:
         seen = proxy.carried
         waiting = threads.submit(put_and_get, store, table, b"silence", 2)
-        until(lambda: proxy.carried > seen)
+        wait_until(lambda: proxy.carried > seen, "bytes to pass", WAIT_S)
         proxy.swallow_answers = False
         waiting.result(timeout=60)
 
@@ -183,7 +186,9 @@ def test_a_compare_and_set_whose_answer_is_lost_is_unknown_and_done_once(
     proxy.swallow_answers = True
     assert isinstance(compare_and_set(b"first"), Unknown)
     proxy.swallow_answers = False
-    until(lambda: len(direct.versions(table, b"lost answer", b"f:a", limit=9)) == 1)
+    wait_until(
+        lambda: len(direct.versions(table, b"lost answer", b"f:a", limit=9)) == 1, "the version to be there", WAIT_S
+    )
     assert compare_and_set(b"second") == Rejected()
     assert [cell.value for cell in direct.versions(table, b"lost answer", b"f:a", limit=9)] == [b"first"]
 
@@ -238,13 +243,3 @@ def test_a_large_put_arrives_whole(direct: HBaseCellStore, table: str) -> None:
         row == put.row and {column: cell.value for column, cell in cells.items()} == put.columns
         for (row, cells), put in zip(scan, puts, strict=True)
     )
-
-
-def until(condition: Callable[[], bool], limit_ms: int = 30_000) -> None:
-    """Wait for a condition, with a limit."""
-    pause = threading.Event()
-    for _ in range(limit_ms // 5):
-        if condition():
-            return
-        pause.wait(0.005)
-    raise AssertionError(f"the condition did not come true within {limit_ms} ms")

@@ -11,11 +11,12 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from kazoo.client import KazooClient
 
+from drills.waiting import wait_until
 from lease import (
     Candidate,
     CoordinatorUnavailable,
@@ -130,13 +131,6 @@ def site(services: Services) -> Iterator[Site]:
         yield site
 
 
-def until(condition: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < end_s, "the limit is over"
-        time.sleep(0.01)
-
-
 def serve(candidate: Candidate) -> Tenure:
     """Attempt and wait, as a standby does, until the lease is ours."""
     end_s = time.monotonic() + LIMIT_S
@@ -206,7 +200,11 @@ def test_a_holder_that_is_cut_off_stops_before_the_standby_starts(site: Site, si
     assert lost.wait(LIMIT_S)
     proxy.cut()
     proxy.mend()
-    until(lambda: isinstance(outcome := holder.attempt(), Tenure) or outcome.problem is None)
+    wait_until(
+        lambda: isinstance(outcome := holder.attempt(), Tenure) or outcome.problem is None,
+        "ZooKeeper to answer",
+        LIMIT_S,
+    )
     assert not first.renew()
     assert second.epoch >= first.ceiling
 
@@ -222,7 +220,9 @@ def test_a_write_whose_answer_never_comes_is_unknown_and_not_repeated(site: Site
     assert isinstance(behind.commit([SetData(path, b"b", None)], timeout_ms=200), Unknown)
     proxy.cut()
     proxy.mend()
-    until(lambda: isinstance(behind.commit([SetData(path, b"c", 1)], timeout_ms=200), Applied))
+    wait_until(
+        lambda: isinstance(behind.commit([SetData(path, b"c", 1)], timeout_ms=200), Applied), "it to apply", LIMIT_S
+    )
     assert direct.read(path, timeout_ms=TIMEOUT_MS, synced=True) == Node(b"c", 2)
 
 
@@ -234,7 +234,7 @@ def test_what_is_asked_while_cut_off_is_not_sent_later(site: Site) -> None:
     behind.read(site.root, timeout_ms=TIMEOUT_MS, changed=lost)
     proxy.cut()
     assert lost.wait(LIMIT_S), "a lost connection ends every watch"
-    until(lambda: behind.session_id() is None)
+    wait_until(lambda: behind.session_id() is None, "the session to end", LIMIT_S)
     assert isinstance(behind.commit([Create(f"{site.root}/n", b"")], timeout_ms=200), Unknown)
     with pytest.raises(CoordinatorUnavailable, match="not connected"):
         behind.read(site.root, timeout_ms=200)
@@ -254,7 +254,7 @@ def test_a_session_survives_answers_that_kazoo_does_not(site: Site) -> None:
     proxy.answering = True
     with pytest.raises(CoordinatorUnavailable):
         behind.read("/", timeout_ms=1000 * LIMIT_S)
-    until(lambda: can_read(behind))
+    wait_until(lambda: can_read(behind), "ZooKeeper to answer", LIMIT_S)
     assert behind.session_id() not in (None, session_id)
 
 
@@ -274,7 +274,7 @@ def test_members_outlive_an_expired_session(site: Site) -> None:
     assert members(other, site.root) == expected
     session_id = coordinator.session_id()
     expire(site.zookeeper, coordinator)
-    until(lambda: coordinator.session_id() not in (None, session_id))
+    wait_until(lambda: coordinator.session_id() not in (None, session_id), "another session", LIMIT_S)
     assert members(other, site.root) == []
     assert tenure.renew()
     assert members(other, site.root) == expected

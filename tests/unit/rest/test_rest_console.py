@@ -14,6 +14,7 @@ import pytest
 
 from access import Credentials
 from configuration.rest_limits import RestLimits
+from drills.waiting import wait_until
 from fleet import Observed, Report, ask_everything, observe
 from lease import Create, History, LeaseSettings, Member, ZnodePaths
 from lease.memory import MemoryCoordinator
@@ -101,7 +102,9 @@ def test_the_metrics_are_those_of_the_primary(served: Served) -> None:
     before = served.client.get(METRICS).json()
     assert before["process"] == "a"
     served.manager.oracle.begin()
-    until(lambda: begun(served.client) > before["samples"]["pythia_begins_total"])
+    wait_until(
+        lambda: begun(served.client) > before["samples"]["pythia_begins_total"], "the begin to be counted", WAIT_S
+    )
 
 
 def begun(client: httpx.Client) -> float:
@@ -109,32 +112,24 @@ def begun(client: httpx.Client) -> float:
     return samples["pythia_begins_total"]
 
 
-def until(condition: Callable[[], bool]) -> None:
-    for _ in range(int(WAIT_S / 0.02)):
-        if condition():
-            return
-        threading.Event().wait(0.02)
-    raise AssertionError("it did not come to that")
-
-
 def until_history(client: httpx.Client, tenures: int) -> None:
-    until(lambda: len(client.get(INSTALLATION).json()["history"]) == tenures)
+    wait_until(lambda: len(client.get(INSTALLATION).json()["history"]) == tenures, f"{tenures} tenures", WAIT_S)
 
 
 def test_a_transaction_that_sends_heartbeats_is_listed_with_its_age(served: Served) -> None:
     begun = served.manager.oracle.begin()
     start = begun.first_start_timestamp
     served.manager.oracle.heartbeat({start: begun.snapshot})
-    until(lambda: str(start) in [one["start_timestamp"] for one in told_transactions(served.client)])
-    (one,) = (one for one in told_transactions(served.client) if one["start_timestamp"] == str(start))
+    wait_until(lambda: told_of(served.client, start) != [], "the transaction to be listed", WAIT_S)
+    (one,) = told_of(served.client, start)
     assert one["snapshot"] == str(begun.snapshot)
     assert int(one["age_ms"]) >= 0
     served.manager.oracle.abort(start)
 
 
-def told_transactions(client: httpx.Client) -> list[dict[str, str]]:
+def told_of(client: httpx.Client, start_timestamp: int) -> list[dict[str, str]]:
     transactions: list[dict[str, str]] = client.get(INSTALLATION).json()["transactions"]
-    return transactions
+    return [one for one in transactions if one["start_timestamp"] == str(start_timestamp)]
 
 
 def test_without_a_standby_nothing_is_handed_over(served: Served) -> None:
@@ -149,19 +144,24 @@ def pair(own_installation: Installation) -> Iterator[tuple[Installation, Running
     """A primary a, a standby b, and the REST beside the primary."""
     standby = own_installation.oracle("b", lease=LeaseSettings(lease_ms=LEASE_MS))
     rest = RunningRest(own_installation, RestLimits(), AlwaysHere(), own_installation.find_primary() or "")
-    until(lambda: roles(rest) == {"a": "primary", "b": "standby"})
+    wait_until(lambda: roles(rest) == {"a": "primary", "b": "standby"}, "a primary and a standby", WAIT_S)
     assert standby.address
     yield own_installation, rest
     rest.stop()
 
 
 def roles(rest: RunningRest) -> dict[str, str]:
-    return {one["holder"]: one["role"] for one in rest.client.get(INSTALLATION).json()["members"]}
+    return {one["holder"]: one["role"] for one in members(rest)}
+
+
+def members(rest: RunningRest) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = rest.client.get(INSTALLATION).json()["members"]
+    return found
 
 
 def test_a_hand_over_is_done_and_stands_in_the_history(pair: tuple[Installation, RunningRest]) -> None:
     _, rest = pair
-    until(lambda: all(one["warm"] for one in rest.client.get(INSTALLATION).json()["members"]))
+    wait_until(lambda: all(one["warm"] for one in members(rest)), "warm oracles", WAIT_S)
     answer = rest.client.post(HAND_OVER)
     assert answer.status_code == 200, answer.text
     done = answer.json()
@@ -171,7 +171,7 @@ def test_a_hand_over_is_done_and_stands_in_the_history(pair: tuple[Installation,
     tenure = told["history"][-1]
     assert (tenure["holder"], tenure["epoch"], tenure["cause"]) == ("b", done["to_epoch"], "handed over")
     assert 0 <= tenure["outage_ms"] <= done["took_ms"] + 1
-    until(lambda: roles(rest) == {"a": "standby", "b": "primary"})
+    wait_until(lambda: roles(rest) == {"a": "standby", "b": "primary"}, "the hand-over", WAIT_S)
 
 
 def test_only_operators_hand_over(own_installation: Installation) -> None:
@@ -222,13 +222,13 @@ def test_who_does_not_answer_is_silent_and_without_zookeeper_the_last_members_st
         gone = Member("c", "standby", f"127.0.0.1:{nobody.getsockname()[1]}")
     operator = MemoryCoordinator(installation.tree)
     operator.commit([Create(f"{PATHS.members}/c-0", gone.encode())], timeout_ms=1)
-    until(lambda: roles(rest).get("c") == "silent")
+    wait_until(lambda: roles(rest).get("c") == "silent", "the third to be told as silent", WAIT_S)
     (silent,) = (one for one in rest.client.get(INSTALLATION).json()["members"] if one["holder"] == "c")
     assert silent["problem"]
     assert silent["warm"] is None
     assert rest.coordinator is not None
     rest.coordinator.unreachable = True
-    until(lambda: rest.client.get(INSTALLATION).json()["problems"] != [])
+    wait_until(lambda: rest.client.get(INSTALLATION).json()["problems"] != [], "a problem to be told", WAIT_S)
     told = rest.client.get(INSTALLATION).json()
     assert told["problems"] == ["ZooKeeper: the coordinator does not answer"]
     assert {one["holder"] for one in told["members"]} == {"a", "b", "c"}
@@ -253,7 +253,7 @@ def test_many_pages_ask_the_oracles_once(served: Served, monkeypatch: pytest.Mon
     ]
     for thread in threads:
         thread.start()
-    until(lambda: asked != [])
+    wait_until(lambda: asked != [], "the first to ask", WAIT_S)
     go_on.set()
     for thread in threads:
         thread.join(WAIT_S)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 
 import pytest
 
 from configuration.rest_limits import RestLimits
+from drills.waiting import wait_until
 from lease import Create, LeaseRecord, SetData, ZnodePaths
 from lease.coordinator import create_root
 from lease.memory import MemoryCoordinator, MemoryTree
@@ -112,11 +112,7 @@ def test_a_change_of_the_lease_is_noticed() -> None:
 
 
 def until(watch: LeaseWatch, place: Place | None) -> None:
-    for _ in range(int(WAIT_S / 0.01)):
-        if watch.now() == place:
-            return
-        threading.Event().wait(0.01)
-    assert watch.now() == place
+    wait_until(lambda: watch.now() == place, str(place), WAIT_S, lambda: str(watch.now()))
 
 
 def test_an_open_transaction_and_a_repeated_commit_outlive_a_failover(own_installation: Installation) -> None:
