@@ -136,6 +136,27 @@ CLIENT_RULES = [
         "unit/client/bulk_writes/test_bulk.py::test_several_jobs_and_plain_writes_land_together",
     ),
     Mutation(
+        "rows of a bulk write have other conflict keys than the same rows that are put one by one",
+        "client/key_hashing.py",
+        "    return _avalanche(mixed + _mixed(data, length - 16, 136 - 17))",
+        "    return _avalanche(mixed)",
+        "unit/client/test_cells.py::test_rows_as_columns_have_the_conflict_keys_that_one_row_has",
+    ),
+    Mutation(
+        "cells that a row of a bulk write does not have are in its write set",
+        "client/key_hashing.py",
+        "            if value_lengths[column, row] == ABSENT:\n                continue\n",
+        "",
+        "unit/client/test_cells.py::test_cells_as_columns_have_the_conflict_keys_that_one_cell_has",
+    ),
+    Mutation(
+        "rows whose keys are long are hashed as if they were short",
+        "client/cells.py",
+        "max(map(len, cells.columns), default=0)) > HASHED_BYTES_MAX:",
+        "max(map(len, cells.columns), default=0)) < 0:",
+        "unit/client/test_cells.py::test_rows_as_columns_have_the_conflict_keys_that_one_row_has",
+    ),
+    Mutation(
         "a tombstone is read as a value",
         "client/cells.py",
         "return stored[1:] if len(stored) > 1 else None",

@@ -46,18 +46,6 @@ def _first_place(places: Cells, seed: np.uint64, cell: np.uint64) -> np.int64:
     return np.int64(((mixed >> np.uint64(32)) * np.uint64(places.size)) >> np.uint64(32))
 
 
-@numba.njit(cache=True)
-def _contains(places: Cells, seed: np.uint64, cell: np.uint64) -> bool:
-    place = _first_place(places, seed, cell)
-    while places[place] != np.uint64(0):
-        if places[place] == cell:
-            return True
-        place += np.int64(1)
-        if place == places.size:
-            place = np.int64(0)
-    return False
-
-
 @numba.njit(cache=True, forceinline=True)
 def _touch_all(places: Cells, seed: np.uint64, cells: Cells, touched: Cells) -> None:
     """Load the places of a batch of cells: their cache misses overlap. ``touched`` keeps it from being left out."""
@@ -68,37 +56,58 @@ def _touch_all(places: Cells, seed: np.uint64, cells: Cells, touched: Cells) -> 
 
 
 @numba.njit(cache=True)
-def is_in_a_set_after(sets: CellSets, cell: np.uint64, snapshot: Number, but: Number) -> bool:
-    """Whether a set other than ``but`` that was committed after ``snapshot``, or is not decided, has the cell.
+def _contains_any(places: Cells, has_zero: bool, seed: np.uint64, cells: Cells, touched: Cells) -> bool:
+    """Whether one of a batch of cells is in a set."""
+    _touch_all(places, seed, cells, touched)
+    for number in range(cells.size):
+        cell = cells[number]
+        if cell == np.uint64(0) and has_zero:
+            return True
+        place = _first_place(places, seed, cell)
+        while places[place] != np.uint64(0):
+            if places[place] == cell:
+                return True
+            place += np.int64(1)
+            if place == places.size:
+                place = np.int64(0)
+    return False
 
-    Those before it cost nothing: what loads table after table does not get slower by what it has loaded.
+
+@numba.njit(cache=True)
+def any_is_in_a_set_after(sets: CellSets, cells: Cells, snapshot: Number, but: Number) -> bool:
+    """Whether a set other than ``but`` that was committed after ``snapshot``, or is not decided, has one of the cells.
+
+    Set by set and not cell by cell: numba counts the references to every array of ``sets`` that a call is given, which
+    takes five times as long as to look for one cell. Sets before the snapshot cost nothing: what loads table after
+    table does not get slower by what it has loaded.
     """
     for number in range(SETS_MAX):
         if sets.times[number] <= snapshot or number == but:
             continue
-        if sets.zeros[number] if cell == np.uint64(0) else _contains(sets.places[number], sets.seed[0], cell):
+        if _contains_any(sets.places[number], sets.zeros[number] != 0, sets.seed[0], cells, sets.touched):
             return True
     return False
 
 
 @numba.njit(cache=True)
-def add_free_of_conflicts(
-    sets: CellSets, own: Number, written: RecencyTable, cells: Cells, entered: Number, snapshot: Number
-) -> bool:
-    """Put the first ``entered`` cells into set ``own``; false where one of all was written after ``snapshot``."""
-    places, seed = sets.places[own], sets.seed[0]
-    for position in range(cells.size):
-        if position % TOUCHED_AT_ONCE == 0:
-            batch = cells[position : position + TOUCHED_AT_ONCE]
-            touch_all(written, batch)
-            _touch_all(places, seed, batch, sets.touched)
-        cell = cells[position]
-        if look_up(written, cell) > snapshot or is_in_a_set_after(sets, cell, snapshot, own):
-            return False
-        if position >= entered:
-            continue
+def _is_taken(sets: CellSets, own: Number, written: RecencyTable, batch: Cells, snapshot: Number) -> bool:
+    """Whether one of a batch of cells was written after the snapshot, or is in another set that may be."""
+    touch_all(written, batch)
+    latest = np.int64(0)
+    for number in range(batch.size):
+        latest = max(latest, look_up(written, batch[number]))
+    return bool(latest > snapshot or any_is_in_a_set_after(sets, batch, snapshot, own))
+
+
+@numba.njit(cache=True)
+def _enter_all(places: Cells, seed: np.uint64, cells: Cells, touched: Cells) -> bool:
+    """Put a batch of cells into a set; whether the id 0, which needs no place, is among them."""
+    has_zero = False
+    _touch_all(places, seed, cells, touched)
+    for number in range(cells.size):
+        cell = cells[number]
         if cell == np.uint64(0):
-            sets.zeros[own] = 1
+            has_zero = True
             continue
         place = _first_place(places, seed, cell)
         while places[place] != np.uint64(0) and places[place] != cell:
@@ -106,4 +115,21 @@ def add_free_of_conflicts(
             if place == places.size:
                 place = np.int64(0)
         places[place] = cell
+    return has_zero
+
+
+@numba.njit(cache=True)
+def add_free_of_conflicts(
+    sets: CellSets, own: Number, written: RecencyTable, cells: Cells, entered: Number, snapshot: Number
+) -> bool:
+    """Put the first ``entered`` cells into set ``own``; false where one of all was written after ``snapshot``. Some may
+    have been put there then.
+    """
+    places, seed = sets.places[own], sets.seed[0]
+    for first in range(0, cells.size, TOUCHED_AT_ONCE):
+        batch = cells[first : first + TOUCHED_AT_ONCE]
+        if _is_taken(sets, own, written, batch, snapshot):
+            return False
+        if _enter_all(places, seed, batch[: max(0, entered - first)], sets.touched):
+            sets.zeros[own] = 1
     return True

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from tso.decisions.cell_sets import CellSets, is_in_a_set_after
+from tso.decisions.cell_sets import CellSets, any_is_in_a_set_after
 from tso.decisions.recency_index import FORGOTTEN, RecencyTable
 from tso.decisions.recency_kernels import enter, look_up, touch_all
 from wire import Reason
@@ -72,7 +72,7 @@ def decide(
             reasons[place] = standing[place]
         elif _is_written_after(written, cells, offsets[place], offsets[place + 1], snapshots[place]) or (
             newest_large > snapshots[place]
-            and _any_is_in_a_set_after(large, cells, offsets[place], offsets[place + 1], snapshots[place])
+            and any_is_in_a_set_after(large, cells[offsets[place] : offsets[place + 1]], snapshots[place], -1)
         ):
             reasons[place] = _CONFLICT
             enter(decisions, np.uint64(start), decision(timestamp, 1))
@@ -131,12 +131,4 @@ def _is_written_after(written: RecencyTable, cells: Cells, begin: Number, end: N
     found = False
     for cell in range(begin, end):
         found = found or bool(look_up(written, cells[cell]) > snapshot)
-    return found
-
-
-@numba.njit(cache=True, forceinline=True)
-def _any_is_in_a_set_after(large: CellSets, cells: Cells, begin: Number, end: Number, snapshot: Number) -> bool:
-    found = False
-    for cell in range(begin, end):
-        found = found or is_in_a_set_after(large, cells[cell], snapshot, -1)
     return found

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from client import InvalidRequest, cells
+from client.key_hashing import HASHED_BYTES_MAX
 from client.snapshots.ranges import end_of_prefix, key_range
-from store import KeyRange
+from store import KeyRange, RowPut
+from store.columns import CellColumns
 
 values = st.binary() | st.binary().map(lambda value: cells.TOMBSTONE + value)
 
@@ -41,6 +45,29 @@ def test_a_row_level_write_set_has_one_key_a_row() -> None:
     rows = {b"r1": [b"f:a", b"f:b"], b"r2": [b"f:a"]}
     assert len(cells.write_set("t", rows, by_row=True)) == 2
     assert len(cells.write_set("t", rows, by_row=False)) == 3
+
+
+@pytest.mark.parametrize("key_bytes", range(1, HASHED_BYTES_MAX + 20))
+def test_rows_as_columns_have_the_conflict_keys_that_one_row_has(key_bytes: int) -> None:
+    rows = [random.Random(seed).randbytes(key_bytes) for seed in range(3)]
+    columns = CellColumns.of_puts([RowPut(row, {b"f:a": b"1"}) for row in rows])
+    assert cells.write_set_of_columns("t", columns, by_row=True).tolist() == [cells.row_id("t", row) for row in rows]
+
+
+@given(
+    st.text(min_size=1, max_size=20),
+    st.dictionaries(
+        st.binary(min_size=1, max_size=40),
+        st.dictionaries(st.sampled_from([b"f:a", b"g:bc", b"f:" + b"d" * 180]), st.just(b"1")),
+        max_size=6,
+    ),
+)
+def test_cells_as_columns_have_the_conflict_keys_that_one_cell_has(
+    table: str, rows: dict[bytes, dict[bytes, bytes]]
+) -> None:
+    columns = CellColumns.of_puts([RowPut(row, values) for row, values in rows.items()])
+    expected = [cells.cell_id(table, row, column) for row in rows for column in columns.columns if column in rows[row]]
+    assert cells.write_set_of_columns(table, columns, by_row=False).tolist() == expected
 
 
 @pytest.mark.parametrize("row", [b"", bytes(32_768), "text", None])

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from tests.unit.tso.decisions.by_hand import EPOCH, NOW, begin, commit_one, make, reasons, settle
 from tso.decisions.large_write_sets import LargeWriteSets
 from tso.decisions.oracle import Begun, Decided, Impossible, Later, Moment, Oracle
+from tso.decisions.recency_kernels import TOUCHED_AT_ONCE
 from wire import LargeCommitRequest, Reason, WriteSetPart, WriteSetTaken
+from wire.large_commits import PART_CELLS_MAX
 
 
 def part(begun: Begun, cells: list[int], total: int, position: int = 0, guards: int = 0) -> WriteSetPart:
@@ -79,6 +81,17 @@ def test_what_is_taken_is_held_for_it_and_let_go_when_nobody_goes_on() -> None:
     oracle.observe(Moment(0, 1000.0))
     assert commit_small(oracle, late, [2]) is Reason.COMMITTED
     assert taken(oracle.take_part(part(large, [3, 4], 4, 2), NOW)) == 0, "it has to come again from the start"
+
+
+@pytest.mark.parametrize("place", [0, TOUCHED_AT_ONCE - 1, TOUCHED_AT_ONCE, PART_CELLS_MAX - 1])
+def test_every_cell_of_a_part_is_checked_and_held(place: int) -> None:
+    oracle, cells, total = make(), list(range(1, PART_CELLS_MAX + 1)), PART_CELLS_MAX + 1
+    late, large, small = begin(oracle), begin(oracle), begin(oracle)
+    assert commit_small(oracle, small, [cells[place]]) is Reason.COMMITTED
+    assert reason_of(oracle, oracle.take_part(part(late, cells, total), NOW)) is Reason.CONFLICT
+    assert taken(oracle.take_part(part(begin(oracle), cells, total), NOW)) == PART_CELLS_MAX
+    assert commit_small(oracle, begin(oracle), [cells[place]]) is Reason.CONFLICT
+    assert reason_of(oracle, oracle.take_part(part(large, cells[place : place + 1], total), NOW)) is Reason.CONFLICT
 
 
 def test_two_that_overlap_cannot_both_commit() -> None:
