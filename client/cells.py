@@ -24,10 +24,9 @@ import numpy.typing as npt
 import xxhash
 
 from client.errors import InvalidRequest
-from client.key_hashing import HASHED_BYTES_MAX, LENGTH_BYTES, hash_cells, hash_rows
+from client.key_hashing import hashes_of_cells, hashes_of_rows
 from store import ROW_KEY_BYTES_MAX, InvalidCell, RowPut
-from store.columns import ABSENT, CellColumns
-from store.lines import packed
+from store.columns import CellColumns
 from store.validation import check_puts
 
 RESERVED_PREFIX = b"\x00"
@@ -129,39 +128,9 @@ def write_set(table: str, rows: Mapping[bytes, Iterable[bytes]], *, by_row: bool
 def write_set_of_columns(table: str, cells: CellColumns, *, by_row: bool) -> ConflictKeys:
     """The same of rows that come as columns, each key once for each of them."""
     before = _hashed_part(table.encode())
-    row_bytes = len(before) + LENGTH_BYTES + int(cells.key_lengths.max(initial=0))
-    if row_bytes + (0 if by_row else max(map(len, cells.columns), default=0)) > HASHED_BYTES_MAX:
-        return _write_set_one_by_one(before, cells, by_row=by_row)
-    rows = (
-        np.frombuffer(bytearray(before), np.uint8),
-        packed(cells.data),
-        packed(cells.key_starts),
-        packed(cells.key_lengths),
-    )
     if by_row:
-        keys = np.empty(cells.rows, np.uint64)
-        hash_rows(*rows, keys)
-        return keys
-    ends = np.cumsum([0, *map(len, cells.columns)], dtype=np.int64)
-    keys = np.empty(cells.value_lengths.size, np.uint64)
-    columns = np.frombuffer(bytearray().join(cells.columns), np.uint8)
-    found = hash_cells(*rows, columns, ends, packed(cells.value_lengths), keys)
-    return keys[:found]
-
-
-def _write_set_one_by_one(before: bytes, cells: CellColumns, *, by_row: bool) -> ConflictKeys:
-    """Of rows, or columns, whose names are so long that one of them has to be hashed by itself."""
-    row_parts = [before + _hashed_part(row) for row in cells.row_keys()]
-    if by_row:
-        return np.fromiter(map(xxhash.xxh3_64_intdigest, row_parts), np.uint64, len(row_parts))
-    present = cells.value_lengths != ABSENT
-    ids = (
-        xxhash.xxh3_64_intdigest(row_part + column)
-        for row_part, there in zip(row_parts, present.T.tolist(), strict=True)
-        for column, is_there in zip(cells.columns, there, strict=True)
-        if is_there
-    )
-    return np.fromiter(ids, np.uint64, int(present.sum()))
+        return hashes_of_rows(before, cells.data, cells.key_starts, cells.key_lengths)
+    return hashes_of_cells(before, cells)
 
 
 def validate_row(row: bytes) -> None:

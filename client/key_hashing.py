@@ -11,21 +11,27 @@ one client hashed in another way than the next would hide their conflict.
 
 from __future__ import annotations
 
-from typing import Final
+import itertools
+from collections.abc import Iterable
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import xxhash
 
 from kernels import kernel
-from store.columns import ABSENT, Bytes, Places
+from store.columns import ABSENT, Bytes, CellColumns, Places, taken
+from store.lines import packed
 
 HASHED_BYTES_MAX: Final = 240
 """Of one input: beyond it XXH3 has other rules, in which the cost of an object does not matter."""
 HASHED_BYTES_MIN: Final = 9
-"""Shorter inputs have other rules, too. Two lengths of four bytes, a table and a row come to more."""
+"""Shorter inputs have other rules, too."""
 
 LENGTH_BYTES: Final = 4
 """Of the length that goes before a row's key, the largest byte first."""
+
+Hashes: TypeAlias = npt.NDArray[np.uint64]
 
 _SECRET: Final = np.frombuffer(
     bytes.fromhex(
@@ -40,6 +46,52 @@ _PRIME: Final = np.uint64(0x9E3779B185EBCA87)
 _AVALANCHE: Final = np.uint64(0x165667919E3779F9)
 _LOW: Final = np.uint64(0xFFFFFFFF)
 _HALF: Final = np.uint64(32)
+
+
+def hashes_of_rows(before: bytes, data: Bytes, starts: Places, lengths: Places) -> Hashes:
+    """XXH3 of ``before``, at least ``HASHED_BYTES_MIN`` - ``LENGTH_BYTES`` bytes, and each row's key behind its length.
+    The keys lie in ``data`` as those of ``CellColumns`` do.
+    """
+    if _longest(before, lengths) > HASHED_BYTES_MAX:
+        return _one_by_one(before + _part(key) for key in taken(data, starts, lengths))
+    hashes = np.empty(len(starts), np.uint64)
+    hash_rows(_bytes(before), packed(data), packed(starts), packed(lengths), hashes)
+    return hashes
+
+
+def hashes_of_cells(before: bytes, cells: CellColumns) -> Hashes:
+    """The same of each row with each of the columns in which it has a cell, the column last: row by row."""
+    if _longest(before, cells.key_lengths) + max(map(len, cells.columns), default=0) > HASHED_BYTES_MAX:
+        present = (cells.value_lengths != ABSENT).T.tolist()
+        rows = (before + _part(key) for key in cells.row_keys())
+        there = (
+            row + column
+            for row, columns in zip(rows, present, strict=True)
+            for column in itertools.compress(cells.columns, columns)
+        )
+        return _one_by_one(there)
+    hashes = np.empty(cells.value_lengths.size, np.uint64)
+    ends = np.cumsum([0, *map(len, cells.columns)], dtype=np.int64)
+    rows_of = packed(cells.data), packed(cells.key_starts), packed(cells.key_lengths)
+    found = hash_cells(_bytes(before), *rows_of, _bytes(b"".join(cells.columns)), ends, packed(cells.value_lengths), hashes)
+    return hashes[:found]
+
+
+def _longest(before: bytes, lengths: Places) -> int:
+    return len(before) + LENGTH_BYTES + int(lengths.max(initial=0))
+
+
+def _one_by_one(inputs: Iterable[bytes]) -> Hashes:
+    return np.fromiter(map(xxhash.xxh3_64_intdigest, inputs), np.uint64)
+
+
+def _part(key: bytes) -> bytes:
+    return len(key).to_bytes(LENGTH_BYTES, "big") + key
+
+
+def _bytes(data: bytes) -> Bytes:
+    """As kernels take them: such as could be written to."""
+    return np.frombuffer(bytearray(data), np.uint8)
 
 
 @kernel(nogil=True)
@@ -132,14 +184,14 @@ def _copy_row(buffer: Bytes, at: int, data: Bytes, start: int, length: int) -> i
 
 
 @kernel("void(uint8[::1], uint8[::1], int64[::1], int64[::1], uint64[::1])", nogil=True)
-def hash_rows(before: Bytes, data: Bytes, starts: Places, lengths: Places, keys: npt.NDArray[np.uint64]) -> None:
-    """The hash of ``before`` and each row, into ``keys``. No input may be longer than ``HASHED_BYTES_MAX``, or shorter
+def hash_rows(before: Bytes, data: Bytes, starts: Places, lengths: Places, hashes: Hashes) -> None:
+    """The hash of ``before`` and each row, into ``hashes``. No input may be longer than ``HASHED_BYTES_MAX``, or shorter
     than ``HASHED_BYTES_MIN``.
     """
     buffer = np.empty(HASHED_BYTES_MAX, np.uint8)
     at = _copy(buffer, 0, before, 0, before.size)
     for row in range(starts.size):
-        keys[row] = _hash(buffer, _copy_row(buffer, at, data, starts[row], lengths[row]))
+        hashes[row] = _hash(buffer, _copy_row(buffer, at, data, starts[row], lengths[row]))
 
 
 @kernel(
@@ -154,11 +206,11 @@ def hash_cells(
     columns: Bytes,
     column_ends: Places,
     value_lengths: Places,
-    keys: npt.NDArray[np.uint64],
+    hashes: Hashes,
 ) -> int:
     """The same of ``before``, each row and each column of which it has a value; returns how many those are.
 
-    Column ``c`` is ``columns[column_ends[c]:column_ends[c + 1]]``. ``keys`` has room for all of every row.
+    Column ``c`` is ``columns[column_ends[c]:column_ends[c + 1]]``. ``hashes`` has room for all of every row.
     """
     buffer = np.empty(HASHED_BYTES_MAX, np.uint8)
     at = _copy(buffer, 0, before, 0, before.size)
@@ -169,6 +221,6 @@ def hash_cells(
             if value_lengths[column, row] == ABSENT:
                 continue
             start = column_ends[column]
-            keys[found] = _hash(buffer, _copy(buffer, row_end, columns, start, column_ends[column + 1] - start))
+            hashes[found] = _hash(buffer, _copy(buffer, row_end, columns, start, column_ends[column + 1] - start))
             found += 1
     return found

@@ -84,7 +84,7 @@ def row_sizes(header_ends: Places, key_lengths: Places, value_lengths: Places) -
 def _write_count(buffer: Bytes, at: int, count: int) -> int:
     """``count`` in four bytes; returns where they end."""
     for place in range(COUNT_BYTES):
-        buffer[at + place] = (count >> (8 * (COUNT_BYTES - 1 - place))) & 0xFF
+        buffer[np.uint64(at + place)] = (count >> (8 * (COUNT_BYTES - 1 - place))) & 0xFF
     return at + COUNT_BYTES
 
 
@@ -92,7 +92,7 @@ def _write_count(buffer: Bytes, at: int, count: int) -> int:
 def _copy(buffer: Bytes, at: int, data: Bytes, start: int, length: int) -> int:
     """Copy bytes; returns where they end."""
     for place in range(length):
-        buffer[at + place] = data[start + place]
+        buffer[np.uint64(at + place)] = data[np.uint64(start + place)]
     return int(at + length)
 
 

@@ -151,9 +151,9 @@ CLIENT_RULES = [
     ),
     Mutation(
         "rows whose keys are long are hashed as if they were short",
-        "client/cells.py",
-        "max(map(len, cells.columns), default=0)) > HASHED_BYTES_MAX:",
-        "max(map(len, cells.columns), default=0)) < 0:",
+        "client/key_hashing.py",
+        "    if _longest(before, lengths) > HASHED_BYTES_MAX:",
+        "    if _longest(before, lengths) < 0:",
         "unit/client/test_cells.py::test_rows_as_columns_have_the_conflict_keys_that_one_row_has",
     ),
     Mutation(

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client import cells
+from client.spark import codecs
 from client.spark.codecs import RowDecoder, RowEncoder
 from client.spark.column_types import arrow_type
 from client.spark.errors import InvalidData
@@ -263,6 +265,12 @@ def test_a_row_key_given_twice_is_refused() -> None:
     text = encode_error(mapping_of("int"), [{"k0": 1, "v0": 1}, {"k0": 2, "v0": 2}, {"k0": 1, "v0": 3}])
     assert "{'k0': 1}" in text
     assert "dropDuplicates(['k0'])" in text
+
+
+def test_row_keys_that_only_have_one_hash_are_different(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codecs, "hashes_of_rows", lambda before, data, starts, lengths: np.zeros(len(starts), np.uint64))
+    batch = pa.record_batch({"k0": pa.array([1, 2, 3], pa.int32()), "v0": pa.array([1, 2, 3], pa.int32())})
+    assert RowEncoder(mapping_of("int")).encode(batch).rows == 3
 
 
 def test_a_row_key_without_a_name_in_python_is_told_when_it_is_given_twice() -> None:
