@@ -24,9 +24,10 @@ from client import ClientSettings
 from client.spark import TableMapping
 from client.spark.codecs import RowDecoder, RowEncoder, in_cells
 from client.spark.connections import manager_for
-from client.spark.options import BATCH_ROWS, MIN_PARTITIONS
+from client.spark.options import MIN_PARTITIONS, READ_BATCH_ROWS, WRITE_BATCH_ROWS
 from client.spark.packing import pack
 from client.spark.reader import WHOLE_TABLE, arrow_schema, families_of, tasks_to_read
+from client.spark.writer import joined
 from store import KeyRange
 from store.columns import CellColumns
 
@@ -70,10 +71,8 @@ class PlainWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write a partition's rows, in a task."""
         store, encoder = manager_for(self._settings).store, RowEncoder(self._mapping)
-        for batch in iterator:
-            for start in range(0, batch.num_rows, BATCH_ROWS):
-                cells = self._cells(encoder, batch.slice(start, BATCH_ROWS))
-                store.put_columns(self._mapping.table, cells, TIMESTAMP)
+        for batch in joined(iterator, WRITE_BATCH_ROWS):
+            store.put_columns(self._mapping.table, self._cells(encoder, batch), TIMESTAMP)
         return WriterCommitMessage()
 
     def _cells(self, encoder: RowEncoder, batch: pa.RecordBatch) -> CellColumns:
@@ -103,5 +102,7 @@ class PlainReader(DataSourceReader):
         table, families = self._mapping.table, families_of(self._mapping)
         ranges: Sequence[KeyRange] = partition.value
         for key_range in ranges:
-            for batch in store.scan_columns(table, key_range, families, self._mapping.cells, batch_rows=BATCH_ROWS):
+            for batch in store.scan_columns(
+                table, key_range, families, self._mapping.cells, batch_rows=READ_BATCH_ROWS
+            ):
                 yield decoder.decode(batch.cells)

@@ -73,7 +73,9 @@ def hashes_of_cells(before: bytes, cells: CellColumns) -> Hashes:
     hashes = np.empty(cells.value_lengths.size, np.uint64)
     ends = np.cumsum([0, *map(len, cells.columns)], dtype=np.int64)
     rows_of = packed(cells.data), packed(cells.key_starts), packed(cells.key_lengths)
-    found = hash_cells(_bytes(before), *rows_of, _bytes(b"".join(cells.columns)), ends, packed(cells.value_lengths), hashes)
+    found = hash_cells(
+        _bytes(before), *rows_of, _bytes(b"".join(cells.columns)), ends, packed(cells.value_lengths), hashes
+    )
     return hashes[:found]
 
 
@@ -179,14 +181,14 @@ def _copy(buffer: Bytes, at: int, data: Bytes, start: int, length: int) -> int:
 def _copy_row(buffer: Bytes, at: int, data: Bytes, start: int, length: int) -> int:
     """A row's key behind its length; returns where it ends."""
     for place in range(LENGTH_BYTES):
-        buffer[at + place] = (length >> (8 * (LENGTH_BYTES - 1 - place))) & 0xFF
+        buffer[np.uint64(at + place)] = (length >> (8 * (LENGTH_BYTES - 1 - place))) & 0xFF
     return int(_copy(buffer, at + LENGTH_BYTES, data, start, length))
 
 
 @kernel("void(uint8[::1], uint8[::1], int64[::1], int64[::1], uint64[::1])", nogil=True)
 def hash_rows(before: Bytes, data: Bytes, starts: Places, lengths: Places, hashes: Hashes) -> None:
-    """The hash of ``before`` and each row, into ``hashes``. No input may be longer than ``HASHED_BYTES_MAX``, or shorter
-    than ``HASHED_BYTES_MIN``.
+    """The hash of ``before`` and each row, into ``hashes``. No input may be longer than ``HASHED_BYTES_MAX``, or
+    shorter than ``HASHED_BYTES_MIN``.
     """
     buffer = np.empty(HASHED_BYTES_MAX, np.uint8)
     at = _copy(buffer, 0, before, 0, before.size)

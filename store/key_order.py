@@ -44,7 +44,7 @@ def _common_bytes(data: Bytes, starts: Places, lengths: Places) -> int:
     for row in range(1, starts.shape[0]):
         common = min(common, lengths[row])
         place = 0
-        while place < common and data[starts[row] + place] == data[starts[0] + place]:
+        while place < common and data[np.uint64(starts[row] + place)] == data[np.uint64(starts[0] + place)]:
             place += 1
         common = place
     return int(common)
@@ -61,6 +61,6 @@ def key_words(data: Bytes, starts: Places, lengths: Places, words: npt.NDArray[n
             for place in range(at, at + _WORD_BYTES):
                 word <<= np.uint64(8)
                 if place < end:
-                    word |= np.uint64(data[place])
+                    word |= np.uint64(data[np.uint64(place)])
             words[number, row] = word
             at += _WORD_BYTES

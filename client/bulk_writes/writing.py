@@ -8,6 +8,7 @@ task rewrites the same cells with the same values: harmless, which is what makes
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 from client.bulk_writes.manifest import Manifest
 from client.catalog.catalog import Catalog
@@ -15,10 +16,15 @@ from client.cells import is_shadow
 from client.errors import InvalidRequest, TransactionAborted
 from client.handles import TransactionHandle
 from commit_table import Aborted, CommitTable, Committed
+from lease.clocks import monotonic_ms
 from store import CellStore, InvalidCell
 from store.columns import CellColumns, check_columns
 
 _log = logging.getLogger(__name__)
+
+LOOK_MS_MAX: Final = 100
+"""How old a look at what became of the transaction may be when a request goes out: a few requests go out in that time,
+and a request may be under way for a hundred times as long."""
 
 
 class AttemptWriter:
@@ -47,6 +53,8 @@ class AttemptWriter:
         self._job = job
         self._attempt = (partition, attempt)
         self._sequence = 0
+        self._looked_ms: float | None = None
+        """When it was last seen that what is on record is wanted; ``None``: not since it was recorded."""
 
     @property
     def start_timestamp(self) -> int:
@@ -89,20 +97,26 @@ class AttemptWriter:
         self._sequence = self._manifest.record(
             self._start_timestamp, self._job, self._attempt, self._sequence, self._table, level, cells
         )
+        self._looked_ms = None
         self._store.put_columns(self._table, cells, self._start_timestamp, before_each=self._require_wanted)
 
     def _require_wanted(self) -> None:
         """Raise where what is on record is not to be written any more.
 
         Asked before each request, and not once for all of them: a process that is stopped in between, or finds no
-        gateway for a while, goes on when a vacuum may have dropped already what it wrote.
+        gateway for a while, goes on when a vacuum may have dropped already what it wrote. That takes longer than
+        ``LOOK_MS_MAX``; what follows a look sooner needs none of its own, which would be four questions.
         """
+        now_ms = monotonic_ms()
+        if self._looked_ms is not None and now_ms - self._looked_ms < LOOK_MS_MAX:
+            return
         require_not_ending(self._commit_table, self._manifest, self._start_timestamp)
         if self._manifest.is_sealed(self._start_timestamp, self._job):
             raise InvalidRequest(
                 f"the bulk write {self._job} has ended without this attempt of partition {self._attempt[0]}: it comes "
                 "too late, another one has written its rows"
             )
+        self._looked_ms = now_ms  # from before the questions: what they found may have changed since
 
 
 def require_open(commit_table: CommitTable, start_timestamp: int) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from client.snapshots.snapshot import Snapshot
 from client.spark.codecs import RowDecoder
 from client.spark.mapping import TableMapping
-from client.spark.options import BATCH_ROWS
+from client.spark.options import READ_BATCH_ROWS
 from client.spark.reader import arrow_schema, families_of
 from client.transactions.transaction import Transaction
 
@@ -20,7 +20,7 @@ def record_batches(
     columns: Sequence[str] | None = None,
     *,
     prefix: bytes = b"",
-    batch_rows: int = BATCH_ROWS,
+    batch_rows: int = READ_BATCH_ROWS,
 ) -> Iterator[pa.RecordBatch]:
     """The rows that a snapshot or a transaction shows, in the order of their keys, up to ``batch_rows`` in a batch.
 

@@ -19,6 +19,7 @@ from store.lines import packed
 TERMINATOR_BYTES: Final = 2
 """What ends a text in a row key: two zero bytes. A zero byte within the text is followed by ``_ESCAPE``."""
 _ESCAPE: Final = 0xFF
+_NO_BYTES: Final[Bytes] = np.empty(0, np.uint8)
 
 
 class ByteColumn(NamedTuple):
@@ -39,10 +40,13 @@ class ByteColumn(NamedTuple):
         return ByteColumn(self.data, self.starts, np.where(mask, ABSENT, self.lengths))
 
 
-def stacked(columns: Sequence[ByteColumn], rows: int) -> tuple[Bytes, Places, Places]:
-    """Columns of equal length over one block of bytes: the block, starts and lengths ``[columns, rows]``."""
+def stacked(columns: Sequence[ByteColumn], rows: int, more: Bytes = _NO_BYTES) -> tuple[Bytes, Places, Places]:
+    """Columns of equal length over one block of bytes: the block, starts and lengths ``[columns, rows]``.
+
+    The block ends with ``more``: to add to it is to copy all of it.
+    """
     sizes = np.cumsum([0, *(len(column.data) for column in columns)])
-    data = np.concatenate([column.data for column in columns]) if columns else np.empty(0, np.uint8)
+    data = np.concatenate([*(column.data for column in columns), more])
     starts, lengths = np.empty((len(columns), rows), np.int64), np.empty((len(columns), rows), np.int64)
     for index, column in enumerate(columns):
         np.add(column.starts, sizes[index], out=starts[index])
@@ -153,7 +157,7 @@ def prefix_beginning_with(
             out_lengths[index] += 1
             at += 1
         for place in range(length):
-            out[at + place] = data[start + place]
+            out[np.uint64(at + place)] = data[np.uint64(start + place)]
         at += max(length, 0)
 
 
@@ -191,11 +195,12 @@ def join_parts(data: Bytes, starts: Places, lengths: Places, ends: Places, out: 
     at = 0
     for row in range(starts.shape[1]):
         for part in range(starts.shape[0]):
+            start = starts[part, row]
             for place in range(lengths[part, row]):
-                out[at + place] = data[starts[part, row] + place]
+                out[np.uint64(at + place)] = data[np.uint64(start + place)]
             at += lengths[part, row]
             for place in range(ends[part]):
-                out[at + place] = 0
+                out[np.uint64(at + place)] = 0
             at += ends[part]
 
 
@@ -204,8 +209,9 @@ def gather(data: Bytes, starts: Places, lengths: Places, out: Bytes) -> None:
     """Copy the strings one after the other."""
     at = 0
     for index in range(starts.shape[0]):
+        start = starts[index]
         for place in range(lengths[index]):
-            out[at + place] = data[starts[index] + place]
+            out[np.uint64(at + place)] = data[np.uint64(start + place)]
         at += max(lengths[index], 0)
 
 
@@ -214,8 +220,9 @@ def gather_fixed(data: Bytes, starts: Places, lengths: Places, width: int, out: 
     """Copy the strings, all of ``width`` bytes, each to its own place."""
     for index in range(starts.shape[0]):
         if lengths[index] != ABSENT:
+            at, start = index * width, starts[index]
             for place in range(width):
-                out[index * width + place] = data[starts[index] + place]
+                out[np.uint64(at + place)] = data[np.uint64(start + place)]
 
 
 @kernel(

@@ -65,9 +65,8 @@ class RowEncoder:
     def _with_tombstones(self, keys: ByteColumn, values: Sequence[ByteColumn]) -> CellColumns:
         rows = len(keys.starts)
         stored = [escaped_like(column, TOMBSTONE[0]) for column in values]
-        data, starts, lengths = stacked([*stored, keys], rows)
-        offset = len(data)
-        data = np.concatenate([data, _TOMBSTONE_AND_MARKER])
+        data, starts, lengths = stacked([*stored, keys], rows, _TOMBSTONE_AND_MARKER)
+        offset = len(data) - len(_TOMBSTONE_AND_MARKER)
         value_starts, value_lengths = starts[:-1], lengths[:-1]
         nulls = value_lengths == ABSENT
         columns = self._cells

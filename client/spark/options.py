@@ -33,8 +33,11 @@ _SPARKS_OPTIONS: Final = ("checkpointlocation", "queryname")
 """What Spark itself is told by the options of a streaming write, and hands on."""
 
 MIN_PARTITIONS: Final = 4
-BATCH_ROWS: Final = 10_000
-"""As many as Spark puts into an Arrow batch: each costs a manifest row and a look whether the transaction is open."""
+READ_BATCH_ROWS: Final = 10_000
+"""Rows of an Arrow batch that is read, by default: as many as Spark makes of its own."""
+WRITE_BATCH_ROWS: Final = 50_000
+"""Rows that are written together, by default, of as many of Spark's Arrow batches: each time costs a manifest row, and
+a look whether the transaction is open."""
 _MIN_PARTITIONS_MAX: Final = 10_000
 _BATCH_ROWS_MAX: Final = 100_000
 
@@ -46,7 +49,8 @@ class SourceOptions:
 
     ``as_of``: the moment to read at: a timestamp, a time with its zone, or the name of a snapshot.
     ``columns``: the columns to read, ``None`` for all. ``min_partitions``: into how many parts a read is split at
-    least, if the keys allow it. ``batch_rows``: rows that are encoded or decoded, and held in memory, at a time.
+    least, if the keys allow it. ``batch_rows``: rows that are encoded or decoded, and held in memory, at a time, by
+    default ``READ_BATCH_ROWS`` and ``WRITE_BATCH_ROWS``.
     ``push_filters``: whether a read narrows itself by filters; not by default, since Spark 4.3.0 uses what was planned
     for one filter for other uses of the same DataFrame, too. ``operation``: what a write does with its rows.
     ``overwrite_prefix``: the part of the table that an overwrite replaces, as text for ``client.spark.key_values``.
@@ -60,7 +64,7 @@ class SourceOptions:
     as_of: Moment | None = None
     columns: tuple[str, ...] | None = None
     min_partitions: int = MIN_PARTITIONS
-    batch_rows: int = BATCH_ROWS
+    batch_rows: int | None = None
     push_filters: bool = False
     operation: str = "upsert"
     overwrite_prefix: str | None = None
@@ -106,7 +110,7 @@ def parse(options: Mapping[str, str], *connections: Mapping[str, str]) -> Source
         as_of=_moment(given["as_of"]) if "as_of" in given else None,
         columns=_columns(given["columns"]) if "columns" in given else None,
         min_partitions=_whole_number(given, "min_partitions", MIN_PARTITIONS, _MIN_PARTITIONS_MAX),
-        batch_rows=_whole_number(given, "batch_rows", BATCH_ROWS, _BATCH_ROWS_MAX),
+        batch_rows=_whole_number(given, "batch_rows", 0, _BATCH_ROWS_MAX) if "batch_rows" in given else None,
         push_filters=_truth(given, "push_filters"),
         operation=_one_of(given, "operation", OPERATIONS),
         overwrite_prefix=given.get("overwrite_prefix"),

@@ -89,10 +89,11 @@ def pack_rows(data: Bytes, starts: Places, lengths: Places, widths: Places, out:
                 continue
             if widths[column] == 0:
                 for place in range(_LENGTH_BYTES):
-                    out[at + place] = (length >> (8 * (_LENGTH_BYTES - 1 - place))) & 0xFF
+                    out[np.uint64(at + place)] = (length >> (8 * (_LENGTH_BYTES - 1 - place))) & 0xFF
                 at += _LENGTH_BYTES
+            start = starts[column, row]
             for place in range(length):
-                out[at + place] = data[starts[column, row] + place]
+                out[np.uint64(at + place)] = data[np.uint64(start + place)]
             at += length
 
 
@@ -100,7 +101,7 @@ def pack_rows(data: Bytes, starts: Places, lengths: Places, widths: Places, out:
 def _length_at(data: Bytes, at: int) -> int:
     length = np.int64(0)
     for place in range(_LENGTH_BYTES):
-        length = (length << 8) | np.int64(data[at + place])
+        length = (length << 8) | np.int64(data[np.uint64(at + place)])
     return int(length)
 
 

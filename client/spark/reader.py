@@ -28,7 +28,7 @@ from client.spark.codecs import RowDecoder
 from client.spark.column_types import arrow_type, normalise
 from client.spark.connections import manager_for
 from client.spark.mapping import TableMapping
-from client.spark.options import SourceOptions
+from client.spark.options import READ_BATCH_ROWS, SourceOptions
 from client.spark.predicates import demands_a_value, plan
 from client.spark.splitting import dealt, overlaps, pieces_for_each_region, split
 from client.transactions.transaction import Transaction
@@ -76,7 +76,7 @@ class PythiaReader(DataSourceReader):
         task: ReadTask = partition.value
         manager = manager_for(self._options.settings)
         decoder = RowDecoder(self._mapping, self._schema)
-        for cells in scan(manager, self._mapping, task, self._cells, self._options.batch_rows):
+        for cells in scan(manager, self._mapping, task, self._cells, self._options.batch_rows or READ_BATCH_ROWS):
             yield decoder.decode(cells)
 
 

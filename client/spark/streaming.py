@@ -35,7 +35,7 @@ from client.spark.codecs import RowEncoder
 from client.spark.connections import manager_for
 from client.spark.errors import InvalidOption
 from client.spark.mapping import TableMapping
-from client.spark.options import SourceOptions
+from client.spark.options import WRITE_BATCH_ROWS, SourceOptions
 from client.spark.progress import Progress, Verdict, advanced, judge
 from client.spark.writer import write_batches
 from client.transactions.settling import commit_or_settle
@@ -81,7 +81,7 @@ class PythiaStreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, options: SourceOptions, mapping: TableMapping, names: Sequence[str] | None = None) -> None:
         self._settings = options.settings
         self._names = names
-        self._batch_rows = options.batch_rows
+        self._batch_rows = options.batch_rows or WRITE_BATCH_ROWS
         self._mapping = mapping
         self._begun: tuple[TransactionHandle, str] | None = None
 

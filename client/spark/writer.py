@@ -34,7 +34,7 @@ from client.spark.codecs import RowEncoder
 from client.spark.connections import manager_for
 from client.spark.key_values import key_prefix
 from client.spark.mapping import TableMapping
-from client.spark.options import SourceOptions
+from client.spark.options import WRITE_BATCH_ROWS, SourceOptions
 from client.spark.reader import families_of
 from client.spark.removal import (
     PrefixedEncoder,
@@ -87,6 +87,7 @@ class PythiaWriter(DataSourceArrowWriter):
         self._options = options
         self._mapping = mapping
         self._names = names
+        self._batch_rows = options.batch_rows or WRITE_BATCH_ROWS
         self._overwrite = overwrite
         prefix = options.overwrite_prefix
         self._prefix = b"" if prefix is None else key_prefix(mapping, "overwrite_prefix", prefix)
@@ -102,7 +103,7 @@ class PythiaWriter(DataSourceArrowWriter):
             raise PythiaError("a partition is written within a Spark task only")
         partition, attempt = task.partitionId(), task.taskAttemptId()
         writer = self._attempt_writer(partition, attempt)
-        rows = write_batches(writer, self._encoder(), iterator, self._options.batch_rows)
+        rows = write_batches(writer, self._encoder(), iterator, self._batch_rows)
         return WrittenRows(partition, attempt, rows)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -156,7 +157,7 @@ class PythiaWriter(DataSourceArrowWriter):
         table, families = self._mapping.table, families_of(self._mapping)
         kept = rows_written(manager.manifest.pieces(self._handle.start_timestamp), self._job, winners, table)
         seen = manager.resume(self._handle).scan(table, prefix=self._prefix, columns=families)
-        found = batches(seen, self._options.batch_rows, BATCH_BYTES_MAX)
+        found = batches(seen, self._batch_rows, BATCH_BYTES_MAX)
         deleted = delete_the_rest(self._attempt_writer(*SWEEP), self._mapping, found, kept)
         _log.info("the overwrite of %s keeps %d rows and deletes from %d", table, len(kept), deleted)
 
@@ -166,10 +167,32 @@ def write_batches(
 ) -> int:
     """Write record batches in pieces of at most ``batch_rows`` rows, fewer of large ones; how many rows there were."""
     rows = 0
-    for batch in record_batches:
+    for batch in joined(record_batches, batch_rows):
         piece_rows = max(1, min(batch_rows, PIECE_BYTES_WANTED * batch.num_rows // max(1, batch.nbytes)))
         for start in range(0, batch.num_rows, piece_rows):
             for cells in encoder.pieces(batch.slice(start, piece_rows)):
                 attempt_writer.write(cells)
         rows += batch.num_rows
     return rows
+
+
+def joined(record_batches: Iterable[pa.RecordBatch], rows_max: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in fewer batches: neighbours together, as far as they fit ``rows_max`` and one piece."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in record_batches:
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if held and (rows > rows_max or size > PIECE_BYTES_WANTED):
+            yield _as_one(held)
+            held, rows, size = [], batch.num_rows, batch.nbytes
+        if batch.num_rows:
+            held.append(batch)
+    if held:
+        yield _as_one(held)
+
+
+def _as_one(record_batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(record_batches) == 1:
+        return record_batches[0]
+    (batch,) = pa.Table.from_batches(record_batches).combine_chunks().to_batches()
+    return batch

@@ -181,7 +181,7 @@ def _number(data: Bytes, at: int, count: int) -> int:
     if number >= 128:
         number -= 256
     for place in range(1, count):
-        number = (number << 8) | np.int64(data[at + place])
+        number = (number << 8) | np.int64(data[np.uint64(at + place)])
     return int(number)
 
 
@@ -194,7 +194,7 @@ def _column_of(data: Bytes, start: int, length: int, names: Bytes, name_ends: np
         if name_ends[place + 1] - name_ends[place] != length:
             continue
         first, same = name_ends[place], 0
-        while same < length and data[start + same] == names[first + same]:
+        while same < length and data[np.uint64(start + same)] == names[np.uint64(first + same)]:
             same += 1
         if same == length:
             return int(place)

@@ -431,6 +431,7 @@ TRANSACTION_RULES = [
         "        self._sequence = self._manifest.record(\n"
         "            self._start_timestamp, self._job, self._attempt, self._sequence, self._table, level, cells\n"
         "        )\n"
+        "        self._looked_ms = None\n"
         "        self._store.put_columns("
         "self._table, cells, self._start_timestamp, before_each=self._require_wanted)\n",
         "        self._require_wanted()\n"
@@ -453,6 +454,20 @@ TRANSACTION_RULES = [
         "    is_claimed = manifest.is_end_claimed(start_timestamp)\n    require_open(commit_table, start_timestamp)\n",
         "    require_open(commit_table, start_timestamp)\n    is_claimed = manifest.is_end_claimed(start_timestamp)\n",
         _BULK + "test_a_task_that_looks_for_a_claim_as_its_commit_ends_writes_nothing",
+    ),
+    Mutation(
+        "a task that has looked for the end of its transaction does not look again for what it records after that",
+        "client/bulk_writes/writing.py",
+        "        self._looked_ms = None\n        self._store",
+        "        self._store",
+        _BULK + "test_a_task_looks_for_the_end_of_its_transaction_once_for_what_follows_soon",
+    ),
+    Mutation(
+        "however long a task is held up, what it saw of its transaction counts",
+        "client/bulk_writes/writing.py",
+        "now_ms - self._looked_ms < LOOK_MS_MAX:",
+        "now_ms - self._looked_ms < 1000 * LOOK_MS_MAX:",
+        _BULK + "test_a_task_that_is_held_up_as_it_writes_writes_nothing_into_a_transaction_that_has_ended",
     ),
     Mutation(
         "a task looks for the end of its transaction once for all its requests",

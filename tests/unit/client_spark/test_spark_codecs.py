@@ -268,7 +268,9 @@ def test_a_row_key_given_twice_is_refused() -> None:
 
 
 def test_row_keys_that_only_have_one_hash_are_different(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codecs, "hashes_of_rows", lambda before, data, starts, lengths: np.zeros(len(starts), np.uint64))
+    monkeypatch.setattr(
+        codecs, "hashes_of_rows", lambda before, data, starts, lengths: np.zeros(len(starts), np.uint64)
+    )
     batch = pa.record_batch({"k0": pa.array([1, 2, 3], pa.int32()), "v0": pa.array([1, 2, 3], pa.int32())})
     assert RowEncoder(mapping_of("int")).encode(batch).rows == 3
 

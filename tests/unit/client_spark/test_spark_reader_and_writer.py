@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import pickle
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -202,17 +203,33 @@ def test_write_is_for_tasks_only(using: Using) -> None:
         a_writer().write(iter(()))
 
 
-def test_batches_are_written_in_bounded_pieces() -> None:
-    pieces: list[int] = []
+@pytest.mark.parametrize(
+    ("batch_sizes", "batch_rows", "bytes_wanted", "expected"),
+    [
+        ([5, 0, 2], 2, 2**23, [2, 2, 1, 2]),
+        ([2, 2, 0, 1, 3, 1], 5, 2**23, [5, 4]),
+        ([0, 0], 5, 2**23, []),
+        ([3, 3, 3], 100, 60, [6, 3]),
+        ([9], 100, 30, [3, 3, 3]),
+    ],
+)
+def test_batches_are_written_together_in_bounded_pieces(
+    monkeypatch: pytest.MonkeyPatch, batch_sizes: list[int], batch_rows: int, bytes_wanted: int, expected: list[int]
+) -> None:
+    written: list[CellColumns] = []
 
     class FakeAttemptWriter:
         def write(self, cells: CellColumns) -> None:
-            pieces.append(cells.rows)
+            written.append(cells)
 
+    monkeypatch.setattr(writer, "PIECE_BYTES_WANTED", bytes_wanted)
     attempt_writer = cast(AttemptWriter, FakeAttemptWriter())
-    batches = [a_batch(range(5)), a_batch(range(0)), a_batch(range(2))]
-    assert writer.write_batches(attempt_writer, codecs.RowEncoder(MAPPING), batches, 2) == 7
-    assert pieces == [2, 2, 1, 2]
+    ends = list(itertools.accumulate(batch_sizes, initial=0))
+    batches = [a_batch(range(first, last)) for first, last in itertools.pairwise(ends)]
+    assert writer.write_batches(attempt_writer, codecs.RowEncoder(MAPPING), batches, batch_rows) == ends[-1]
+    assert [cells.rows for cells in written] == expected
+    keys = [key for cells in written for key in cells.row_keys()]
+    assert keys == codecs.RowEncoder(MAPPING).encode(a_batch(range(ends[-1]))).row_keys()
 
 
 def a_batch(keys: range) -> pa.RecordBatch:

@@ -21,9 +21,12 @@ from client import (
     TransactionManager,
     TransactionStatus,
 )
+from client.bulk_writes import writing
 from client.bulk_writes.manifest import ENTRY_BYTES_MAX, Manifest, joined
+from client.bulk_writes.writing import LOOK_MS_MAX
 from client.cells import ABORTED_SHADOW, cell_id, decode_shadow, row_marker_column
 from commit_table import Outcome
+from lease.clocks import monotonic_ms
 from store import MemoryCellStore, RowPut, StoreUnavailable
 from store.columns import CellColumns
 from store.faults import Fault
@@ -211,11 +214,39 @@ def test_a_task_that_is_held_up_as_it_writes_writes_nothing_into_a_transaction_t
         write(manager, handle, job, b"a", attempt=1)
         manager.seal_job(handle, job, [(0, 1)])
         transaction.commit()
+        now_ms = monotonic_ms() + LOOK_MS_MAX
+        monkeypatch.setattr(writing, "monotonic_ms", lambda: now_ms)
         put_columns(*arguments, before_each=before_each)
 
     monkeypatch.setattr(installation.store, "put_columns", hold_up)
     with pytest.raises(InvalidRequest, match="has committed"):
         write(installation.manager(), handle, job, b"a")
+
+
+def test_a_task_looks_for_the_end_of_its_transaction_once_for_what_follows_soon(
+    installation: Installation, manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But anew for what it has recorded since: the commit may have read the record without that."""
+    handle = manager.transaction().handle()
+    attempt_writer = manager.attempt_writer(handle, "t", manager.open_job(handle), partition=0, attempt=0)
+    looks: list[int] = []
+    look, put_columns = manager.manifest.is_end_claimed, installation.store.put_columns
+
+    def count(start_timestamp: int) -> bool:
+        looks.append(start_timestamp)
+        return look(start_timestamp)
+
+    def put_in_three(*arguments: Any, before_each: Callable[[], None]) -> None:
+        for _ in range(3):
+            before_each()
+        put_columns(*arguments)
+
+    monkeypatch.setattr(manager.manifest, "is_end_claimed", count)
+    monkeypatch.setattr(installation.store, "put_columns", put_in_three)
+    monkeypatch.setattr(writing, "monotonic_ms", lambda: 0.0)
+    for written in range(1, 3):
+        attempt_writer.write(CellColumns.of_puts([RowPut(b"r", {A: b"1"})]))
+        assert len(looks) == written
 
 
 def test_a_task_that_recorded_its_rows_too_late_writes_none(
