@@ -98,9 +98,7 @@ def _bytes(data: bytes) -> Bytes:
 
 @kernel(nogil=True)
 def _word(data: Bytes, at: int) -> np.uint64:
-    """Eight bytes, the smallest first. By an unsigned index: of a signed one numba asks each time whether it counts
-    from the end, and then reads byte by byte.
-    """
+    """Eight bytes, the smallest first."""
     word = np.uint64(0)
     for place in range(8):
         word |= np.uint64(data[np.uint64(at + place)]) << np.uint64(8 * place)

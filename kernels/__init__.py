@@ -3,6 +3,10 @@
 Importing numba, and reading what it compiled before from its cache, takes longer than all else that a client imports.
 Spark imports a data source in two or three new processes for each query, which call none of its kernels.
 
+Kernels that go over bytes index them by unsigned numbers (``data[np.uint64(at + place)]``), which are known not to be
+negative: a signed index may count from the end, so that numba asks each time, and no loop over bytes becomes one over
+words.
+
 The invariant: what is compiled is what ``numba.njit`` would have made of the function where it is defined, for the
 types that its signature names; other types are refused. What can be kept is kept for the next process; where nothing
 can, each compiles for itself.
