@@ -11,7 +11,7 @@ from typing import TypeVar
 import tenacity
 
 from client.bulk_writes.manifest import Attempt, Manifest
-from client.bulk_writes.writing import AttemptWriter, require_not_ending, require_open
+from client.bulk_writes.writing import AttemptWriter, await_last_looks, require_not_ending, require_open
 from client.catalog.catalog import Catalog
 from client.catalog.entry import CatalogEntry, ConflictLevel, family_names
 from client.connection.oracle import OracleClient
@@ -316,9 +316,15 @@ class TransactionManager(StaysInItsProcess):
         return job
 
     def seal_job(self, handle: TransactionHandle, job: str, winners: Sequence[Attempt]) -> None:
-        """Say that a bulk write ended well; ``winners``: the (partition, attempt) pairs whose rows count."""
+        """Say that a bulk write ended well; ``winners``: the (partition, attempt) pairs whose rows count.
+
+        Once it returns no other attempt sends anything, but for what it has sent: it waits for that where there is one.
+        """
         require_open(self.commit_table, handle.start_timestamp)
         self.manifest.seal(handle.start_timestamp, job, winners)
+        # Not before the seal: who records rows after this sees it as he looks for what became of the transaction.
+        if self.manifest.is_written_besides(handle.start_timestamp, job, winners):
+            await_last_looks()
 
     def finish_bulk_writes(self) -> int:
         """Write the shadow cells that ended bulk writes still lack; how many transactions these were.

@@ -53,7 +53,12 @@ COLUMNS_BYTES_MAX = VALUE_BYTES_MAX
 START = struct.Struct(">q")
 """How every row key begins: the transaction's start timestamp."""
 _ATTEMPT = struct.Struct(">IQI")
-_OPEN, _SEAL, _ENTRY = b"\x00", b"\x01", b"\x02"  # a scan that meets the seal comes to every entry after it
+_OPEN, _SEAL, _ENTRY, _AFTER_ENTRIES = (
+    b"\x00",
+    b"\x01",
+    b"\x02",
+    b"\x03",
+)  # a scan that meets the seal comes to every entry after it
 END, _CLAIM = b"\x00", b"m:claimant"
 """What follows in the row key of the cell that says who ends the transaction."""
 CLAIM_ATTEMPTS_MAX = 10
@@ -216,6 +221,17 @@ class Manifest:
         """Whether a job has ended well. Raises ``StoreUnavailable``."""
         key = START.pack(start_timestamp) + _job_key(job) + _SEAL
         return bool(self._store.get(self._own.name(), key, [b"m:winners"]))
+
+    def is_written_besides(self, start_timestamp: int, job: str, winners: Collection[Attempt]) -> bool:
+        """Whether an attempt that does not count recorded rows of a job; no key is read.
+
+        Raises ``StoreUnavailable``.
+        """
+        of_job, counting = START.pack(start_timestamp) + _job_key(job), frozenset(winners)
+        entries = KeyRange(of_job + _ENTRY, of_job + _AFTER_ENTRIES)
+        records = self._store.scan(self._own.name(), entries, _MARKS, batch_rows=_SCAN_BATCH_ROWS)
+        attempts = (_ATTEMPT.unpack_from(_entry_of(key)[1])[:2] for key, _ in records)
+        return any(attempt not in counting for attempt in attempts)
 
     def jobs(self, start_timestamp: int) -> dict[str, Job]:
         """Every job on record for a transaction, with its conflict keys, 8 bytes for each row or cell written."""

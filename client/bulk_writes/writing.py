@@ -8,6 +8,7 @@ task rewrites the same cells with the same values: harmless, which is what makes
 from __future__ import annotations
 
 import logging
+import time
 from typing import Final
 
 from client.bulk_writes.manifest import Manifest
@@ -23,8 +24,8 @@ from store.columns import CellColumns, check_columns
 _log = logging.getLogger(__name__)
 
 LOOK_MS_MAX: Final = 100
-"""How old a look at what became of the transaction may be when a request goes out: a few requests go out in that time,
-and a request may be under way for a hundred times as long."""
+"""How old a look at what became of the transaction may be when a request goes out: a few requests go out in that time.
+Whoever ends a bulk write waits as long where an attempt that does not count may be at it (``await_last_looks``)."""
 
 
 class AttemptWriter:
@@ -117,6 +118,11 @@ class AttemptWriter:
                 "too late, another one has written its rows"
             )
         self._looked_ms = now_ms  # from before the questions: what they found may have changed since
+
+
+def await_last_looks() -> None:
+    """Return once no writer sends anything by a look that was made before the call."""
+    time.sleep(LOOK_MS_MAX / 1_000)
 
 
 def require_open(commit_table: CommitTable, start_timestamp: int) -> None:

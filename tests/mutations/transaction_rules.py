@@ -463,6 +463,20 @@ TRANSACTION_RULES = [
         _BULK + "test_a_task_looks_for_the_end_of_its_transaction_once_for_what_follows_soon",
     ),
     Mutation(
+        "once a bulk write is sealed, a task that does not count goes on by what it saw just before",
+        "client/manager.py",
+        "            await_last_looks()\n",
+        "            pass\n",
+        _BULK + "test_a_task_that_does_not_count_writes_nothing_any_more_once_its_bulk_write_is_sealed",
+    ),
+    Mutation(
+        "only tasks of a partition that has no winner are waited for as their bulk write is sealed",
+        "client/bulk_writes/manifest.py",
+        "        return any(attempt not in counting for attempt in attempts)",
+        "        return any(attempt[0] not in {partition for partition, _ in counting} for attempt in attempts)",
+        _BULK + "test_to_seal_a_bulk_write_takes_longer_only_where_an_attempt_does_not_count",
+    ),
+    Mutation(
         "however long a task is held up, what it saw of its transaction counts",
         "client/bulk_writes/writing.py",
         "now_ms - self._looked_ms < LOOK_MS_MAX:",

@@ -249,6 +249,45 @@ def test_a_task_looks_for_the_end_of_its_transaction_once_for_what_follows_soon(
         assert len(looks) == written
 
 
+def test_a_task_that_does_not_count_writes_nothing_any_more_once_its_bulk_write_is_sealed(
+    installation: Installation, manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it saw of its transaction just before does not count: the next job may write the same rows."""
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    job = manager.open_job(handle)
+    put_columns = installation.store.put_columns
+
+    def hold_up(*arguments: Any, before_each: Callable[[], None]) -> None:
+        monkeypatch.undo()
+        before_each()
+        write(manager, handle, job, b"a", attempt=1)
+        manager.seal_job(handle, job, [(0, 1)])
+        put_columns(*arguments, before_each=before_each)
+
+    monkeypatch.setattr(installation.store, "put_columns", hold_up)
+    with pytest.raises(InvalidRequest, match="has ended without this attempt"):
+        write(installation.manager(), handle, job, b"a")
+
+
+def test_to_seal_a_bulk_write_takes_longer_only_where_an_attempt_does_not_count(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[None] = []
+    monkeypatch.setattr("client.manager.await_last_looks", lambda: waits.append(None))
+    handle = manager.transaction().handle()
+    other = manager.open_job(handle)
+    write(manager, handle, other, b"a", attempt=9)
+    for winners, expected in (([(0, 0), (1, 2)], 0), ([(0, 0), (1, 1)], 1), ([], 2)):
+        job = manager.open_job(handle)
+        write(manager, handle, job, b"a")
+        write(manager, handle, job, b"b", partition=1, attempt=2)
+        manager.seal_job(handle, job, winners)
+        assert len(waits) == expected
+    manager.seal_job(handle, manager.open_job(handle), [(0, 0)])
+    assert len(waits) == 2
+
+
 def test_a_task_that_recorded_its_rows_too_late_writes_none(
     installation: Installation, manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
