@@ -53,12 +53,8 @@ COLUMNS_BYTES_MAX = VALUE_BYTES_MAX
 START = struct.Struct(">q")
 """How every row key begins: the transaction's start timestamp."""
 _ATTEMPT = struct.Struct(">IQI")
-_OPEN, _SEAL, _ENTRY, _AFTER_ENTRIES = (
-    b"\x00",
-    b"\x01",
-    b"\x02",
-    b"\x03",
-)  # a scan that meets the seal comes to every entry after it
+_OPEN, _SEAL, _ENTRY = b"\x00", b"\x01", b"\x02"  # a scan that meets the seal comes to every entry after it
+_AFTER_ENTRIES = b"\x03"
 END, _CLAIM = b"\x00", b"m:claimant"
 """What follows in the row key of the cell that says who ends the transaction."""
 CLAIM_ATTEMPTS_MAX = 10
