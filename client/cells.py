@@ -24,7 +24,7 @@ import numpy.typing as npt
 import xxhash
 
 from client.errors import InvalidRequest
-from client.key_hashing import hashes_of_cells, hashes_of_rows
+from client.key_hashing import hashed_part, hashes_of_cells, hashes_of_rows
 from store import ROW_KEY_BYTES_MAX, InvalidCell, RowPut
 from store.columns import CellColumns
 from store.validation import check_puts
@@ -45,7 +45,6 @@ ConflictKeys: TypeAlias = npt.NDArray[np.uint64]
 """Ids of cells or rows, as the oracle compares them."""
 
 _TIMESTAMP = struct.Struct(">q")
-_LENGTH = struct.Struct(">I")
 
 
 @lru_cache(COLUMNS_REMEMBERED_MAX)
@@ -127,7 +126,7 @@ def write_set(table: str, rows: Mapping[bytes, Iterable[bytes]], *, by_row: bool
 
 def write_set_of_columns(table: str, cells: CellColumns, *, by_row: bool) -> ConflictKeys:
     """The same of rows that come as columns, each key once for each of them."""
-    before = _hashed_part(table.encode())
+    before = hashed_part(table.encode())
     if by_row:
         return hashes_of_rows(before, cells.data, cells.key_starts, cells.key_lengths)
     return hashes_of_cells(before, cells)
@@ -201,9 +200,4 @@ def stored_values(row: bytes, values: Mapping[bytes, bytes], timestamp: int) -> 
 
 
 def _hashed_parts(table: str, row: bytes) -> bytes:
-    return _hashed_part(table.encode()) + _hashed_part(row)
-
-
-def _hashed_part(part: bytes) -> bytes:
-    """Lengths go in first, so that no two (table, row, column) run together to the same bytes."""
-    return _LENGTH.pack(len(part)) + part
+    return hashed_part(table.encode()) + hashed_part(row)

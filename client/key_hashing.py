@@ -53,7 +53,7 @@ def hashes_of_rows(before: bytes, data: Bytes, starts: Places, lengths: Places) 
     The keys lie in ``data`` as those of ``CellColumns`` do.
     """
     if _longest(before, lengths) > HASHED_BYTES_MAX:
-        return _one_by_one(before + _part(key) for key in taken(data, starts, lengths))
+        return _one_by_one(before + hashed_part(key) for key in taken(data, starts, lengths))
     hashes = np.empty(len(starts), np.uint64)
     hash_rows(_bytes(before), packed(data), packed(starts), packed(lengths), hashes)
     return hashes
@@ -63,7 +63,7 @@ def hashes_of_cells(before: bytes, cells: CellColumns) -> Hashes:
     """The same of each row with each of the columns in which it has a cell, the column last: row by row."""
     if _longest(before, cells.key_lengths) + max(map(len, cells.columns), default=0) > HASHED_BYTES_MAX:
         present = (cells.value_lengths != ABSENT).T.tolist()
-        rows = (before + _part(key) for key in cells.row_keys())
+        rows = (before + hashed_part(key) for key in cells.row_keys())
         there = (
             row + column
             for row, columns in zip(rows, present, strict=True)
@@ -87,8 +87,9 @@ def _one_by_one(inputs: Iterable[bytes]) -> Hashes:
     return np.fromiter(map(xxhash.xxh3_64_intdigest, inputs), np.uint64)
 
 
-def _part(key: bytes) -> bytes:
-    return len(key).to_bytes(LENGTH_BYTES, "big") + key
+def hashed_part(part: bytes) -> bytes:
+    """Lengths go in first, so that no two (table, row, column) run together to the same bytes."""
+    return len(part).to_bytes(LENGTH_BYTES, "big") + part
 
 
 def _bytes(data: bytes) -> Bytes:

@@ -54,7 +54,6 @@ START = struct.Struct(">q")
 """How every row key begins: the transaction's start timestamp."""
 _ATTEMPT = struct.Struct(">IQI")
 _OPEN, _SEAL, _ENTRY = b"\x00", b"\x01", b"\x02"  # a scan that meets the seal comes to every entry after it
-_AFTER_ENTRIES = b"\x03"
 END, _CLAIM = b"\x00", b"m:claimant"
 """What follows in the row key of the cell that says who ends the transaction."""
 CLAIM_ATTEMPTS_MAX = 10
@@ -223,8 +222,8 @@ class Manifest:
 
         Raises ``StoreUnavailable``.
         """
-        of_job, counting = START.pack(start_timestamp) + _job_key(job), frozenset(winners)
-        entries = KeyRange(of_job + _ENTRY, of_job + _AFTER_ENTRIES)
+        start, counting = START.pack(start_timestamp), frozenset(winners)
+        entries = KeyRange(start + _job_key(job) + _ENTRY, start + job.encode() + _AFTER_JOB)  # they are a job's last
         records = self._store.scan(self._own.name(), entries, _MARKS, batch_rows=_SCAN_BATCH_ROWS)
         attempts = (_ATTEMPT.unpack_from(_entry_of(key)[1])[:2] for key, _ in records)
         return any(attempt not in counting for attempt in attempts)

@@ -109,8 +109,8 @@ def parse(options: Mapping[str, str], *connections: Mapping[str, str]) -> Source
         snapshot=snapshot,
         as_of=_moment(given["as_of"]) if "as_of" in given else None,
         columns=_columns(given["columns"]) if "columns" in given else None,
-        min_partitions=_whole_number(given, "min_partitions", MIN_PARTITIONS, _MIN_PARTITIONS_MAX),
-        batch_rows=_whole_number(given, "batch_rows", 0, _BATCH_ROWS_MAX) if "batch_rows" in given else None,
+        min_partitions=_whole_number(given, "min_partitions", _MIN_PARTITIONS_MAX) or MIN_PARTITIONS,
+        batch_rows=_whole_number(given, "batch_rows", _BATCH_ROWS_MAX),
         push_filters=_truth(given, "push_filters"),
         operation=_one_of(given, "operation", OPERATIONS),
         overwrite_prefix=given.get("overwrite_prefix"),
@@ -202,8 +202,11 @@ def _one_of(given: Mapping[str, str], name: str, choices: Sequence[str]) -> str:
     return chosen
 
 
-def _whole_number(given: Mapping[str, str], name: str, default: int, most: int) -> int:
-    text = given.get(name, str(default))
+def _whole_number(given: Mapping[str, str], name: str, most: int) -> int | None:
+    """``None`` where it is not given."""
+    if name not in given:
+        return None
+    text = given[name]
     if not text.strip().isdecimal() or not 1 <= int(text) <= most:
         raise InvalidOption(f"the option {name!r} is a whole number from 1 to {most:,}, not {text!r}")
     return int(text)

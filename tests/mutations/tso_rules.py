@@ -419,8 +419,8 @@ TSO_RULES = [
     Mutation(
         "the cell of id 0 is not looked for in large write sets",
         "tso/decisions/cell_sets.py",
-        "        if cell == np.uint64(0) and has_zero:",
-        "        if cell == np.uint64(0) and has_zero and cells.size == 0:",
+        "        if has_zero if cell == np.uint64(0) else places",
+        "        if has_zero and cells.size == 0 if cell == np.uint64(0) else places",
         "unit/tso/decisions/test_large_commits.py",
     ),
     Mutation(

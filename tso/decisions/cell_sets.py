@@ -55,21 +55,25 @@ def _touch_all(places: Cells, seed: np.uint64, cells: Cells, touched: Cells) -> 
     touched[0] ^= mixed
 
 
+@numba.njit(cache=True, forceinline=True)
+def _place_of(places: Cells, seed: np.uint64, cell: np.uint64) -> np.int64:
+    """Where a cell is that is not 0, or else the empty place for it."""
+    place = _first_place(places, seed, cell)
+    while places[place] != np.uint64(0) and places[place] != cell:
+        place += np.int64(1)
+        if place == places.size:
+            place = np.int64(0)
+    return np.int64(place)
+
+
 @numba.njit(cache=True)
 def _contains_any(places: Cells, has_zero: bool, seed: np.uint64, cells: Cells, touched: Cells) -> bool:
     """Whether one of a batch of cells is in a set."""
     _touch_all(places, seed, cells, touched)
     for number in range(cells.size):
         cell = cells[number]
-        if cell == np.uint64(0) and has_zero:
+        if has_zero if cell == np.uint64(0) else places[_place_of(places, seed, cell)] == cell:
             return True
-        place = _first_place(places, seed, cell)
-        while places[place] != np.uint64(0):
-            if places[place] == cell:
-                return True
-            place += np.int64(1)
-            if place == places.size:
-                place = np.int64(0)
     return False
 
 
@@ -108,13 +112,8 @@ def _enter_all(places: Cells, seed: np.uint64, cells: Cells, touched: Cells) -> 
         cell = cells[number]
         if cell == np.uint64(0):
             has_zero = True
-            continue
-        place = _first_place(places, seed, cell)
-        while places[place] != np.uint64(0) and places[place] != cell:
-            place += np.int64(1)
-            if place == places.size:
-                place = np.int64(0)
-        places[place] = cell
+        else:
+            places[_place_of(places, seed, cell)] = cell
     return has_zero
 
 

@@ -204,23 +204,39 @@ def test_a_task_that_is_held_up_as_it_writes_writes_nothing_into_a_transaction_t
 ) -> None:
     """By then a vacuum may have deleted what its repetition wrote: HBase forgets that, and it would be back."""
     transaction = manager.transaction()
-    handle = transaction.handle()
+
+    def end() -> None:
+        transaction.commit()
+        now_ms = monotonic_ms() + LOOK_MS_MAX
+        monkeypatch.setattr(writing, "monotonic_ms", lambda: now_ms)
+
+    with pytest.raises(InvalidRequest, match="has committed"):
+        write_held_up(installation, manager, monkeypatch, transaction.handle(), end)
+
+
+def write_held_up(
+    installation: Installation,
+    manager: TransactionManager,
+    monkeypatch: pytest.MonkeyPatch,
+    handle: TransactionHandle,
+    then: Callable[[], object],
+) -> None:
+    """Write a row by an attempt whose first request finds no gateway. Before it goes on its repetition writes the row,
+    the job is sealed without it, and what ``then`` does is done.
+    """
     job = manager.open_job(handle)
     put_columns = installation.store.put_columns
 
     def hold_up(*arguments: Any, before_each: Callable[[], None]) -> None:
         monkeypatch.undo()
-        before_each()  # the first request finds no gateway
+        before_each()
         write(manager, handle, job, b"a", attempt=1)
         manager.seal_job(handle, job, [(0, 1)])
-        transaction.commit()
-        now_ms = monotonic_ms() + LOOK_MS_MAX
-        monkeypatch.setattr(writing, "monotonic_ms", lambda: now_ms)
+        then()
         put_columns(*arguments, before_each=before_each)
 
     monkeypatch.setattr(installation.store, "put_columns", hold_up)
-    with pytest.raises(InvalidRequest, match="has committed"):
-        write(installation.manager(), handle, job, b"a")
+    write(installation.manager(), handle, job, b"a")
 
 
 def test_a_task_looks_for_the_end_of_its_transaction_once_for_what_follows_soon(
@@ -254,20 +270,8 @@ def test_a_task_that_does_not_count_writes_nothing_any_more_once_its_bulk_write_
 ) -> None:
     """What it saw of its transaction just before does not count: the next job may write the same rows."""
     transaction = manager.transaction()
-    handle = transaction.handle()
-    job = manager.open_job(handle)
-    put_columns = installation.store.put_columns
-
-    def hold_up(*arguments: Any, before_each: Callable[[], None]) -> None:
-        monkeypatch.undo()
-        before_each()
-        write(manager, handle, job, b"a", attempt=1)
-        manager.seal_job(handle, job, [(0, 1)])
-        put_columns(*arguments, before_each=before_each)
-
-    monkeypatch.setattr(installation.store, "put_columns", hold_up)
     with pytest.raises(InvalidRequest, match="has ended without this attempt"):
-        write(installation.manager(), handle, job, b"a")
+        write_held_up(installation, manager, monkeypatch, transaction.handle(), lambda: None)
 
 
 def test_to_seal_a_bulk_write_takes_longer_only_where_an_attempt_does_not_count(
