@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -41,6 +41,17 @@ DATA: Final = ("flights", "narrow")
 LAYOUTS: Final = ("columns", "packed")
 WRITTEN, DEFERRED, WITHOUT = "shadow cells written", "shadow cells deferred", "no shadow cells"
 PLAIN, ROW_BY_ROW = "plain", "HappyBase row by row"
+WRITE, READ, READ_AGAIN = "write", "read", "read again"
+COSTS: Final = (
+    *((WRITE, shadow_cells) for shadow_cells in (DEFERRED, WRITTEN, WITHOUT)),
+    *((job, shadow_cells) for job in (READ, READ_AGAIN) for shadow_cells in (WRITTEN, WITHOUT)),
+)
+"""What is compared with plain: a job, and with which shadow cells."""
+SECONDS_OF: Final[Mapping[str, Callable[[Taken], float]]] = {
+    WRITE: lambda taken: taken.write,
+    READ: lambda taken: taken.read,
+    READ_AGAIN: lambda taken: taken.read_again,
+}
 
 Tell = Callable[[str], None]
 
@@ -56,18 +67,14 @@ class Measured:
 
     def cases(self) -> Iterator[dict[str, object]]:
         """What is compared: rows a second of ours and of what stands beside, and the ratio of seconds or of speeds."""
-        yield self._case("write", DEFERRED, PLAIN, lambda taken: taken.write, cost=True)
-        yield self._case("write", WRITTEN, PLAIN, lambda taken: taken.write, cost=True)
-        yield self._case("write", WITHOUT, PLAIN, lambda taken: taken.write, cost=True)
-        yield self._case("read", WRITTEN, PLAIN, lambda taken: taken.read, cost=True)
-        yield self._case("read", WITHOUT, PLAIN, lambda taken: taken.read, cost=True)
+        for job, ours in COSTS:
+            yield self._case(job, ours, PLAIN, cost=True)
         if ROW_BY_ROW in self.taken:
-            yield self._case("write", WRITTEN, ROW_BY_ROW, lambda taken: taken.write, cost=False)
-            yield self._case("read", WRITTEN, ROW_BY_ROW, lambda taken: taken.read, cost=False)
+            for job in SECONDS_OF:
+                yield self._case(job, WRITTEN, ROW_BY_ROW, cost=False)
 
-    def _case(
-        self, job: str, ours: str, beside: str, seconds: Callable[[Taken], float], *, cost: bool
-    ) -> dict[str, object]:
+    def _case(self, job: str, ours: str, beside: str, *, cost: bool) -> dict[str, object]:
+        seconds = SECONDS_OF[job]
         pairs = [(seconds(a), seconds(b)) for a, b in zip(self.taken[ours], self.taken[beside], strict=True)]
         ratios = [mine / other if cost else other / mine for mine, other in pairs]
         return {
@@ -109,9 +116,9 @@ def spark(
     """Measure transactional Spark jobs beside the same jobs without transactions.
 
     Flights (19 columns) and generated narrow rows, in tables with a cell for each column and in packed ones: written
-    in one transaction, with the shadow cells written before the job returns, deferred or left out, and read at one
-    snapshot; beside a job that writes and reads the same bytes without a transaction, and one with HappyBase, row by
-    row.
+    in one transaction, with the shadow cells written before the job returns, deferred or left out, and read twice, at
+    one snapshot each time; beside a job that writes and reads the same bytes without a transaction, and one with
+    HappyBase, row by row.
     """
     with explained():
         given, progress = services_given(zookeeper, thrift), once_each()
@@ -185,7 +192,8 @@ def _measure(
             if not await_rest(REST_MS_MAX):
                 tell(f"{side.name}, round {number}: the machine did not come to rest in {REST_MS_MAX:,} ms")
             seconds = side.run(held)
-            told = f"write {rows / seconds.write:,.0f}, read {rows / seconds.read:,.0f} rows a second"
+            speeds = (rows / each for each in (seconds.write, seconds.read, seconds.read_again))
+            told = "write {:,.0f}, read {:,.0f}, read again {:,.0f} rows a second".format(*speeds)
             tell(f"{name}, {layout}, round {number} of {rounds}, {side.name}: {told}")
             if number:  # the first one loads code and starts workers
                 taken[side.name].append(seconds)
