@@ -11,11 +11,19 @@ from store import Row
 BATCH_BYTES_MAX: Final = 16 * 2**20
 """Rows are gone through in lists that end at this size of keys and values, however few they are."""
 
+PIECE_BYTES_WANTED: Final = 8 * 2**20
+"""Of Arrow's rows that are encoded and written at a time: their cells take a few times as much."""
+
 _MEASURED_TOGETHER_ROWS = 16
 """Of small rows as a store gives them: one by one, that takes twice the time."""
 
 ScannedRow = tuple[bytes, Mapping[bytes, bytes]]
 """A row key, and values by column: what of a row is visible, or what is to be written into it."""
+
+
+def rows_of_a_piece(rows: int, size_bytes: int, rows_max: int) -> int:
+    """How many of Arrow's ``rows``, ``size_bytes`` in all, go together: one at least, and ``rows_max`` at most."""
+    return max(1, min(rows_max, PIECE_BYTES_WANTED * rows // max(1, size_bytes)))
 
 
 def batches(rows: Iterable[ScannedRow], rows_max: int, bytes_max: int) -> Iterator[list[ScannedRow]]:

@@ -101,6 +101,12 @@ class AttemptWriter:
         self._looked_ms = None
         self._store.put_columns(self._table, cells, self._start_timestamp, before_each=self._require_wanted)
 
+    def has_written(self, row: bytes) -> bool:
+        """Whether a row has a cell of this transaction. Raises ``StoreUnavailable``."""
+        families = self._catalog.entry(self._table).family_columns
+        newest = self._store.get(self._table, row, families, before=self._start_timestamp + 1)
+        return any(cell.timestamp == self._start_timestamp for cell in newest.values())
+
     def _require_wanted(self) -> None:
         """Raise where what is on record is not to be written any more.
 

@@ -19,13 +19,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from client.bulk_writes.batching import BATCH_BYTES_MAX, batches
+from client.bulk_writes.batching import BATCH_BYTES_MAX, PIECE_BYTES_WANTED, batches, rows_of_a_piece
 from client.bulk_writes.manifest import SWEEP, Attempt
 from client.bulk_writes.writing import AttemptWriter
 from client.errors import PythiaError
@@ -47,9 +47,6 @@ from commit_table import Committed
 from store.columns import CellColumns
 
 _log = logging.getLogger(__name__)
-
-PIECE_BYTES_WANTED: Final = 8 * 2**20
-"""Of Arrow's rows that are encoded and written at a time: their cells take a few times as much."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +165,7 @@ def write_batches(
     """Write record batches in pieces of at most ``batch_rows`` rows, fewer of large ones; how many rows there were."""
     rows = 0
     for batch in joined(record_batches, batch_rows):
-        piece_rows = max(1, min(batch_rows, PIECE_BYTES_WANTED * batch.num_rows // max(1, batch.nbytes)))
+        piece_rows = rows_of_a_piece(batch.num_rows, batch.nbytes, batch_rows)
         for start in range(0, batch.num_rows, piece_rows):
             for cells in encoder.pieces(batch.slice(start, piece_rows)):
                 attempt_writer.write(cells)

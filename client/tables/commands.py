@@ -170,7 +170,8 @@ def splits(
 @connecting
 @reading_files
 @click.option("--rows-per-transaction", type=click.IntRange(1, ROWS_PER_TRANSACTION_MAX), metavar="N",
-              help="Land N rows in each transaction; by default all in one, of 1,000,000 at most.")  # fmt: skip
+              help="Land N rows in each transaction; by default all in one, "
+                   f"of {ROWS_PER_TRANSACTION_MAX:,} at most.")  # fmt: skip
 @click.option("--again", is_flag=True, help="Land rows that an import of the same files has landed before, too.")
 @json_option
 def import_(

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from client.bulk_writes.batching import rows_of_a_piece
 from client.tables.errors import UnreadableFile
 from client.tables.supply import Piece
 
@@ -32,6 +33,7 @@ CSV_BLOCK_BYTES: Final = 4 * 2**20
 """What is read of a CSV file at a time; a row has to fit."""
 PARQUET_BUFFER_BYTES: Final = 2**20
 PARQUET_BATCH_ROWS: Final = 10_000
+"""Read at a time, fewer of large rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,14 @@ class DataFile:
         with self._explained(), self._open_csv(()) as reader:
             return reader.schema
 
+    def rows_known(self) -> int:
+        """How many rows it has, where it says so itself; 0 of a CSV file, which has to be read for that."""
+        if self.format == "csv":
+            return 0
+        with self._explained(), pa.parquet.ParquetFile(self.path) as file:
+            rows: int = file.metadata.num_rows
+            return rows
+
     def pieces(self) -> Iterator[Piece]:
         """All rows in order."""
         first_row = 1
@@ -81,7 +91,9 @@ class DataFile:
 
     def _parquet(self) -> Iterator[pa.RecordBatch]:
         with pa.parquet.ParquetFile(self.path, buffer_size=PARQUET_BUFFER_BYTES, pre_buffer=False) as file:
-            yield from file.iter_batches(batch_size=PARQUET_BATCH_ROWS)
+            groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
+            size_bytes = sum(group.total_byte_size for group in groups)
+            yield from file.iter_batches(rows_of_a_piece(file.metadata.num_rows, size_bytes, PARQUET_BATCH_ROWS))
 
     def _csv(self) -> Iterator[pa.RecordBatch]:
         last: pa.RecordBatch | None = None

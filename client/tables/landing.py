@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from client.bulk_writes.writing import AttemptWriter
+from client.cells import write_set_of_columns
 from client.manager import TransactionManager
 from client.spark.codecs import RowEncoder
 from client.spark.errors import InvalidData
@@ -18,11 +19,12 @@ from client.spark.mapping import TableMapping
 from client.tables.casting import cast, check_fits
 from client.tables.files import DataFile, digest
 from client.tables.record import ImportRecord, Progress
+from client.tables.row_key_set import RowKeySet
 from client.tables.steps import ROWS_PER_TRANSACTION_MAX, Landed, Steps, Tell, too_many
 from client.tables.supply import Piece, Supply
 from store.columns import CellColumns
 
-PIECE_ROWS: Final = 2_000
+PIECE_ROWS: Final = 10_000
 """Rows that are encoded, recorded and written at a time."""
 
 
@@ -47,6 +49,9 @@ def land(
     importing = _Import(mapping, Steps(manager, mapping.table, record, recorded, tell), tell)
     supply = Supply(itertools.chain.from_iterable(file.pieces() for file in files), PIECE_ROWS)
     rows_before = 0 if again else supply.skip(recorded.rows)
+    known = sum(file.rows_known() for file in files) - rows_before
+    if rows_per_transaction is None and known > ROWS_PER_TRANSACTION_MAX:
+        raise _too_many_rows()  # before so many are written in vain
     landed, transactions = rows_before, 0
     while not supply.ended():
         landed = importing.land_next(supply, landed, rows_per_transaction)
@@ -54,10 +59,14 @@ def land(
     return Landed(rows_before, landed - rows_before, transactions)
 
 
+def _too_many_rows() -> InvalidData:
+    return too_many(f"the files hold more than {ROWS_PER_TRANSACTION_MAX:,} rows")
+
+
 class _Import:
     """One run of an import, transaction after transaction.
 
-    The row keys of one transaction are held in memory, about 100 bytes each, to refuse one that comes twice.
+    Hashes of one transaction's row keys are held in memory, to refuse one that comes twice.
     """
 
     def __init__(self, mapping: TableMapping, steps: Steps, tell: Tell) -> None:
@@ -72,17 +81,17 @@ class _Import:
         def write(writer: AttemptWriter) -> Progress:
             rows = self._write(writer, supply.take(rows_max or ROWS_PER_TRANSACTION_MAX), landed)
             if rows_max is None and not supply.ended():
-                raise too_many(f"the files hold more than {ROWS_PER_TRANSACTION_MAX:,} rows")
+                raise _too_many_rows()
             return Progress(landed + rows)
 
         return self._steps.land(write).rows
 
     def _write(self, writer: AttemptWriter, pieces: Iterator[Piece], landed: int) -> int:
         rows = 0
-        keys: set[bytes] = set()
+        keys = RowKeySet()
         for piece in pieces:
             cells = self._encoded(piece)
-            self._require_new(keys, cells.row_keys(), piece)
+            self._require_new(writer, keys, cells, piece)
             writer.write(cells)
             rows += cells.rows
             self._tell(landed + rows, False)
@@ -95,12 +104,11 @@ class _Import:
         except InvalidData as error:
             raise InvalidData(f"{piece.where}: {error}") from error
 
-    def _require_new(self, keys: set[bytes], rows: Sequence[bytes], piece: Piece) -> None:
+    def _require_new(self, writer: AttemptWriter, keys: RowKeySet, cells: CellColumns, piece: Piece) -> None:
         """Raise ``InvalidData`` for a row key that an earlier piece of the transaction has."""
-        for index, row in enumerate(rows):
-            if row in keys:
+        for index in keys.add(write_set_of_columns(self._mapping.table, cells, by_row=True)):
+            if writer.has_written(cells.row_key(index)):
                 raise InvalidData(
                     f"{piece.file}, row {piece.first_row + index:,}: an earlier row of the transaction has the same "
                     f"row key ({', '.join(self._mapping.row_key)}), and which of them would win is not defined"
                 )
-            keys.add(row)

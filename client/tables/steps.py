@@ -24,7 +24,8 @@ from client.transactions.settling import commit_or_settle
 from store import StoreError
 from store.columns import CellColumns
 
-ROWS_PER_TRANSACTION_MAX: Final = 1_000_000
+ROWS_PER_TRANSACTION_MAX: Final = 16_000_000
+"""As many conflict keys an oracle takes of one commit, unless its operator says otherwise."""
 
 _ROWS_ATTEMPT: Final = (0, 0)
 _RECORD_ATTEMPT: Final = (1, 0)

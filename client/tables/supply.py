@@ -1,7 +1,7 @@
 """The rows of an import as a queue of small pieces, each of which knows where in which file it lies. Pure.
 
-The invariant: every row is given once, in the order of the files, and no piece is larger than what was asked for; so
-what a transaction takes does not depend on how a file was cut into batches.
+The invariant: every row is given once, in the order of the files, and no piece has more rows than what was asked for;
+so what a transaction takes does not depend on how a file was cut into batches. Large rows come in pieces of fewer.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import pyarrow as pa
+
+from client.bulk_writes.batching import rows_of_a_piece
 
 
 class Piece(NamedTuple):
@@ -58,6 +60,8 @@ class Supply:
     def _take(self, rows: int, piece_rows: int) -> Iterator[Piece]:
         while rows and not self.ended():
             assert self._rest is not None
-            piece, self._rest = self._rest.cut(min(rows, piece_rows))
+            batch = self._rest.batch
+            together = rows_of_a_piece(batch.num_rows, batch.nbytes, min(rows, piece_rows))
+            piece, self._rest = self._rest.cut(together)
             rows -= piece.batch.num_rows
             yield piece

@@ -10,6 +10,8 @@ _CUT_OFF = (
     "unit/client_tables/test_table_files.py::"
     "test_a_file_that_ends_within_quotes_is_refused_before_its_last_row_is_given"
 )
+_KEYS = "unit/client_tables/test_row_key_set.py"
+_LANDING = "unit/client_tables/test_table_landing.py"
 _CASTING = "unit/client_tables/test_table_casting.py"
 
 TABLE_RULES = [
@@ -103,5 +105,33 @@ TABLE_RULES = [
         "encode_value(cell.value)",
         "cell.value",
         f"{_COPYING}::test_every_row_is_copied_once_as_it_is",
+    ),
+    Mutation(
+        "a row key that comes twice in a transaction lands, and which row wins is not defined",
+        "client/tables/landing.py",
+        "            if writer.has_written(cells.row_key(index)):\n",
+        "            if False:\n",
+        f"{_LANDING}::test_a_row_key_that_occurs_twice_in_a_transaction_is_refused",
+    ),
+    Mutation(
+        "a row is refused since its key has the hash of another",
+        "client/tables/landing.py",
+        "            if writer.has_written(cells.row_key(index)):\n",
+        "            if True:\n",
+        f"{_LANDING}::test_row_keys_that_only_share_a_hash_all_land",
+    ),
+    Mutation(
+        "a row that was there before is taken for one of the transaction",
+        "client/bulk_writes/writing.py",
+        "cell.timestamp == self._start_timestamp for cell",
+        "cell.timestamp <= self._start_timestamp for cell",
+        f"{_LANDING}::test_a_row_that_was_there_before_the_transaction_is_no_repetition",
+    ),
+    Mutation(
+        "row keys are forgotten when room for more is made",
+        "client/tables/row_key_set.py",
+        "            enter(self._slots, held, np.empty(held.size, np.int64))\n",
+        "",
+        _KEYS,
     ),
 ]

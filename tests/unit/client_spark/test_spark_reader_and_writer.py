@@ -222,7 +222,8 @@ def test_batches_are_written_together_in_bounded_pieces(
         def write(self, cells: CellColumns) -> None:
             written.append(cells)
 
-    monkeypatch.setattr(writer, "PIECE_BYTES_WANTED", bytes_wanted)
+    for module in (batching, writer):
+        monkeypatch.setattr(module, "PIECE_BYTES_WANTED", bytes_wanted)
     attempt_writer = cast(AttemptWriter, FakeAttemptWriter())
     ends = list(itertools.accumulate(batch_sizes, initial=0))
     batches = [a_batch(range(first, last)) for first, last in itertools.pairwise(ends)]

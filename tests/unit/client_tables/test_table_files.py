@@ -44,6 +44,17 @@ def test_a_parquet_file_is_read_in_batches(tmp_path: Path) -> None:
     assert [(piece.first_row, piece.batch.num_rows) for piece in pieces] == [(1, 3), (4, 3), (7, 1)]
 
 
+def test_a_parquet_file_with_large_rows_is_read_in_batches_of_fewer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "PARQUET_BATCH_ROWS", 10_000)
+    texts = [str(number) * 2**20 for number in range(10, 30)]
+    pa.parquet.write_table(pa.table({"t": texts}), tmp_path / "f", row_group_size=7, compression="none")
+    pieces = list(DataFile(tmp_path / "f", "parquet").pieces())
+    assert max(piece.batch.num_rows for piece in pieces) <= 4
+    assert [text for piece in pieces for text in piece.batch.column(0).to_pylist()] == texts
+
+
 def test_a_line_that_is_longer_than_a_block_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnreadableFile, match=r"f\.csv cannot be read as csv: .*block"):
         list(text(tmp_path / "f.csv", f"k,v\n1,{'x' * 200}\n").pieces())

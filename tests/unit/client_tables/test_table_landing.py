@@ -6,11 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
 from client import Conflict, InvalidRequest, OutcomeUnknown, TransactionManager, TransactionTooLarge
+from client.key_hashing import Hashes
 from client.spark import KeyColumn, TableMapping, ValueColumn, create_table, row_key
 from client.spark.errors import InvalidData
 from client.tables import landing, steps
@@ -20,6 +22,7 @@ from client.tables.steps import Landed
 from client.transactions.settling import commit_or_settle
 from client.transactions.transaction import Transaction
 from store import StoreUnavailable
+from store.columns import CellColumns
 from store.faults import Fault
 from tests.unit.client.conftest import Installation
 from tso.settings import Limits
@@ -78,7 +81,10 @@ def test_the_rows_of_several_files_land_in_their_order(points: TransactionManage
     assert seen(points) == {1: "a", 2: "b", 3: "c"}
 
 
-def test_one_transaction_is_seen_whole_or_not_at_all(points: TransactionManager, tmp_path: Path) -> None:
+def test_one_transaction_is_seen_whole_or_not_at_all(
+    points: TransactionManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landing, "PIECE_ROWS", 2_000)
     views: list[int] = []
     monitor = land(
         points, MAPPING, [csv(tmp_path / "f.csv", numbered(5_000))], None, lambda *told: views.append(len(seen(points)))
@@ -109,6 +115,30 @@ def test_a_row_key_that_occurs_twice_in_a_transaction_is_refused(
     assert seen(points) == {}
     by(2)(points, file)
     assert seen(points) == {1: "c", 2: "b"}
+
+
+def test_row_keys_that_only_share_a_hash_all_land(
+    points: TransactionManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def alike(table: str, cells: CellColumns, *, by_row: bool) -> Hashes:
+        return np.full(cells.rows, 7, np.uint64)
+
+    monkeypatch.setattr(landing, "write_set_of_columns", alike)
+    monkeypatch.setattr(landing, "PIECE_ROWS", 2)
+    assert by(None)(points, csv(tmp_path / "f.csv", numbered(7))) == Landed(0, 7, 1)
+    assert seen(points) == {number: f"v{number}" for number in range(7)}
+    with pytest.raises(InvalidData, match=r"g\.csv, row 4: .*same row key"):
+        by(None)(points, csv(tmp_path / "g.csv", [(9, "a"), (8, "b"), (7, "c"), (9, "d")]))
+
+
+def test_a_row_that_was_there_before_the_transaction_is_no_repetition(
+    points: TransactionManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by(None)(points, csv(tmp_path / "f.csv", numbered(3)))
+    monkeypatch.setattr(landing, "write_set_of_columns", lambda table, cells, by_row: np.zeros(cells.rows, np.uint64))
+    monkeypatch.setattr(landing, "PIECE_ROWS", 1)
+    assert by(None)(points, csv(tmp_path / "g.csv", [(0, "new"), (1, "new")])) == Landed(0, 2, 1)
+    assert seen(points) == {0: "new", 1: "new", 2: "v2"}
 
 
 def test_a_file_that_does_not_fit_is_refused_before_anything_of_another_lands(
@@ -248,6 +278,28 @@ def test_more_rows_than_one_transaction_may_have_are_refused_with_the_way_out(
         by(None)(points, csv(tmp_path / "f.csv", numbered(4)))
     assert seen(points) == {}
     assert by(None)(points, csv(tmp_path / "f.csv", numbered(3))) == Landed(0, 3, 1)
+
+
+def test_a_file_that_says_how_many_rows_it_has_is_refused_before_any_is_written(
+    points: TransactionManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landing, "ROWS_PER_TRANSACTION_MAX", 3)
+    pa.parquet.write_table(pa.table({"k": pa.array(range(4), pa.int32()), "v": list("abcd")}), tmp_path / "f")
+    file, told = DataFile(tmp_path / "f", "parquet"), list[int]()
+    with pytest.raises(InvalidData, match=r"more than 3 rows; nothing .* --rows-per-transaction"):
+        land(points, MAPPING, [file], None, lambda rows, landed: told.append(rows))
+    assert told == []
+    assert by(2)(points, file) == Landed(0, 4, 2)
+    pa.parquet.write_table(pa.table({"k": pa.array(range(5), pa.int32()), "v": list("abcde")}), tmp_path / "g")
+    other = DataFile(tmp_path / "g", "parquet")
+
+    def stop(rows: int, landed: bool) -> None:
+        if landed:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        land(points, MAPPING, [other], 2, stop)
+    assert by(None)(points, other) == Landed(2, 3, 1), "what has landed does not count"
 
 
 def test_more_than_the_oracle_takes_is_told_with_the_way_out(empty_installation: Installation, tmp_path: Path) -> None:

@@ -42,3 +42,12 @@ def test_every_row_comes_once_in_its_order_and_place(sizes: list[int], most: int
 def test_a_piece_says_where_it_lies() -> None:
     (piece,) = Supply(pieces([3]), 10).take(3)
     assert piece.where == "f, rows 1 to 3"
+
+
+def test_large_rows_come_in_pieces_of_fewer() -> None:
+    batch = pa.record_batch([pa.array(["x" * 2**20] * 20)], ["t"])
+    sizes = [piece.batch.num_rows for piece in Supply([Piece("f", 1, batch)], 10_000).take(100)]
+    assert sum(sizes) == 20
+    assert max(sizes) <= 8
+    (huge,) = Supply([Piece("f", 1, pa.record_batch([pa.array(["x" * 9 * 2**20])], ["t"]))], 10).take(1)
+    assert huge.batch.num_rows == 1
