@@ -24,8 +24,8 @@ from client.transactions.settling import commit_or_settle
 from store import StoreError
 from store.columns import CellColumns
 
-ROWS_PER_TRANSACTION_MAX: Final = 16_000_000
-"""As many conflict keys an oracle takes of one commit, unless its operator says otherwise."""
+ROWS_PER_TRANSACTION_MAX: Final = 15_000_000
+"""An oracle takes 16 million conflict keys of one commit, unless its operator says otherwise."""
 
 _ROWS_ATTEMPT: Final = (0, 0)
 _RECORD_ATTEMPT: Final = (1, 0)
