@@ -49,14 +49,19 @@ def land(
     importing = _Import(mapping, Steps(manager, mapping.table, record, recorded, tell), tell)
     supply = Supply(itertools.chain.from_iterable(file.pieces() for file in files), PIECE_ROWS)
     rows_before = 0 if again else supply.skip(recorded.rows)
-    known = sum(file.rows_known() for file in files) - rows_before
-    if rows_per_transaction is None and known > ROWS_PER_TRANSACTION_MAX:
-        raise _too_many_rows()  # before so many are written in vain
+    if rows_per_transaction is None:
+        _require_one_transaction(files, rows_before)
     landed, transactions = rows_before, 0
     while not supply.ended():
         landed = importing.land_next(supply, landed, rows_per_transaction)
         transactions += 1
     return Landed(rows_before, landed - rows_before, transactions)
+
+
+def _require_one_transaction(files: Sequence[DataFile], rows_before: int) -> None:
+    """Raise ``InvalidData`` where the files say that they have too many rows, before so many are written in vain."""
+    if sum(file.rows_known() for file in files) - rows_before > ROWS_PER_TRANSACTION_MAX:
+        raise _too_many_rows()
 
 
 def _too_many_rows() -> InvalidData:

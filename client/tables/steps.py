@@ -25,7 +25,8 @@ from store import StoreError
 from store.columns import CellColumns
 
 ROWS_PER_TRANSACTION_MAX: Final = 15_000_000
-"""An oracle takes 16 million conflict keys of one commit, unless its operator says otherwise."""
+"""Below the 16 million conflict keys that an oracle takes of one commit, unless its operator says otherwise: how far it
+all has come is a row of the transaction, too."""
 
 _ROWS_ATTEMPT: Final = (0, 0)
 _RECORD_ATTEMPT: Final = (1, 0)
