@@ -75,6 +75,11 @@ def is_reserved(column: bytes) -> bool:
     return column.partition(b":")[2].startswith(RESERVED_PREFIX)
 
 
+def without_reserved(values: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """What a caller gets to see of a row's columns."""
+    return {column: value for column, value in values.items() if not is_reserved(column)}
+
+
 def encode_shadow(commit_timestamp: int) -> bytes:
     """A shadow cell's value: a commit timestamp or ``ABORTED_SHADOW``."""
     return _TIMESTAMP.pack(commit_timestamp)

@@ -143,6 +143,18 @@ class CellColumns:
             starts[index, rows], lengths[index, rows] = data.add([each.get(column) for each in values])
         return CellColumns(self.columns, data.block(), self.key_starts, self.key_lengths, starts, lengths)
 
+    def with_columns(self, further: Sequence[bytes]) -> CellColumns:
+        """The same rows with further columns, in which they have no cells."""
+        absent = np.full((len(further), self.rows), ABSENT, np.int64)
+        return CellColumns(
+            (*self.columns, *further),
+            self.data,
+            self.key_starts,
+            self.key_lengths,
+            np.vstack([self.value_starts, np.zeros_like(absent)]),
+            np.vstack([self.value_lengths, absent]),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ScannedColumns:

@@ -57,7 +57,7 @@ class AsyncSnapshot:
     def scan_columns(
         self,
         table: str,
-        known: Sequence[bytes],
+        known: Sequence[bytes] | None = None,
         *,
         start: bytes = b"",
         stop: bytes = b"",

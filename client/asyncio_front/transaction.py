@@ -122,7 +122,7 @@ class AsyncTransaction:
     def scan_columns(
         self,
         table: str,
-        known: Sequence[bytes],
+        known: Sequence[bytes] | None = None,
         *,
         start: bytes = b"",
         stop: bytes = b"",

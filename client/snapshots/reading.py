@@ -24,12 +24,12 @@ from client.cells import (
     TOMBSTONE,
     decode_value,
     family_of,
-    is_reserved,
     is_shadow,
     row_marker_column,
     shadow_column,
 )
 from client.errors import InvalidRequest
+from client.snapshots.all_columns import ExpectedColumns, in_all_columns, rows_in_all_columns
 from client.snapshots.column_visibility import (
     EMPTY,
     HIDDEN,
@@ -145,26 +145,63 @@ class SnapshotReader:
         table: str,
         key_range: KeyRange,
         columns: Sequence[bytes] | None,
-        known: Sequence[bytes],
+        known: Sequence[bytes] | None,
         batch_rows: int = SCAN_BATCH_ROWS,
     ) -> Iterator[CellColumns]:
         """``scan``, with the values of the columns ``known`` as columns, of up to ``batch_rows`` rows at a time.
 
-        Rows of which nothing is visible are left out, those of which only other columns are visible are not. Heals
-        nothing: who reads so much at once has better to do, and a vacuum does.
+        ``None`` for whatever columns the rows have, but for reserved ones; of each batch its own. Rows of which nothing
+        is visible are left out, those of which only other columns are visible are not. Heals nothing: who reads so much
+        at once has better to do, and a vacuum does.
         """
-        families = list(dict.fromkeys(map(family_of, known)))
-        looked_at = (*known, *map(row_marker_column, families))
+        if known is None:
+            yield from self._scan_all_columns(table, key_range, columns, batch_rows)
+            return
+        looked_at = (*known, *map(row_marker_column, dict.fromkeys(map(family_of, known))))
         for batch, outcomes in self._scanned(table, key_range, columns, looked_at, batch_rows):
-            try:
-                settled = self._visible_columns(table, batch, len(known), len(looked_at), outcomes)
-            except _VacuumedMeanwhile:
-                keys = [batch.cells.row_key(row) for row in range(batch.cells.rows)]
-                settled = self._read_again(table, columns, known, keys)
-            self._require_shown(table)
-            if settled.rows:
-                yield settled
+            yield from self._shown(table, columns, batch, known, looked_at, outcomes, all_columns=False)
         self._require_shown(table)
+
+    def _scan_all_columns(
+        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, batch_rows: int
+    ) -> Iterator[CellColumns]:
+        """As ``scan_columns``, expecting the columns that were met so far (``client.snapshots.all_columns``)."""
+        chosen = self._tables.entry(table).family_columns if columns is None else columns
+        markers = [row_marker_column(family) for family in dict.fromkeys(map(family_of, chosen))]
+        expected, rest = ExpectedColumns(), key_range
+        while True:
+            named = expected.columns
+            looked_at = (*named, *markers)
+            rows_max = expected.batch_rows(batch_rows, len(markers))
+            for batch, outcomes in self._scanned(table, rest, columns, looked_at, rows_max):
+                yield from self._shown(table, columns, batch, named, looked_at, outcomes, all_columns=True)
+                if expected.learn(batch):
+                    rest = KeyRange(batch.cells.row_key(-1) + b"\x00", key_range.stop)
+                    break
+            else:
+                break
+        self._require_shown(table)
+
+    def _shown(
+        self,
+        table: str,
+        columns: Sequence[bytes] | None,
+        batch: ScannedColumns,
+        named: Sequence[bytes],
+        looked_at: Sequence[bytes],
+        outcomes: Mapping[int, int],
+        *,
+        all_columns: bool,
+    ) -> Iterator[CellColumns]:
+        """What is visible of a batch, read once more where a vacuum changed it meanwhile: ``named`` or all columns."""
+        try:
+            shown = self._visible_columns(table, batch, len(named), len(looked_at), outcomes, all_columns=all_columns)
+        except _VacuumedMeanwhile:
+            keys = [batch.cells.row_key(row) for row in range(batch.cells.rows)]
+            again = self._seen(table, columns, self._stored_rows(table, columns, keys))
+            shown = list(in_columns(again, None if all_columns else named, len(keys)))
+        self._require_shown(table)
+        yield from (each for each in shown if each.rows)
 
     def _scanned(
         self,
@@ -294,13 +331,6 @@ class SnapshotReader:
             f"{table}: the rows from {rows[0][0]!r} on were vacuumed again and again while they were read"
         )
 
-    def _read_again(
-        self, table: str, columns: Sequence[bytes] | None, known: Sequence[bytes], keys: Sequence[bytes]
-    ) -> CellColumns:
-        """Rows of a batch of columns, one by one."""
-        found = self._seen(table, columns, self._stored_rows(table, columns, keys))
-        return CellColumns.of_values(tuple(known), [row for row, _ in found], [values for _, values in found])
-
     def _stored_rows(
         self, table: str, columns: Sequence[bytes] | None, keys: Sequence[bytes]
     ) -> list[tuple[bytes, Row]]:
@@ -349,24 +379,35 @@ class SnapshotReader:
             )
 
     def _visible_columns(
-        self, table: str, batch: ScannedColumns, shown: int, looked_at: int, known: Mapping[int, int]
-    ) -> CellColumns:
+        self,
+        table: str,
+        batch: ScannedColumns,
+        shown: int,
+        looked_at: int,
+        known: Mapping[int, int],
+        *,
+        all_columns: bool,
+    ) -> list[CellColumns]:
         """What the view sees of a batch; its first ``shown`` columns are asked for, ``looked_at`` tell of rows.
 
-        ``known``: outcomes of all its writers, or of none.
+        ``known``: outcomes of all its writers, or of none. ``all_columns``: the values of others are asked for, too.
         """
         outcomes = known or self._outcomes_of_writers(table, batch, looked_at)
         visible = {writer: is_visible(writer, outcome, self._view) for writer, outcome in outcomes.items()}
         settled = settle_columns(batch, looked_at, shown, visible)
         unclear = [int(row) for row in np.flatnonzero(settled.states == HIDDEN)]
-        unclear += [row for row in batch.others if settled.states[row] == EMPTY]
+        clear = (EMPTY, VISIBLE) if all_columns else (EMPTY,)
+        unclear += [row for row in batch.others if settled.states[row] in clear]
         keep = settled.states == VISIBLE
         if not unclear:
-            return settled.values.only(keep)
+            return [settled.values.only(keep)]
         rows = [batch.row(row) for row in unclear]
         found = dict(self._visible(table, rows, outcomes, heal=False))
         keep[unclear] = [key in found for key, _ in rows]
-        return settled.values.with_rows(unclear, [found.get(key, {}) for key, _ in rows]).only(keep)
+        values = [found.get(key, {}) for key, _ in rows]
+        if all_columns:
+            return list(in_all_columns(settled.values, dict(zip(unclear, values, strict=True)), keep))
+        return [settled.values.with_rows(unclear, values).only(keep)]
 
     def _outcomes_of_writers(self, table: str, batch: ScannedColumns, looked_at: int) -> dict[int, int]:
         """What became of each writer in a batch, as far as it matters to the view."""
@@ -571,17 +612,15 @@ def _site(table: str, batch: ScannedColumns, looked_at: int, writer: int) -> Sit
 
 
 def in_columns(
-    rows: Iterable[tuple[bytes, Mapping[bytes, bytes]]], known: tuple[bytes, ...], batch_rows: int
+    rows: Iterable[tuple[bytes, Mapping[bytes, bytes]]], known: Sequence[bytes] | None, batch_rows: int
 ) -> Iterator[CellColumns]:
-    """Visible rows, in blocks of ``batch_rows``."""
+    """Visible rows, in blocks of up to ``batch_rows``, with the columns ``known``, or all but reserved ones."""
     remaining = iter(rows)
     while batch := list(islice(remaining, batch_rows)):
-        yield CellColumns.of_values(known, [row for row, _ in batch], [values for _, values in batch])
-
-
-def without_reserved(values: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-    """What a caller gets to see of a row."""
-    return {column: value for column, value in values.items() if not is_reserved(column)}
+        if known is None:
+            yield from rows_in_all_columns(batch)
+        else:
+            yield CellColumns.of_values(tuple(known), [row for row, _ in batch], [values for _, values in batch])
 
 
 def _choice(table: str, columns: Sequence[bytes] | None, entry: CatalogEntry) -> list[bytes]:

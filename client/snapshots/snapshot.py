@@ -9,11 +9,11 @@ import logging
 from collections.abc import Generator, Sequence
 from typing import Final
 
-from client.cells import require_list, validate_choice, validate_column, validate_row
+from client.cells import require_list, validate_choice, validate_column, validate_row, without_reserved
 from client.errors import InvalidRequest
 from client.handles import SnapshotHandle, StaysInItsProcess
 from client.snapshots.ranges import key_range
-from client.snapshots.reading import SCAN_BATCH_ROWS, SnapshotReader, without_reserved
+from client.snapshots.reading import SCAN_BATCH_ROWS, SnapshotReader
 from store.columns import CellColumns
 
 _log = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ class Snapshot(StaysInItsProcess):
     def scan_columns(
         self,
         table: str,
-        known: Sequence[bytes],
+        known: Sequence[bytes] | None = None,
         *,
         start: bytes = b"",
         stop: bytes = b"",
@@ -105,22 +105,25 @@ class Snapshot(StaysInItsProcess):
     ) -> Generator[CellColumns, None, None]:
         """``scan`` for many rows: batches of up to ``batch_rows``, with the values of the columns ``known`` as columns.
 
-        ``columns`` decide, as in ``scan``, which rows there are; of a row that has none of ``known`` the key comes.
-        Several times as fast as ``scan``, since no object is made of a cell (``store.columns``).
+        ``known``: by default whatever columns the rows have, of each batch its own. ``columns`` decide, as in ``scan``,
+        which rows there are; of a row that has none of ``known`` the key comes. Several times as fast as ``scan``,
+        since no object is made of a cell (``store.columns``).
         """
         chosen = key_range(start, stop, prefix)
         check_columns_to_scan(known, columns, batch_rows)
         yield from self._reader.scan_columns(table, chosen, columns, known, batch_rows)
 
 
-def check_columns_to_scan(known: Sequence[bytes], columns: Sequence[bytes] | None, batch_rows: int) -> None:
+def check_columns_to_scan(known: Sequence[bytes] | None, columns: Sequence[bytes] | None, batch_rows: int) -> None:
     """Raise ``InvalidRequest`` for columns that a scan cannot show, a choice that cannot be read, no such batches."""
     check_choice(columns)
     if type(batch_rows) is not int or not 1 <= batch_rows <= BATCH_ROWS_MAX:
         raise InvalidRequest(f"batch_rows is a whole number from 1 to {BATCH_ROWS_MAX:,}, not {batch_rows!r}")
+    if known is None:
+        return
     require_list(known)
     if not known:
-        raise InvalidRequest("known names nothing: name at least one column")
+        raise InvalidRequest("known names nothing: name at least one column, or leave it out to have all")
     for column in known:
         validate_column(column)
     if len(set(known)) < len(known):

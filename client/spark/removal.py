@@ -11,22 +11,25 @@ than the row keys of its job, which the commit holds anyway.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from client.bulk_writes.batching import BATCH_BYTES_MAX, ScannedRow, value_bytes_of
+from client.bulk_writes.batching import BATCH_BYTES_MAX, value_bytes_of
 from client.bulk_writes.manifest import Attempt, Piece
 from client.bulk_writes.writing import AttemptWriter
 from client.cells import TOMBSTONE, is_shadow, row_marker_column
 from client.spark.codecs import RowEncoder
 from client.spark.errors import InvalidData
+from client.spark.kept_rows import KeptRows
 from client.spark.key_codec import row_keys
 from client.spark.mapping import TableMapping
 from store import CellStore, RowPut
 from store.answer_size import AnswerSize
-from store.columns import CellColumns, in_pieces, taken
+from store.columns import ABSENT, PLACES_MAX, CellColumns, in_pieces, taken
 
 READ_ROWS_FIRST: Final = 64
 """Of the rows to delete, before anything is known of their size."""
@@ -88,32 +91,39 @@ class PrefixedEncoder:
 
 
 def delete_the_rest(
-    writer: AttemptWriter, mapping: TableMapping, batches: Iterable[Sequence[ScannedRow]], kept: Collection[bytes]
+    writer: AttemptWriter, mapping: TableMapping, batches: Iterable[CellColumns], kept: KeptRows
 ) -> int:
-    """Delete the rows seen whose keys are not ``kept``, and what is not mapped of those that are; how many they are."""
+    """Delete the rows seen that are not ``kept``, and what is not mapped of those that are; from how many rows."""
     deleted = 0
     for batch in batches:
-        for cells in in_pieces(_deletes(mapping, batch, kept)):
+        for cells in _deletes(mapping, batch, kept.among(batch)):
             writer.write(cells)
             deleted += cells.rows
     return deleted
 
 
-def _deletes(mapping: TableMapping, rows: Iterable[ScannedRow], kept: Collection[bytes]) -> Iterator[RowPut]:
-    mapped = set(mapping.cells)
-    for row, values in rows:
-        if row not in kept:
-            yield RowPut(row, tombstones(mapping, values))
-        elif values.keys() - mapped:
-            yield RowPut(row, dict.fromkeys(values.keys() - mapped, TOMBSTONE))
+def _deletes(mapping: TableMapping, cells: CellColumns, is_kept: npt.NDArray[np.bool_]) -> Iterator[CellColumns]:
+    mapped = frozenset(mapping.cells)
+    others = [index for index, column in enumerate(cells.columns) if column not in mapped]
+    yield from _deleted(cells.only(~is_kept), list(tombstones(mapping)), others)
+    yield from _deleted(cells.only(is_kept & (cells.value_lengths[others] != ABSENT).any(axis=0)), [], others)
 
 
-def rows_written(pieces: Iterable[Piece], job: str, winners: Iterable[Attempt], table: str) -> set[bytes]:
-    """The row keys that the attempts that count of one job wrote into a table."""
+def _deleted(cells: CellColumns, always: Sequence[bytes], where_there: Sequence[int]) -> Iterator[CellColumns]:
+    """Tombstones in columns of all rows, and in those of the batch with these indexes for each cell that is there."""
+    columns = (*always, *(cells.columns[index] for index in where_there))
+    rows_max = max(1, PLACES_MAX // max(1, len(columns)))
+    data = np.concatenate([cells.data, np.frombuffer(TOMBSTONE, np.uint8)])
+    for first in range(0, cells.rows, rows_max):
+        rows = cells.slice(first, first + rows_max)
+        there = rows.value_lengths[where_there] != ABSENT
+        lengths = np.full((len(columns), rows.rows), len(TOMBSTONE))
+        lengths[len(always) :][~there] = ABSENT
+        starts = np.full_like(lengths, len(cells.data))
+        yield CellColumns(columns, data, rows.key_starts, rows.key_lengths, starts, lengths)
+
+
+def pieces_written(pieces: Iterable[Piece], job: str, winners: Iterable[Attempt], table: str) -> Iterator[Piece]:
+    """What the attempts that count of one job wrote into a table."""
     counting = set(winners)
-    return {
-        row
-        for piece in pieces
-        if piece.job == job and piece.table == table and piece.attempt in counting
-        for row in piece.rows()
-    }
+    return (piece for piece in pieces if piece.job == job and piece.table == table and piece.attempt in counting)

@@ -25,23 +25,19 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from client.bulk_writes.batching import BATCH_BYTES_MAX, PIECE_BYTES_WANTED, batches, rows_of_a_piece
+from client.bulk_writes.batching import PIECE_BYTES_WANTED, rows_of_a_piece
 from client.bulk_writes.manifest import SWEEP, Attempt
 from client.bulk_writes.writing import AttemptWriter
 from client.errors import PythiaError
 from client.manager import TransactionManager
 from client.spark.codecs import RowEncoder
 from client.spark.connections import manager_for
+from client.spark.kept_rows import KeptRows
 from client.spark.key_values import key_prefix
 from client.spark.mapping import TableMapping
 from client.spark.options import WRITE_BATCH_ROWS, SourceOptions
 from client.spark.reader import families_of
-from client.spark.removal import (
-    PrefixedEncoder,
-    RowRemover,
-    delete_the_rest,
-    rows_written,
-)
+from client.spark.removal import PrefixedEncoder, RowRemover, delete_the_rest, pieces_written
 from client.transactions.settling import commit_or_settle
 from commit_table import Committed
 from store.columns import CellColumns
@@ -152,10 +148,11 @@ class PythiaWriter(DataSourceArrowWriter):
     def _delete_the_rest(self, manager: TransactionManager, winners: Sequence[Attempt]) -> None:
         """Delete every row that the transaction sees and the job did not write."""
         table, families = self._mapping.table, families_of(self._mapping)
-        kept = rows_written(manager.manifest.pieces(self._handle.start_timestamp), self._job, winners, table)
-        seen = manager.resume(self._handle).scan(table, prefix=self._prefix, columns=families)
-        found = batches(seen, self._batch_rows, BATCH_BYTES_MAX)
-        deleted = delete_the_rest(self._attempt_writer(*SWEEP), self._mapping, found, kept)
+        pieces = manager.manifest.pieces(self._handle.start_timestamp)
+        kept = KeptRows(table, pieces_written(pieces, self._job, winners, table))
+        transaction = manager.resume(self._handle)
+        seen = transaction.scan_columns(table, prefix=self._prefix, columns=families, batch_rows=self._batch_rows)
+        deleted = delete_the_rest(self._attempt_writer(*SWEEP), self._mapping, seen, kept)
         _log.info("the overwrite of %s keeps %d rows and deletes from %d", table, len(kept), deleted)
 
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from types import TracebackType
 
 from client.bulk_writes.manifest import Job
-from client.cells import stored_values, validate_columns, validate_row
+from client.cells import stored_values, validate_columns, validate_row, without_reserved
 from client.errors import InvalidRequest, PythiaError, TransactionAborted
 from client.handles import StaysInItsProcess, TransactionHandle
 from client.snapshots.ranges import key_range
-from client.snapshots.reading import SCAN_BATCH_ROWS, SnapshotReader, in_columns, without_reserved
+from client.snapshots.reading import SCAN_BATCH_ROWS, SnapshotReader, in_columns
 from client.snapshots.snapshot import check_choice, check_columns_to_scan, check_read
 from client.transactions import commit as committing
 from client.transactions.commit import Services
@@ -164,7 +164,7 @@ class Transaction(StaysInItsProcess):
     def scan_columns(
         self,
         table: str,
-        known: Sequence[bytes],
+        known: Sequence[bytes] | None = None,
         *,
         start: bytes = b"",
         stop: bytes = b"",
@@ -180,7 +180,7 @@ class Transaction(StaysInItsProcess):
         if not written:
             return self._held(reader.scan_columns(table, chosen, columns, known, batch_rows))
         rows = written.overlay_scan(table, chosen, reader.scan(table, chosen, columns), columns, as_of)
-        return self._held(in_columns(rows, tuple(known), batch_rows))
+        return self._held(in_columns(rows, known, batch_rows))
 
     def put(self, table: str, row: bytes, values: Mapping[bytes, bytes], *, conflict_free: bool = False) -> None:
         """Write columns ``b"family:qualifier"`` → value of one row. Nothing is visible to others before the commit.

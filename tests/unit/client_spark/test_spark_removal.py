@@ -17,12 +17,13 @@ from client.cells import TOMBSTONE, row_marker_column, shadow_column
 from client.spark import removal
 from client.spark.codecs import RowEncoder
 from client.spark.errors import InvalidData, InvalidOption
+from client.spark.kept_rows import KeptRows
 from client.spark.key_codec import row_key
 from client.spark.key_values import key_prefix
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
-from client.spark.removal import PrefixedEncoder, RowRemover, delete_the_rest, rows_written, tombstones
+from client.spark.removal import PrefixedEncoder, RowRemover, delete_the_rest, pieces_written, tombstones
 from store import Family, MemoryCellStore, Row, RowPut, columns
-from store.columns import CellColumns
+from store.columns import CellColumns, in_pieces
 
 MAPPING = TableMapping("t", ("k",), (KeyColumn("k", "int"), ValueColumn("v", "int"), ValueColumn("w", "int", "g")))
 MARKER = row_marker_column(b"f")
@@ -105,15 +106,17 @@ def test_deletes_of_rows_with_columns_of_their_own_are_written_in_bounded_pieces
     store: MemoryCellStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(columns, "PLACES_MAX", 1_000)
+    monkeypatch.setattr(removal, "PLACES_MAX", 1_000)
     store.put("t", [RowPut(row_key(MAPPING, row), wide(row)) for row in range(20)], 20)
     pieces = list(RowRemover(store, MAPPING, 30).pieces(keys(*range(20))))
     assert [put.row for piece in pieces for put in piece.puts()] == [row_key(MAPPING, row) for row in range(20)]
     recorded = Recorded()
-    seen = [[(row_key(MAPPING, row), wide(row)) for row in range(20)]]
-    assert delete_the_rest(cast(AttemptWriter, recorded), MAPPING, seen, {row_key(MAPPING, 0)}) == 20
-    assert [put.row for put in recorded.puts] == [row_key(MAPPING, row) for row in range(20)]
-    assert recorded.puts[0].columns == dict.fromkeys(wide(0), TOMBSTONE)
-    assert recorded.puts[1].columns == {**MAPPED, **dict.fromkeys(wide(1), TOMBSTONE)}
+    seen = in_pieces(RowPut(row_key(MAPPING, row), wide(row)) for row in range(20))
+    assert delete_the_rest(cast(AttemptWriter, recorded), MAPPING, seen, kept(row_key(MAPPING, 0))) == 20
+    deleted = {put.row: put.columns for put in recorded.puts}
+    assert len(deleted) == len(recorded.puts) == 20
+    assert deleted[row_key(MAPPING, 0)] == dict.fromkeys(wide(0), TOMBSTONE)
+    assert deleted[row_key(MAPPING, 1)] == {**MAPPED, **dict.fromkeys(wide(1), TOMBSTONE)}
     for piece in [*pieces, *recorded.pieces]:
         assert piece.value_lengths.size <= 1_000
 
@@ -132,12 +135,18 @@ class Recorded:
 
 def test_an_overwrite_deletes_what_it_did_not_write() -> None:
     recorded = Recorded()
-    seen: list[list[tuple[bytes, dict[bytes, bytes]]]] = [
-        [(b"a", {b"f:v": b"1"}), (b"b", {b"f:v": b"1", b"f:old": b"2"}), (b"c", {b"g:old": b"3"})],
-        [(b"d", {}), (b"e", {})],
+    seen = [
+        CellColumns.of_puts(
+            [
+                RowPut(b"a", {b"f:v": b"1"}),
+                RowPut(b"b", {b"f:v": b"1", b"f:old": b"2"}),
+                RowPut(b"c", {b"g:old": b"3"}),
+            ]
+        ),
+        CellColumns.of_puts([RowPut(b"d", {}), RowPut(b"e", {})]),
     ]
-    assert delete_the_rest(cast(AttemptWriter, recorded), MAPPING, seen, {b"a", b"b", b"e"}) == 3
-    assert recorded.puts == [
+    assert delete_the_rest(cast(AttemptWriter, recorded), MAPPING, seen, kept(b"a", b"b", b"e")) == 3
+    assert sorted(recorded.puts) == [
         RowPut(b"b", {b"f:old": TOMBSTONE}),
         RowPut(b"c", {**MAPPED, b"g:old": TOMBSTONE}),
         RowPut(b"d", MAPPED),
@@ -145,9 +154,24 @@ def test_an_overwrite_deletes_what_it_did_not_write() -> None:
     assert tombstones(MAPPING) == MAPPED
 
 
-def piece(job: str, attempt: Attempt, table: str, row: bytes) -> Piece:
-    data = np.frombuffer(bytearray(row), np.uint8)
-    return Piece(job, attempt, table, frozenset({b"f:v"}), data, np.zeros(1, np.int64), np.array([len(row)]))
+def test_rows_of_few_columns_are_deleted_in_bounded_pieces_where_many_are_mapped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(removal, "PLACES_MAX", 12)
+    recorded = Recorded()
+    rows = [RowPut(b"%d" % number, {b"f:v": b"1"}) for number in range(9)]
+    assert delete_the_rest(cast(AttemptWriter, recorded), MAPPING, [CellColumns.of_puts(rows)], kept()) == 9
+    assert recorded.puts == [RowPut(put.row, MAPPED) for put in rows]
+    assert [each.rows for each in recorded.pieces] == [4, 4, 1]
+
+
+def kept(*rows: bytes) -> KeptRows:
+    return KeptRows("t", [piece("mine", (0, 1), "t", *rows)])
+
+
+def piece(job: str, attempt: Attempt, table: str, *rows: bytes) -> Piece:
+    data, lengths = np.frombuffer(bytearray(b"".join(rows)), np.uint8), np.array([len(row) for row in rows], np.int64)
+    return Piece(job, attempt, table, frozenset({b"f:v"}), data, np.cumsum(lengths) - lengths, lengths)
 
 
 def test_only_rows_of_attempts_that_count_are_kept() -> None:
@@ -157,8 +181,7 @@ def test_only_rows_of_attempts_that_count_are_kept() -> None:
         piece("mine", (0, 2), "t", b"b"),
         piece("other", (0, 1), "t", b"c"),
     ]
-    assert rows_written(pieces, "mine", [(0, 1), (1, 5)], "t") == {b"a"}
-    assert rows_written([], "mine", [], "t") == set()
+    assert [each.rows() for each in pieces_written(pieces, "mine", [(0, 1), (1, 5)], "t")] == [[b"a"]]
     assert SWEEP not in {each.attempt for each in pieces}
 
 

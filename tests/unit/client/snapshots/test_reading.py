@@ -6,7 +6,7 @@ the commit table; it must come to what the model says, whatever is missing and w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 
 from client import CatalogEntry, InvalidRequest
 from client.catalog.entry import ShownFrom
-from client.cells import ROW_MARKER_VALUE, TOMBSTONE, decode_shadow, row_marker_column
-from client.snapshots import reading
+from client.cells import ROW_MARKER_VALUE, TOMBSTONE, decode_shadow, is_reserved, row_marker_column
+from client.snapshots import all_columns, reading
 from client.snapshots.reading import SnapshotReader
 from client.snapshots.resolver import OutcomeCache, Resolver, Site
 from client.snapshots.visibility import NOT_COMMITTED, OPEN, View
 from commit_table import CommitTable, Committed, Outcome, Undecided
-from store import ROW_KEY_BYTES_MAX, Cell, Family, KeyRange, Row, RowPut, StoreUnavailable
-from store.columns import ScannedColumns
+from store import ROW_KEY_BYTES_MAX, Cell, Family, KeyRange, Row, RowPut, StoreUnavailable, columns
+from store.columns import CellColumns, ScannedColumns
 from store.faults import Fault, FaultyCellStore
 from tests.recording import record
 
@@ -123,8 +123,19 @@ def expected(writers: list[Writer], snapshot: int) -> dict[bytes, dict[bytes, by
 
 def by_columns(reader: SnapshotReader, columns: Sequence[bytes] | None = None) -> dict[bytes, Mapping[bytes, bytes]]:
     """What a scan as columns shows."""
-    batches = reader.scan_columns(TABLE, WHOLE, columns, columns or COLUMNS, 2)
-    return {put.row: put.columns for batch in batches for put in batch.puts()}
+    return dict(rows_of(reader.scan_columns(TABLE, WHOLE, columns, columns or COLUMNS, 2)))
+
+
+def by_all_columns(
+    reader: SnapshotReader, columns: Sequence[bytes] | None = None
+) -> dict[bytes, Mapping[bytes, bytes]]:
+    """What one shows that is told of no column."""
+    return dict(rows_of(reader.scan_columns(TABLE, WHOLE, columns, None, 2)))
+
+
+def rows_of(batches: Iterable[CellColumns]) -> list[RowPut]:
+    """The rows of batches, in their order."""
+    return [put for batch in batches for put in batch.puts()]
 
 
 writers_of_a_history = st.lists(
@@ -154,9 +165,16 @@ def history(writers: list[Writer]) -> list[Writer]:
     st.sampled_from([1, 500]),
     st.sampled_from([0, 1, 8]),
     st.integers(1, 4),
+    st.integers(0, 4),
 )
 def test_a_reader_sees_what_the_model_says(
-    writers: list[Writer], snapshot: int, asked_for_max: int, probe_rows: int, before_pages: int, page_versions: int
+    writers: list[Writer],
+    snapshot: int,
+    asked_for_max: int,
+    probe_rows: int,
+    before_pages: int,
+    page_versions: int,
+    expected_columns: int,
 ) -> None:
     world, past = make_world(), history(writers)
     for writer in past:
@@ -168,8 +186,10 @@ def test_a_reader_sees_what_the_model_says(
         patch.setattr(reading, "PROBE_ROWS", probe_rows)
         patch.setattr(reading, "REQUESTS_BEFORE_PAGES", before_pages)
         patch.setattr(reading, "PAGE_VERSIONS_FIRST", page_versions)
+        patch.setattr(all_columns, "EXPECTED_COLUMNS_MAX", expected_columns)
         assert by_columns(reader) == want
         assert by_columns(world.reader(View(snapshot, EPOCH))) == want
+        assert by_all_columns(world.reader(View(snapshot, EPOCH))) == want
         for _ in range(2):  # once to ask and heal, once from what was healed
             assert dict(reader.scan(TABLE, KeyRange(b"", b""), None)) == want
         assert {row: values for row in ROWS if (values := reader.row(TABLE, row, None))} == want
@@ -177,7 +197,9 @@ def test_a_reader_sees_what_the_model_says(
             chosen = {row: {column: values[column]} for row, values in want.items() if column in values}
             assert dict(reader.scan(TABLE, KeyRange(b"", b""), [column])) == chosen
             assert by_columns(world.reader(View(snapshot, EPOCH)), [column]) == chosen
+            assert by_all_columns(world.reader(View(snapshot, EPOCH)), [column]) == chosen
         assert by_columns(reader) == want
+        assert by_all_columns(reader) == want
 
 
 @given(writers_of_a_history, st.integers(EPOCH, 3_000))
@@ -222,21 +244,32 @@ def test_more_writers_than_are_expected_of_a_batch(world: World) -> None:
 
 
 class Scans(FaultyCellStore):
-    """Notes of each scan as columns where it begins, and whether with shadow cells. ``meanwhile`` happens once, while
-    somebody looks at a batch without them.
+    """Notes of each scan as columns where it begins, whether with shadow cells, and which others it expects.
+    ``meanwhile`` happens once, while somebody looks at a batch without them that has the row b1.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.begun: list[tuple[bytes, bool]] = []
+        self.expected: list[set[bytes]] = []
         self.meanwhile: Callable[[], None] = lambda: None
 
     def scan_columns(
-        self, table: str, key_range: KeyRange, *rest: Any, without_qualifier: bytes | None = None, **further: Any
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes],
+        known: Sequence[bytes],
+        *,
+        without_qualifier: bytes | None = None,
+        **further: Any,
     ) -> Iterator[ScannedColumns]:
         self.begun.append((key_range.start, without_qualifier is None))
-        for batch in super().scan_columns(table, key_range, *rest, without_qualifier=without_qualifier, **further):
-            if without_qualifier is not None:
+        self.expected.append({column for column in known if not is_reserved(column)})
+        for batch in super().scan_columns(
+            table, key_range, columns, known, without_qualifier=without_qualifier, **further
+        ):
+            if without_qualifier is not None and b"b1" in batch.cells.row_keys():
                 self.meanwhile()
                 self.meanwhile = lambda: None
             yield batch
@@ -270,25 +303,84 @@ def test_what_ends_with_its_first_rows_is_asked_for_once(rows: int) -> None:
     assert store.begun == [(b"", True)]
 
 
-def test_a_writer_of_whom_a_vacuum_took_the_record_meanwhile_is_not_taken_for_aborted() -> None:
+@pytest.mark.parametrize("scanned", [by_columns, by_all_columns])
+def test_a_writer_of_whom_a_vacuum_took_the_record_meanwhile_is_not_taken_for_aborted(
+    scanned: Callable[[SnapshotReader], dict[bytes, Mapping[bytes, bytes]]],
+) -> None:
     """Its commit-table row has gone before; the first place that it wrote to goes between the read and the question."""
     store = Scans()
     world = make_world(store, outcomes_remembered=100)
     old, young = 2_100, 2_200
-    for row in (b"a1", b"a2", b"b1", b"b5"):
+    before = (b"a1", b"a2", b"a3", b"a4")
+    for row in (*before, b"b1", b"b5"):
         world.store.put(TABLE, [RowPut(row, {b"f:a": b"old"})], old)
     for row in (b"b1", b"b5"):
         world.store.put(TABLE, [RowPut(row, {b"f:a": TOMBSTONE})], young)
     world.store.put(TABLE, [RowPut(b"b9", {b"f:a": b"young"})], young)
-    world.resolver.write_shadows([Site(TABLE, row, b"f") for row in (b"a1", b"a2", b"b1", b"b5")], old, old + 1)
+    world.resolver.write_shadows([Site(TABLE, row, b"f") for row in (*before, b"b1", b"b5")], old, old + 1)
     world.resolver.write_shadows([Site(TABLE, row, b"f") for row in (b"b1", b"b5", b"b9")], young, young + 1)
     store.meanwhile = lambda: world.store.delete(TABLE, [b"b1"], young)
-    assert by_columns(world.reader(View(2_500, EPOCH))) == {
-        b"a1": {b"f:a": b"old"},
-        b"a2": {b"f:a": b"old"},
+    assert scanned(world.reader(View(2_500, EPOCH))) == {
+        **{row: {b"f:a": b"old"} for row in before},
         b"b9": {b"f:a": b"young"},
     }
-    assert store.begun[1:] == [(b"a2\x00", False), (b"b1", True)]
+    assert [with_shadow_cells for _, with_shadow_cells in store.begun[-2:]] == [False, True]
+    assert store.begun[-1][0] == b"b1"
+
+
+def many_rows(world: World, columns_of: Callable[[int], Iterable[bytes]], rows: int = 100) -> list[RowPut]:
+    """What one transaction wrote, and committed."""
+    puts = [RowPut(b"r%04d" % number, dict.fromkeys(sorted(columns_of(number)), b"1")) for number in range(rows)]
+    world.store.put(TABLE, puts, 2_100)
+    record(world.store, COMMITS, {2_100: 2_101}, EPOCH)
+    return puts
+
+
+def test_a_scan_of_all_columns_goes_on_expecting_what_it_has_met() -> None:
+    store = Scans()
+    world = make_world(store)
+    puts = many_rows(world, lambda number: [b"f:a"] if number < 50 else [b"f:a", b"g:a"])
+    reader = world.reader(View(2_500, EPOCH))
+    assert rows_of(reader.scan_columns(TABLE, WHOLE, None, None, 10)) == puts
+    assert [(start, expected) for (start, _), expected in zip(store.begun, store.expected, strict=True)] == [
+        (b"", set()),
+        (b"r0009\x00", {b"f:a"}),
+        (b"r0019\x00", {b"f:a"}),  # without shadow cells, from here on
+        (b"r0059\x00", {b"f:a", b"g:a"}),
+        (b"r0069\x00", {b"f:a", b"g:a"}),
+    ]
+
+
+def test_few_rows_with_other_columns_are_no_reason_to_begin_anew() -> None:
+    store = Scans()
+    world = make_world(store)
+    puts = many_rows(world, lambda number: [b"f:a", b"g:%d" % number] if number % 8 == 7 else [b"f:a"])
+    reader = world.reader(View(2_500, EPOCH))
+    assert rows_of(reader.scan_columns(TABLE, WHOLE, None, None, 8)) == puts
+    assert store.expected == [set(), {b"f:a", b"g:7"}, {b"f:a", b"g:7"}]
+
+
+def test_where_every_row_has_columns_of_its_own_few_are_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(all_columns, "EXPECTED_COLUMNS_MAX", 12)
+    monkeypatch.setattr(all_columns, "PLACES_MAX", 60)
+    monkeypatch.setattr(columns, "PLACES_MAX", 60)
+    store = Scans()
+    world = make_world(store)
+    puts = many_rows(world, lambda number: [b"f:a", b"g:%d" % number, b"f:%d" % number])
+    batches = list(world.reader(View(2_500, EPOCH)).scan_columns(TABLE, WHOLE, None, None, 10))
+    assert [RowPut(put.row, dict(sorted(put.columns.items()))) for put in rows_of(batches)] == puts
+    assert max(map(len, store.expected)) == 12
+    assert len(store.begun) < 12
+    assert max(each.value_lengths.size for each in batches) <= 60
+
+
+def test_a_batch_that_expects_many_columns_has_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(all_columns, "PLACES_MAX", 60)
+    world = make_world()
+    puts = many_rows(world, lambda number: [b"f:%d" % column for column in range(10)])
+    batches = list(world.reader(View(2_500, EPOCH)).scan_columns(TABLE, WHOLE, None, None, 50))
+    assert rows_of(batches) == puts
+    assert {each.rows for each in batches[-5:]} == {5}
 
 
 def test_columns_that_nobody_asked_for_have_writers_too() -> None:
@@ -335,8 +427,9 @@ def test_escaped_values_markers_and_own_versions_in_columns(world: World) -> Non
     world.store.put(TABLE, [RowPut(b"r1", {b"f:a": TOMBSTONE + TOMBSTONE + b"x", b"f:b": TOMBSTONE})], 2_600)
     world.store.put(TABLE, [RowPut(b"r2", {b"f:a": TOMBSTONE, row_marker_column(b"f"): ROW_MARKER_VALUE})], 2_600)
     own = world.reader(View(2_500, EPOCH, own=2_600))
-    found = [put for batch in own.scan_columns(TABLE, WHOLE, None, COLUMNS) for put in batch.puts()]
-    assert found == [RowPut(b"r1", {b"f:a": TOMBSTONE + b"x"}), RowPut(b"r2", {})]
+    for known in (COLUMNS, None):
+        found = rows_of(own.scan_columns(TABLE, WHOLE, None, known))
+        assert found == [RowPut(b"r1", {b"f:a": TOMBSTONE + b"x"}), RowPut(b"r2", {})]
     assert by_columns(world.reader(View(2_500, EPOCH))) == {b"r1": {b"f:a": b"2100", b"f:b": b"2100"}}
 
 

@@ -1,0 +1,72 @@
+"""Scans that show all columns of rows, whichever they are, as columns. Pure.
+
+A store decodes fast what it was told to expect (``CellStore.scan_columns``), and a scan of everything does not know
+what to expect. So it takes the first rows one by one, notes the columns that they have, and goes on expecting those.
+Rows that have others then are taken one by one again; where they are many, their columns are expected, too, from there
+on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from client.cells import is_reserved, without_reserved
+from store import RowPut
+from store.columns import PLACES_MAX, CellColumns, ScannedColumns, in_pieces
+
+EXPECTED_COLUMNS_MAX: Final = 256
+"""Each is a place in every row, whether it has a cell there or not. Rows with yet others are taken one by one."""
+_EXPECTED_OF_EIGHT: Final = 7
+"""Rows of a batch that have no columns but those that were expected; where they are fewer, the scan begins anew."""
+
+
+class ExpectedColumns:
+    """The columns that a scan has met so far, and expects to meet again."""
+
+    def __init__(self) -> None:
+        self._met: set[bytes] = set()
+
+    @property
+    def columns(self) -> tuple[bytes, ...]:
+        """In their order, at most ``EXPECTED_COLUMNS_MAX``."""
+        return tuple(sorted(self._met))
+
+    def batch_rows(self, batch_rows: int, besides: int) -> int:
+        """How many rows fit a batch, ``batch_rows`` at most, with so many columns ``besides``."""
+        return max(1, min(batch_rows, PLACES_MAX // (len(self._met) + besides)))
+
+    def learn(self, batch: ScannedColumns) -> bool:
+        """Whether it is worth it to begin anew behind a batch, expecting more; then they are among ``columns``."""
+        if 8 * len(batch.others) <= (8 - _EXPECTED_OF_EIGHT) * batch.cells.rows:
+            return False
+        before = len(self._met)
+        for cells in batch.others.values():
+            new = [column for column in cells if not is_reserved(column) and column not in self._met]
+            self._met.update(new[: EXPECTED_COLUMNS_MAX - len(self._met)])
+        return len(self._met) > before
+
+
+def in_all_columns(
+    values: CellColumns, singly: Mapping[int, Mapping[bytes, bytes]], keep: npt.NDArray[np.bool_]
+) -> Iterator[CellColumns]:
+    """The rows to ``keep``, those ``singly`` looked at with all that was found of them.
+
+    In one piece, or in several where further columns would make that larger than a piece may be.
+    """
+    named = frozenset(values.columns)
+    found = {row: without_reserved(each) for row, each in singly.items()}
+    further = tuple({column: None for each in found.values() for column in each if column not in named})
+    if (len(named) + len(further)) * values.rows <= PLACES_MAX:
+        yield values.with_columns(further).with_rows(list(found), list(found.values())).only(keep)
+        return
+    puts = enumerate(values.puts())
+    yield from in_pieces(RowPut(put.row, found.get(row, put.columns)) for row, put in puts if keep[row])
+
+
+def rows_in_all_columns(rows: Iterable[tuple[bytes, Mapping[bytes, bytes]]]) -> Iterator[CellColumns]:
+    """Visible rows that come one by one, with whatever they have but the reserved columns."""
+    return in_pieces(RowPut(row, without_reserved(values)) for row, values in rows)
