@@ -74,6 +74,9 @@ def _limits() -> dict[str, str]:
         "hbase.master.wait.on.regionservers.mintostart": "1",
         "hbase.master.wait.on.regionservers.maxtostart": "1",
         "hbase.regionserver.msginterval": "500",
+        # HBase gives its memstores 40 % of the heap, and its cache as much, however small the heap is: of a gigabyte
+        # that leaves too little for all else it does, once both are full.
+        "hfile.block.cache.size": "0.25",
     }
 
 
@@ -102,6 +105,8 @@ def _java_command(java: Path, directory: Path, log: str, heap_mebibytes: int, op
         f"-Dpythia.log={directory / 'logs' / log}.log",
         f"-Djava.io.tmpdir={directory / 'tmp'}",
         "-Djava.net.preferIPv4Stack=true",
+        # HBase goes on without the thread that found no memory, and what waits for that one waits for minutes.
+        "-XX:+ExitOnOutOfMemoryError",
         # Without it a JVM writes its counters into the system's directory for temporary files.
         "-XX:-UsePerfData",
         f"-XX:ErrorFile={directory / 'logs' / log}-crash.log",

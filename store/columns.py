@@ -119,6 +119,10 @@ class CellColumns:
             self.value_lengths[:, start:stop],
         )
 
+    def cut(self, rows: int) -> tuple[CellColumns, CellColumns]:
+        """The first ``rows`` rows, and the others."""
+        return self.slice(0, rows), self.slice(rows, self.rows)
+
     def only(self, keep: npt.NDArray[np.bool_]) -> CellColumns:
         """The rows where ``keep`` is true; their bytes are not copied."""
         return self if keep.all() else self.at(np.flatnonzero(keep))

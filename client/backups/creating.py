@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 from client.backups.cell_files import write_cells
 from client.backups.layout import CONTENTS, Backup, TableBackup, file_name
@@ -21,6 +22,9 @@ from client.snapshots.snapshot import Snapshot
 from client.tables.describing import tables as all_tables
 from client.tables.errors import UnreadableFile
 from client.tables.unfinished import keep, unfinished_beside
+
+BATCH_ROWS: Final = 50_000
+"""Rows that are read at a time, fewer of large ones."""
 
 Tell = Callable[[str, int, bool], None]
 """Told of a table, how many of its rows are written, and whether these are all."""
@@ -56,7 +60,8 @@ def _require_table(manager: TransactionManager, name: str) -> None:
 
 def _table(manager: TransactionManager, snapshot: Snapshot, name: str, directory: Path, tell: Tell) -> TableBackup:
     entry = manager.catalog.fresh_entry(name)
-    file = write_cells(directory / file_name(name), snapshot.scan(name), lambda rows: tell(name, rows, False))
+    rows = snapshot.scan_columns(name, batch_rows=BATCH_ROWS)
+    file = write_cells(directory / file_name(name), rows, lambda rows: tell(name, rows, False))
     tell(name, file.rows, True)
     return TableBackup(name, entry, file)
 

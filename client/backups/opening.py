@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from client.backups.cell_files import read_rows, require_whole
+from client.backups.cell_files import read_cells, require_whole
 from client.backups.errors import DamagedBackup
 from client.backups.layout import CONTENTS, CONTENTS_BYTES_MAX, Backup, TableBackup
 from client.errors import InvalidRequest
@@ -40,7 +40,7 @@ def check(directory: Path, tell: Callable[[str], None]) -> Backup:
     for one in backup.tables:
         path = directory / one.file.name
         require_whole(path, one.file)
-        for _ in read_rows(path, one):
+        for _ in read_cells(path, one):
             pass
         tell(one.table)
     return backup

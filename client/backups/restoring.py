@@ -8,23 +8,27 @@ is refused: what would be left of both is neither the one nor the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from client.backups.cell_files import read_rows, require_whole
+import numpy as np
+
+from client.backups.cell_files import read_cells, require_whole
 from client.backups.layout import Backup, TableBackup
 from client.backups.opening import chosen_tables, open_backup
-from client.bulk_writes.batching import ScannedRow
-from client.cells import ROW_MARKER_VALUE, encode_value, row_marker_column
+from client.cells import ROW_MARKER_VALUE, row_marker_column
 from client.errors import InvalidRequest
 from client.manager import TransactionManager
 from client.spark.errors import InvalidMapping
 from client.spark.mapping import TableMapping
+from client.tables.batches import stored
 from client.tables.record import ImportRecord, Progress
 from client.tables.steps import Landed, Steps
+from store.columns import ABSENT, CellColumns
 
 _ANOTHER_NAME: Final = "restore with --prefix under another name"
 
@@ -112,8 +116,8 @@ class _TableRestore:
         recorded = record.read()
         steps = Steps(self._manager, self.table, record, recorded, partial(tell, self.table))
         marker = row_marker_column(entry.family_columns[0])
-        rows = read_rows(directory / self._source.file.name, self._source)
-        return steps.land_rows(_stored(rows, recorded.last_key, marker), rows_per_transaction, recorded)
+        batches = read_cells(directory / self._source.file.name, self._source)
+        return steps.land_all(_to_be_stored(batches, recorded.last_key, marker), rows_per_transaction, recorded)
 
     def _record(self) -> ImportRecord:
         return ImportRecord(self._manager, self.table, self._what)
@@ -122,9 +126,13 @@ class _TableRestore:
         return next(self._manager.snapshot().scan(self.table), None) is not None
 
 
-def _stored(rows: Iterator[ScannedRow], after: bytes, marker: bytes) -> Iterator[ScannedRow]:
+def _to_be_stored(batches: Iterable[CellColumns], after: bytes, marker: bytes) -> Iterator[CellColumns]:
     """Rows beyond one, as they are to be stored."""
-    for row, values in rows:
-        if row > after:
-            stored = {column: encode_value(value) for column, value in values.items()}
-            yield row, stored or {marker: ROW_MARKER_VALUE}
+    for batch in batches:
+        _, beyond = batch.cut(bisect_right(range(batch.rows), after, key=batch.row_key))
+        is_empty = (beyond.value_lengths == ABSENT).all(axis=0)
+        cells = stored(beyond)
+        if is_empty.any():
+            rows = np.flatnonzero(is_empty).tolist()
+            cells = cells.with_columns([marker]).with_rows(rows, [{marker: ROW_MARKER_VALUE}] * len(rows))
+        yield cells

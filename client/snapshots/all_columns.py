@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from client.cells import is_reserved, without_reserved
-from store import RowPut
+from store import KeyRange, RowPut
 from store.columns import PLACES_MAX, CellColumns, ScannedColumns, in_pieces
 
 EXPECTED_COLUMNS_MAX: Final = 256
@@ -25,9 +25,11 @@ _EXPECTED_OF_EIGHT: Final = 7
 
 
 class ExpectedColumns:
-    """The columns that a scan has met so far, and expects to meet again."""
+    """The columns that a scan of ``key_range`` has met so far, and expects to meet again."""
 
-    def __init__(self) -> None:
+    def __init__(self, key_range: KeyRange) -> None:
+        self._stop = key_range.stop
+        self._rest: KeyRange | None = key_range
         self._met: set[bytes] = set()
 
     @property
@@ -35,9 +37,15 @@ class ExpectedColumns:
         """In their order, at most ``EXPECTED_COLUMNS_MAX``."""
         return tuple(sorted(self._met))
 
-    def batch_rows(self, batch_rows: int, besides: int) -> int:
-        """How many rows fit a batch, ``batch_rows`` at most, with so many columns ``besides``."""
-        return max(1, min(batch_rows, PLACES_MAX // (len(self._met) + besides)))
+    def ranges(self) -> Iterator[KeyRange]:
+        """What is to be scanned: all of it, and anew what lies behind a batch from which something was learnt."""
+        while self._rest is not None:
+            rest, self._rest = self._rest, None
+            yield rest
+
+    def batch_rows(self, rows_max: int) -> int:
+        """How many rows go into a batch, ``rows_max`` at most."""
+        return max(1, min(rows_max, PLACES_MAX // max(1, len(self._met))))
 
     def learn(self, batch: ScannedColumns) -> bool:
         """Whether it is worth it to begin anew behind a batch, expecting more; then they are among ``columns``."""
@@ -47,7 +55,10 @@ class ExpectedColumns:
         for cells in batch.others.values():
             new = [column for column in cells if not is_reserved(column) and column not in self._met]
             self._met.update(new[: EXPECTED_COLUMNS_MAX - len(self._met)])
-        return len(self._met) > before
+        if len(self._met) == before:
+            return False
+        self._rest = KeyRange(batch.cells.row_key(-1) + b"\x00", self._stop)
+        return True
 
 
 def in_all_columns(

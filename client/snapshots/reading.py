@@ -168,18 +168,14 @@ class SnapshotReader:
         """As ``scan_columns``, expecting the columns that were met so far (``client.snapshots.all_columns``)."""
         chosen = self._tables.entry(table).family_columns if columns is None else columns
         markers = [row_marker_column(family) for family in dict.fromkeys(map(family_of, chosen))]
-        expected, rest = ExpectedColumns(), key_range
-        while True:
+        expected = ExpectedColumns(key_range)
+        for rest in expected.ranges():
             named = expected.columns
             looked_at = (*named, *markers)
-            rows_max = expected.batch_rows(batch_rows, len(markers))
-            for batch, outcomes in self._scanned(table, rest, columns, looked_at, rows_max):
+            for batch, outcomes in self._scanned(table, rest, columns, looked_at, expected.batch_rows(batch_rows)):
                 yield from self._shown(table, columns, batch, named, looked_at, outcomes, all_columns=True)
                 if expected.learn(batch):
-                    rest = KeyRange(batch.cells.row_key(-1) + b"\x00", key_range.stop)
                     break
-            else:
-                break
         self._require_shown(table)
 
     def _shown(

@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from client.bulk_writes.manifest import Piece
 from client.cells import write_set_of_columns
 from client.key_hashing import Hashes, hashed_part, hashes_of_rows
 from client.spark.byte_columns import ByteColumn, gathered
@@ -29,16 +28,16 @@ Found = npt.NDArray[np.bool_]
 
 
 class KeptRows:
-    """The row keys of ``pieces`` of one table; each takes its bytes, and 16 to 24 more."""
+    """Row keys of one table; each takes its bytes, and 16 to 24 more."""
 
-    def __init__(self, table: str, pieces: Iterable[Piece]) -> None:
+    def __init__(self, table: str, keys: Iterable[ByteColumn]) -> None:
         self._table = table
         before = hashed_part(table.encode())
         blocks, ends, hashes = [np.empty(0, np.uint8)], [np.zeros(1, np.int64)], [np.empty(0, np.uint64)]
         size = 0
-        for piece in pieces:
-            data, offsets = gathered(ByteColumn(piece.data, piece.starts, piece.lengths))
-            hashes.append(hashes_of_rows(before, piece.data, piece.starts, piece.lengths))
+        for some in keys:
+            data, offsets = gathered(some)
+            hashes.append(hashes_of_rows(before, *some))
             blocks.append(data)
             ends.append(offsets[1:] + size)
             size += len(data)

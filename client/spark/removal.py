@@ -22,6 +22,7 @@ from client.bulk_writes.batching import BATCH_BYTES_MAX, value_bytes_of
 from client.bulk_writes.manifest import Attempt, Piece
 from client.bulk_writes.writing import AttemptWriter
 from client.cells import TOMBSTONE, is_shadow, row_marker_column
+from client.spark.byte_columns import ByteColumn
 from client.spark.codecs import RowEncoder
 from client.spark.errors import InvalidData
 from client.spark.kept_rows import KeptRows
@@ -123,7 +124,9 @@ def _deleted(cells: CellColumns, always: Sequence[bytes], where_there: Sequence[
         yield CellColumns(columns, data, rows.key_starts, rows.key_lengths, starts, lengths)
 
 
-def pieces_written(pieces: Iterable[Piece], job: str, winners: Iterable[Attempt], table: str) -> Iterator[Piece]:
-    """What the attempts that count of one job wrote into a table."""
+def keys_written(pieces: Iterable[Piece], job: str, winners: Iterable[Attempt], table: str) -> Iterator[ByteColumn]:
+    """The row keys that the attempts that count of one job wrote into a table."""
     counting = set(winners)
-    return (piece for piece in pieces if piece.job == job and piece.table == table and piece.attempt in counting)
+    for piece in pieces:
+        if piece.job == job and piece.table == table and piece.attempt in counting:
+            yield ByteColumn(piece.data, piece.starts, piece.lengths)

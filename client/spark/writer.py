@@ -37,7 +37,7 @@ from client.spark.key_values import key_prefix
 from client.spark.mapping import TableMapping
 from client.spark.options import WRITE_BATCH_ROWS, SourceOptions
 from client.spark.reader import families_of
-from client.spark.removal import PrefixedEncoder, RowRemover, delete_the_rest, pieces_written
+from client.spark.removal import PrefixedEncoder, RowRemover, delete_the_rest, keys_written
 from client.transactions.settling import commit_or_settle
 from commit_table import Committed
 from store.columns import CellColumns
@@ -149,7 +149,7 @@ class PythiaWriter(DataSourceArrowWriter):
         """Delete every row that the transaction sees and the job did not write."""
         table, families = self._mapping.table, families_of(self._mapping)
         pieces = manager.manifest.pieces(self._handle.start_timestamp)
-        kept = KeptRows(table, pieces_written(pieces, self._job, winners, table))
+        kept = KeptRows(table, keys_written(pieces, self._job, winners, table))
         transaction = manager.resume(self._handle)
         seen = transaction.scan_columns(table, prefix=self._prefix, columns=families, batch_rows=self._batch_rows)
         deleted = delete_the_rest(self._attempt_writer(*SWEEP), self._mapping, seen, kept)

@@ -38,7 +38,7 @@ from client.tables.reporting import print_columns, print_landed, to_be_gone_on_w
 from client.tables.restore_command import restore_command
 from client.tables.splits import KeySample, boundaries, shell_commands
 from client.tables.steps import ROWS_PER_TRANSACTION_MAX
-from client.tables.supply import Supply
+from client.tables.supply import small_pieces
 
 _REGIONS_MAX = 10_000
 
@@ -233,10 +233,8 @@ def export_(
 def _sampled_keys(mapping: TableMapping, file: DataFile) -> list[bytes]:
     check_fits(mapping, file.schema(), str(file.path), file.format)
     encoder, sample = RowEncoder(mapping), KeySample()
-    supply = Supply(file.pieces(), PIECE_ROWS)
-    while not supply.ended():
-        for piece in supply.take(PIECE_ROWS):
-            sample.add(encoder.encode(cast(mapping, piece)).row_keys())
+    for piece in small_pieces(file.pieces(), PIECE_ROWS):
+        sample.add(encoder.encode(cast(mapping, piece)).row_keys())
     return sample.keys
 
 

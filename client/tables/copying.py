@@ -7,14 +7,20 @@ runs, and a count of its rows would then say nothing.
 
 from __future__ import annotations
 
-from client.bulk_writes.batching import ScannedRow
+from collections.abc import Iterator
+
+import numpy as np
+
 from client.catalog.entry import ConflictLevel
-from client.cells import encode_value, is_reserved
+from client.cells import is_reserved
 from client.errors import InvalidRequest
 from client.manager import TransactionManager
+from client.snapshots.all_columns import ExpectedColumns, in_all_columns
+from client.tables.batches import BATCH_ROWS_MAX, stored
 from client.tables.record import ImportRecord, Progress
 from client.tables.steps import Landed, Steps, Tell
-from store import KeyRange, Row, TableMissing
+from store import CellStore, KeyRange, TableMissing
+from store.columns import CellColumns, ScannedColumns
 
 
 def copy(
@@ -40,18 +46,33 @@ def copy(
     steps = Steps(manager, target, record, recorded, tell)
     landed = Progress() if again else recorded
     key_range = KeyRange(landed.last_key + b"\x00" if landed.last_key else b"", b"")
-    rows = manager.store.scan(source, key_range, [family.encode() for family in families])
-    return steps.land_rows((_stored(source, *found) for found in rows), rows_per_transaction, landed)
+    batches = _newest(manager.store, source, key_range, [family.encode() for family in families])
+    return steps.land_all(map(stored, batches), rows_per_transaction, landed)
 
 
-def _stored(source: str, row: bytes, cells: Row) -> ScannedRow:
-    for column in cells:
-        if is_reserved(column):
+def _newest(store: CellStore, source: str, key_range: KeyRange, families: list[bytes]) -> Iterator[CellColumns]:
+    """The newest cells of all columns. Raises ``InvalidRequest`` for a column that would be taken for Pythia's."""
+    expected = ExpectedColumns(key_range)
+    for rest in expected.ranges():
+        batch_rows = expected.batch_rows(BATCH_ROWS_MAX)
+        for batch in store.scan_columns(source, rest, families, expected.columns, batch_rows=batch_rows):
+            yield from _all_cells(source, batch)
+            if expected.learn(batch):
+                break
+
+
+def _all_cells(source: str, batch: ScannedColumns) -> Iterator[CellColumns]:
+    singly: dict[int, dict[bytes, bytes]] = {}
+    for index in batch.others:
+        row, cells = batch.row(index)
+        reserved = next(filter(is_reserved, cells), None)
+        if reserved is not None:
             raise InvalidRequest(
-                f"row {row!r} of table {source!r} has a column {column!r}: Pythia keeps names that begin with a zero "
+                f"row {row!r} of table {source!r} has a column {reserved!r}: Pythia keeps names that begin with a zero "
                 "byte for itself"
             )
-    return row, {column: encode_value(cell.value) for column, cell in cells.items()}
+        singly[index] = {column: cell.value for column, cell in cells.items()}
+    return in_all_columns(batch.cells, singly, np.ones(batch.cells.rows, np.bool_))
 
 
 def _plain_families(manager: TransactionManager, source: str) -> list[str]:

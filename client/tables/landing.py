@@ -21,7 +21,7 @@ from client.tables.files import DataFile, digest
 from client.tables.record import ImportRecord, Progress
 from client.tables.row_key_set import RowKeySet
 from client.tables.steps import ROWS_PER_TRANSACTION_MAX, Landed, Steps, Tell, too_many
-from client.tables.supply import Piece, Supply
+from client.tables.supply import Piece, Supply, small_pieces
 from store.columns import CellColumns
 
 PIECE_ROWS: Final = 10_000
@@ -47,7 +47,7 @@ def land(
     record = ImportRecord(manager, mapping.table, digest(files))
     recorded = record.read()
     importing = _Import(mapping, Steps(manager, mapping.table, record, recorded, tell), tell)
-    supply = Supply(itertools.chain.from_iterable(file.pieces() for file in files), PIECE_ROWS)
+    supply = Supply(small_pieces(itertools.chain.from_iterable(file.pieces() for file in files), PIECE_ROWS))
     rows_before = 0 if again else supply.skip(recorded.rows)
     if rows_per_transaction is None:
         _require_one_transaction(files, rows_before)
@@ -80,7 +80,7 @@ class _Import:
         self._steps = steps
         self._tell = tell
 
-    def land_next(self, supply: Supply, landed: int, rows_max: int | None) -> int:
+    def land_next(self, supply: Supply[Piece], landed: int, rows_max: int | None) -> int:
         """Land the next rows in one transaction, all of them where ``rows_max`` is ``None``; how many have by then."""
 
         def write(writer: AttemptWriter) -> Progress:

@@ -21,7 +21,7 @@ from client.cells import ROW_MARKER_VALUE, TOMBSTONE, encode_value, row_marker_c
 from client.errors import InvalidRequest, PythiaError
 from client.manager import TransactionManager
 from client.snapshots.snapshot import Snapshot
-from client.tables.writing import BATCH_ROWS_MAX, write_rows
+from client.tables.batches import BATCH_ROWS_MAX, in_batches
 from client.transactions.settling import commit_or_settle
 from client.transactions.transaction import Transaction
 from store import StoreError
@@ -80,7 +80,8 @@ def restore(
         job = manager.open_job(handle)
         for number, (table, done) in enumerate(restored.items()):
             writer = manager.attempt_writer(handle, table, job, partition=number, attempt=0)
-            write_rows(writer, _changes(manager, table, past, transaction, done, tell))
+            for cells in in_batches(_changes(manager, table, past, transaction, done, tell)):
+                writer.write(cells)
             _require_rows(table, done, even_if_empty)
         manager.seal_job(handle, job, [(number, 0) for number in range(len(tables))])
     except BaseException:

@@ -9,17 +9,16 @@ nothing that others changed since.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, NamedTuple
 
-from client.bulk_writes.batching import ScannedRow
 from client.bulk_writes.writing import AttemptWriter
 from client.errors import PythiaError, TransactionTooLarge
 from client.manager import TransactionManager
 from client.spark.errors import InvalidData
 from client.tables.record import ImportRecord, Progress
-from client.tables.writing import write_rows
+from client.tables.supply import Supply
 from client.transactions.settling import commit_or_settle
 from store import StoreError
 from store.columns import CellColumns
@@ -88,36 +87,25 @@ class Steps:
         self._tell(progress.rows, True)
         return progress
 
-    def land_rows(self, rows: Iterator[ScannedRow], rows_per_transaction: int, landed: Progress) -> Landed:
+    def land_all(self, batches: Iterable[CellColumns], rows_per_transaction: int, landed: Progress) -> Landed:
         """Land rows of stored values, which come in the order of their keys, so many of them in a transaction.
 
         ``landed``: how far it had come before the first of them; from then on the last row key says it. Raises as
-        ``land``, and what ``rows`` raise.
+        ``land``, and what ``batches`` raise.
         """
-        before, transactions = landed.rows, 0
-        for first in rows:
-            taken = _Rows(chain([first], islice(rows, rows_per_transaction - 1)), landed, self._tell)
-            landed = self.land(taken.write)
+        before, transactions, supply = landed.rows, 0, Supply(batches)
+        while not supply.ended():
+            landed = self.land(partial(self._write, supply.take(rows_per_transaction), landed))
             transactions += 1
         return Landed(before, landed.rows - before, transactions)
 
-
-class _Rows:
-    """The rows of one transaction; ``landed``: how far it all has come before it."""
-
-    def __init__(self, rows: Iterator[ScannedRow], landed: Progress, tell: Tell) -> None:
-        self._rows = rows
-        self._landed = landed
-        self._tell = tell
-
-    def write(self, writer: AttemptWriter) -> Progress:
-        """See ``Steps.land``."""
-        write_rows(writer, self._rows, self._note)
-        return self._landed
-
-    def _note(self, batch: Sequence[ScannedRow]) -> None:
-        self._landed = Progress(self._landed.rows + len(batch), batch[-1][0])
-        self._tell(self._landed.rows, False)
+    def _write(self, batches: Iterable[CellColumns], landed: Progress, writer: AttemptWriter) -> Progress:
+        """The rows of one transaction; ``landed``: how far it all has come before it."""
+        for cells in batches:
+            writer.write(cells)
+            landed = Progress(landed.rows + cells.rows, cells.row_key(-1))
+            self._tell(landed.rows, False)
+        return landed
 
 
 def too_many(what: str) -> InvalidData:

@@ -1,17 +1,34 @@
-"""The rows of an import as a queue of small pieces, each of which knows where in which file it lies. Pure.
+"""Rows as a queue, of which a transaction takes so many. Pure.
 
-The invariant: every row is given once, in the order of the files, and no piece has more rows than what was asked for;
-so what a transaction takes does not depend on how a file was cut into batches. Large rows come in pieces of fewer.
+The invariant: every row is given once, in its order; so what a transaction takes does not depend on how the rows were
+cut into parts, be they columns of cells, or pieces of a file that is imported, each of which knows where in which file
+it lies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
 from client.bulk_writes.batching import rows_of_a_piece
+
+
+class Part(Protocol):
+    """Some rows, one after the other."""
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        ...
+
+    def cut(self: AnyPart, rows: int) -> tuple[AnyPart, AnyPart]:
+        """The first ``rows`` rows, and the others."""
+        ...
+
+
+AnyPart = TypeVar("AnyPart", bound=Part)
 
 
 class Piece(NamedTuple):
@@ -21,8 +38,14 @@ class Piece(NamedTuple):
     first_row: int
     batch: pa.RecordBatch
 
+    @property
+    def rows(self) -> int:
+        """See ``Part``."""
+        rows: int = self.batch.num_rows
+        return rows
+
     def cut(self, rows: int) -> tuple[Piece, Piece]:
-        """The first ``rows`` rows, and the others."""
+        """See ``Part``."""
         return self._replace(batch=self.batch.slice(0, rows)), self._replace(
             first_row=self.first_row + rows, batch=self.batch.slice(rows)
         )
@@ -30,38 +53,41 @@ class Piece(NamedTuple):
     @property
     def where(self) -> str:
         """For an error."""
-        return f"{self.file}, rows {self.first_row:,} to {self.first_row + self.batch.num_rows - 1:,}"
+        return f"{self.file}, rows {self.first_row:,} to {self.first_row + self.rows - 1:,}"
 
 
-class Supply:
-    """Pieces of at most ``piece_rows`` rows, taken a transaction at a time."""
+def small_pieces(pieces: Iterable[Piece], rows_max: int) -> Iterator[Piece]:
+    """The same rows in pieces of at most ``rows_max`` rows, large rows in pieces of fewer."""
+    for piece in pieces:
+        rest = piece
+        while rest.rows:
+            small, rest = rest.cut(rows_of_a_piece(rest.rows, rest.batch.nbytes, rows_max))
+            yield small
 
-    def __init__(self, pieces: Iterable[Piece], piece_rows: int) -> None:
-        self._pieces = iter(pieces)
-        self._piece_rows = piece_rows
-        self._rest: Piece | None = None
+
+class Supply(Generic[AnyPart]):
+    """Parts, taken a transaction at a time."""
+
+    def __init__(self, parts: Iterable[AnyPart]) -> None:
+        self._parts = iter(parts)
+        self._rest: AnyPart | None = None
 
     def skip(self, rows: int) -> int:
         """Leave rows out; how many there were, fewer than ``rows`` at the end of the supply."""
-        return sum(piece.batch.num_rows for piece in self._take(rows, rows))
+        return sum(part.rows for part in self.take(rows))
 
-    def take(self, rows: int) -> Iterator[Piece]:
+    def take(self, rows: int) -> Iterator[AnyPart]:
         """The next ``rows`` rows, or all that are left."""
-        return self._take(rows, self._piece_rows)
+        while rows and not self.ended():
+            assert self._rest is not None
+            part, self._rest = self._rest.cut(min(rows, self._rest.rows))
+            rows -= part.rows
+            yield part
 
     def ended(self) -> bool:
         """Whether no row is left."""
-        while self._rest is None or not self._rest.batch.num_rows:
-            self._rest = next(self._pieces, None)
+        while self._rest is None or not self._rest.rows:
+            self._rest = next(self._parts, None)
             if self._rest is None:
                 return True
         return False
-
-    def _take(self, rows: int, piece_rows: int) -> Iterator[Piece]:
-        while rows and not self.ended():
-            assert self._rest is not None
-            batch = self._rest.batch
-            together = rows_of_a_piece(batch.num_rows, batch.nbytes, min(rows, piece_rows))
-            piece, self._rest = self._rest.cut(together)
-            rows -= piece.batch.num_rows
-            yield piece

@@ -37,6 +37,8 @@ SOUND_RUN_SECONDS_MAX = 1_800
 COMPILE_SECONDS_MAX = 300
 LEFT_OUT = (".git", ".venv", ".*_cache", ".hypothesis", "build", "*.egg-info", "*.pyc")
 """Of the project, in the copies that are broken: what is made, and nothing that a test could read."""
+ENVIRONMENT_LEFT_OUT = ("PYTEST_ADDOPTS", "PYTHONPATH", "PYTHONSAFEPATH")
+"""Of the tests that run in a copy: what would have them, or a process that they begin, import the sound project."""
 _COMPILE = """
 import pathlib
 from tests.kernel_caches import drop_stale_kernels
@@ -96,7 +98,7 @@ def run_tests(project: Path, tests: Iterable[str], *options: str, seconds_max: i
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=short", "-m", "not integration", *options]
     command += ["-p", "no:cacheprovider", "-p", "tests.mutations.plugin", *(f"tests/{test}" for test in tests)]
     # Without byte code: that of a file that changes twice a second, and keeps its size, would be taken for current.
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTEST_ADDOPTS", "PYTHONPATH")}
+    environment = {name: value for name, value in os.environ.items() if name not in ENVIRONMENT_LEFT_OUT}
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     started = time.monotonic()
     try:

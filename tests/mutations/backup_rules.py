@@ -34,10 +34,16 @@ BACKUP_RULES = [
     Mutation(
         "a row without cells is not in a backup",
         "client/backups/cell_files.py",
-        "        keys += [row] * (len(values) or 1)\n        columns += values or [None]\n"
-        "        cells += values.values() or [None]\n",
-        "        keys += [row] * len(values)\n        columns += values\n        cells += values.values()\n",
+        "(cells.value_lengths == ABSENT).all(axis=0)",
+        "np.zeros(cells.rows, np.bool_)",
         f"{_FILES}::test_rows_come_back_as_they_were",
+    ),
+    Mutation(
+        "a row that has a column twice is restored, with one of the two",
+        "client/backups/cell_files.py",
+        "    if len(wrong):\n",
+        "    if False:\n",
+        f"{_FILES}::test_what_no_snapshot_can_have_shown_is_refused",
     ),
     Mutation(
         "a file that has changed is restored",
@@ -77,22 +83,22 @@ BACKUP_RULES = [
     Mutation(
         "a restore that goes on lands what has landed over what was changed since",
         "client/backups/restoring.py",
-        "        if row > after:\n",
-        "        if True:\n",
+        "bisect_right(range(batch.rows), after, key=batch.row_key)",
+        "0",
         f"{_RESTORING}::test_it_goes_on_after_the_last_row_that_landed",
     ),
     Mutation(
         "a restored value that begins like a tombstone is one",
         "client/backups/restoring.py",
-        "encode_value(value)",
-        "value",
+        "cells = stored(beyond)",
+        "cells = beyond",
         f"{_RESTORING}::test_tables_are_as_they_were",
     ),
     Mutation(
         "a row of nothing but nulls is gone after a restore",
         "client/backups/restoring.py",
-        "yield row, stored or {marker: ROW_MARKER_VALUE}",
-        "yield row, stored",
+        "        if is_empty.any():\n",
+        "        if False:\n",
         f"{_RESTORING}::test_tables_are_as_they_were",
     ),
     Mutation(

@@ -120,8 +120,30 @@ SPARK_RULES = [
     Mutation(
         "an overwrite puts what it deletes into one form, however many columns its rows have",
         "client/spark/removal.py",
-        "for cells in in_pieces(_deletes(mapping, batch, kept)):",
-        "for cells in [CellColumns.of_puts(list(_deletes(mapping, batch, kept)))]:",
+        "rows_max = max(1, PLACES_MAX // max(1, len(columns)))",
+        "rows_max = max(1, cells.rows)",
+        "unit/client_spark/test_spark_removal.py::"
+        "test_rows_of_few_columns_are_deleted_in_bounded_pieces_where_many_are_mapped",
+    ),
+    Mutation(
+        "an overwrite keeps a row that it did not write, since its key has the hash and the length of another's",
+        "client/spark/kept_rows.py",
+        "            if same == length:\n",
+        "            if True:\n",
+        "unit/client_spark/test_kept_rows.py::test_rows_of_one_hash_are_told_apart",
+    ),
+    Mutation(
+        "an overwrite leaves cells that its mapping does not name in the rows that it keeps",
+        "client/spark/removal.py",
+        "cells.only(is_kept & (cells.value_lengths[others] != ABSENT).any(axis=0))",
+        "cells.slice(0, 0)",
+        "unit/client_spark/test_spark_removal.py::test_an_overwrite_deletes_what_it_did_not_write",
+    ),
+    Mutation(
+        "an overwrite writes tombstones where a row that it keeps has no such cell",
+        "client/spark/removal.py",
+        "        lengths[len(always) :][~there] = ABSENT\n",
+        "",
         "unit/client_spark/test_spark_removal.py::"
         "test_deletes_of_rows_with_columns_of_their_own_are_written_in_bounded_pieces",
     ),

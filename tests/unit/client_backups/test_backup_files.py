@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client.backups import cell_files
-from client.backups.cell_files import SCHEMA, read_rows, require_whole, write_cells
+from client.backups.cell_files import SCHEMA, read_cells, require_whole, write_cells
 from client.backups.errors import DamagedBackup
 from client.backups.layout import TableBackup, TableFile
 from client.catalog.entry import CatalogEntry
+from client.snapshots.reading import in_columns
+from store import RowPut
+from store.columns import CellColumns
 from tests.unit.client_backups.conftest import CONTENT
 
 ENTRY = CatalogEntry("row", ("f", "g"))
@@ -34,18 +37,28 @@ ROWS = st.dictionaries(
 
 
 def written(path: Path, rows: Mapping[bytes, Mapping[bytes, bytes]]) -> TableBackup:
-    return TableBackup("t", ENTRY, write_cells(path, sorted(rows.items()), lambda rows: None))
+    return TableBackup("t", ENTRY, write_cells(path, in_batches(rows, 5), lambda rows: None))
 
 
-@given(rows=ROWS, lines_max=st.integers(1, 9))
+def read(path: Path, backup: TableBackup) -> list[RowPut]:
+    return [put for cells in read_cells(path, backup) for put in cells.puts()]
+
+
+def in_batches(rows: Mapping[bytes, Mapping[bytes, bytes]], batch_rows: int) -> Iterator[CellColumns]:
+    """As a scan gives them."""
+    return in_columns(sorted(rows.items()), None, batch_rows)
+
+
+@given(rows=ROWS, lines_max=st.integers(1, 9), places_max=st.integers(1, 20))
 def test_rows_come_back_as_they_were(
-    tmp_path_factory: pytest.TempPathFactory, rows: dict[bytes, dict[bytes, bytes]], lines_max: int
+    tmp_path_factory: pytest.TempPathFactory, rows: dict[bytes, dict[bytes, bytes]], lines_max: int, places_max: int
 ) -> None:
     path = tmp_path_factory.mktemp("cells") / "t.parquet"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(cell_files, "GROUP_LINES_MAX", lines_max)
+        patched.setattr(cell_files, "PLACES_MAX", places_max)
         backup = written(path, rows)
-    assert list(read_rows(path, backup)) == sorted(rows.items())
+        assert read(path, backup) == sorted(rows.items())
     assert (backup.file.rows, backup.file.cells) == (len(rows), sum(map(len, rows.values())))
     assert backup.file.bytes == path.stat().st_size
     require_whole(path, backup.file)
@@ -55,10 +68,12 @@ def test_no_more_is_held_than_a_group_of_so_many_bytes(tmp_path: Path, monkeypat
     monkeypatch.setattr(cell_files, "GROUP_BYTES_MAX", 1_000)
     rows = {b"%04d" % number: {b"f:a": b"x" * 400} for number in range(10)}
     told: list[int] = []
-    write_cells(tmp_path / "t.parquet", rows.items(), told.append)
-    assert told == [3, 6, 9, 10]
-    with pa.parquet.ParquetFile(tmp_path / "t.parquet") as file:
-        assert file.num_row_groups == 4
+    for batch_rows in (1, 2, 3, 4, 7, 10):
+        told.clear()
+        write_cells(tmp_path / "t.parquet", in_batches(rows, batch_rows), told.append)
+        assert told == [3, 6, 9, 10]
+        with pa.parquet.ParquetFile(tmp_path / "t.parquet") as file:
+            assert file.num_row_groups == 4
 
 
 @pytest.mark.parametrize("place", [0, 100, -1])
@@ -80,7 +95,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         require_whole(path, backup.file)
     path.write_bytes(b"PAR1 and no more")
     with pytest.raises(DamagedBackup, match="cannot be read"):
-        list(read_rows(path, backup))
+        list(read_cells(path, backup))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +103,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     [
         ([(b"b", b"f:a", b""), (b"a", b"f:a", b"")], "not in the order of their keys"),
         ([(b"a", b"f:a", b""), (b"b", b"f:a", b""), (b"a", b"f:b", b"")], "not in the order of their keys"),
-        ([(b"a", b"f:a", b"1"), (b"a", b"f:a", b"2")], "column b'f:a' twice"),
+        ([(b"a", b"f:a", b"1"), (b"a", b"f:a", b"2")], "columns twice"),
         ([(b"a", None, None), (b"a", b"f:a", b"1")], "twice, or none and another"),
         ([(b"a", b"f:a", b"1"), (b"a", None, None)], "twice, or none and another"),
         ([(b"a", None, None), (b"a", None, None)], "twice, or none and another"),
@@ -107,11 +122,11 @@ def test_what_no_snapshot_can_have_shown_is_refused(tmp_path: Path, lines: Seque
     columns = [pa.array([line[place] for line in lines], pa.binary()) for place in range(3)]
     pa.parquet.write_table(pa.table(columns, schema=SCHEMA), path)
     with pytest.raises(DamagedBackup, match=why):
-        list(read_rows(path, TableBackup("t", ENTRY, TableFile("t.parquet", 0, "", 2, 1))))
+        list(read_cells(path, TableBackup("t", ENTRY, TableFile("t.parquet", 0, "", 2, 1))))
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pa.parquet.write_table(pa.table({"row": [b"a"]}), path)
     with pytest.raises(DamagedBackup, match="has other columns than a backup's file"):
-        list(read_rows(path, TableBackup("t", ENTRY, TableFile("t.parquet", 0, "", 1, 0))))
+        list(read_cells(path, TableBackup("t", ENTRY, TableFile("t.parquet", 0, "", 1, 0))))

@@ -21,9 +21,9 @@ from client.spark.kept_rows import KeptRows
 from client.spark.key_codec import row_key
 from client.spark.key_values import key_prefix
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
-from client.spark.removal import PrefixedEncoder, RowRemover, delete_the_rest, pieces_written, tombstones
+from client.spark.removal import PrefixedEncoder, RowRemover, delete_the_rest, keys_written, tombstones
 from store import Family, MemoryCellStore, Row, RowPut, columns
-from store.columns import CellColumns, in_pieces
+from store.columns import CellColumns, in_pieces, taken
 
 MAPPING = TableMapping("t", ("k",), (KeyColumn("k", "int"), ValueColumn("v", "int"), ValueColumn("w", "int", "g")))
 MARKER = row_marker_column(b"f")
@@ -166,7 +166,7 @@ def test_rows_of_few_columns_are_deleted_in_bounded_pieces_where_many_are_mapped
 
 
 def kept(*rows: bytes) -> KeptRows:
-    return KeptRows("t", [piece("mine", (0, 1), "t", *rows)])
+    return KeptRows("t", keys_written([piece("mine", (0, 1), "t", *rows)], "mine", [(0, 1)], "t"))
 
 
 def piece(job: str, attempt: Attempt, table: str, *rows: bytes) -> Piece:
@@ -181,7 +181,7 @@ def test_only_rows_of_attempts_that_count_are_kept() -> None:
         piece("mine", (0, 2), "t", b"b"),
         piece("other", (0, 1), "t", b"c"),
     ]
-    assert [each.rows() for each in pieces_written(pieces, "mine", [(0, 1), (1, 5)], "t")] == [[b"a"]]
+    assert [taken(*keys) for keys in keys_written(pieces, "mine", [(0, 1), (1, 5)], "t")] == [[b"a"]]
     assert SWEEP not in {each.attempt for each in pieces}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from client import InvalidRequest, TransactionManager
-from client.tables import writing
+from client.tables import copying
 from client.tables.copying import copy
 from client.tables.steps import Landed
 from commit_table import table_name
@@ -59,7 +59,7 @@ def test_every_row_is_copied_once_as_it_is(plain: TransactionManager, rows: int,
 
 
 def test_a_batch_ends_at_its_size(plain: TransactionManager, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "BATCH_ROWS_MAX", 2)
+    monkeypatch.setattr(copying, "BATCH_ROWS_MAX", 2)
     told: list[tuple[int, bool]] = []
     copy(plain, "old", "new", 5, lambda rows, landed: told.append((rows, landed)))
     assert told == [(2, False), (4, False), (5, False), (5, True)]

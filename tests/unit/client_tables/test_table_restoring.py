@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import pytest
 
 from client import Conflict, InvalidRequest, TransactionManager
-from client.bulk_writes.writing import AttemptWriter
+from client.bulk_writes.batching import ScannedRow
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, encode_value, row_marker_column
-from client.tables import restoring, writing
+from client.tables import batches, restoring
 from client.tables.describing import tables
 from client.tables.restoring import Restored, restore
 from commit_table import system_table
@@ -74,14 +75,14 @@ def test_several_tables_go_back_at_one_moment_or_not_at_all(
         more.put("u", b"r", {A: b"lost"})
         more.put("t", b"more", {A: b"lost"})
     before = content(changed)
-    write = writing.write_rows
+    in_batches = batches.in_batches
 
-    def interfere(*arguments: Any) -> None:
-        write(*arguments)
+    def interfere(rows: Iterable[ScannedRow]) -> Iterator[CellColumns]:
+        yield from in_batches(rows)
         with changed.transaction() as rival:
             rival.put("u", b"r", {A: b"rival"})
 
-    monkeypatch.setattr(restoring, "write_rows", interfere)
+    monkeypatch.setattr(restoring, "in_batches", interfere)
     with pytest.raises(Conflict):
         restore(changed, changed.snapshot("later"), ["t", "u"], nothing_told)
     assert content(changed) == before
@@ -153,7 +154,7 @@ def test_rows_of_nothing_but_nulls_come_back_and_go(manager: TransactionManager)
 
 
 def test_many_rows_go_back_in_pieces(manager: TransactionManager, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (restoring, writing):
+    for module in (restoring, batches):
         monkeypatch.setattr(module, "BATCH_ROWS_MAX", 3)
     with manager.transaction() as before:
         for number in range(10):
@@ -170,13 +171,7 @@ def test_many_rows_go_back_in_pieces(manager: TransactionManager, monkeypatch: p
 
 def test_rows_with_columns_of_their_own_are_written_in_bounded_pieces() -> None:
     rows = [(b"%03d" % row, {b"f:%d-%d" % (row, number): b"x" for number in range(100)}) for row in range(400)]
-    pieces: list[CellColumns] = []
-
-    class FakeAttemptWriter:
-        def write(self, cells: CellColumns) -> None:
-            pieces.append(cells)
-
-    writing.write_rows(cast(AttemptWriter, FakeAttemptWriter()), iter(rows))
+    pieces = list(batches.in_batches(iter(rows)))
     assert [put for cells in pieces for put in cells.puts()] == [RowPut(*row) for row in rows]
     assert max(cells.value_lengths.size for cells in pieces) <= PLACES_MAX
     assert len(pieces) < 10

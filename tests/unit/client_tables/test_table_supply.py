@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.tables.supply import Piece, Supply
+from client.tables.supply import Piece, Supply, small_pieces
 
 
 def pieces(sizes: Iterable[int]) -> list[Piece]:
@@ -27,7 +27,7 @@ def numbers(taken: Iterable[Piece]) -> list[int]:
 @given(st.lists(st.integers(0, 9), max_size=8), st.integers(1, 5), st.integers(1, 7), st.integers(0, 40))
 def test_every_row_comes_once_in_its_order_and_place(sizes: list[int], most: int, each: int, skipped: int) -> None:
     total = sum(sizes)
-    supply = Supply(pieces(sizes), most)
+    supply = Supply(small_pieces(pieces(sizes), most))
     assert supply.skip(skipped) == min(skipped, total)
     seen: list[int] = []
     while not supply.ended():
@@ -40,14 +40,14 @@ def test_every_row_comes_once_in_its_order_and_place(sizes: list[int], most: int
 
 
 def test_a_piece_says_where_it_lies() -> None:
-    (piece,) = Supply(pieces([3]), 10).take(3)
+    (piece,) = Supply(pieces([3])).take(3)
     assert piece.where == "f, rows 1 to 3"
 
 
 def test_large_rows_come_in_pieces_of_fewer() -> None:
     batch = pa.record_batch([pa.array(["x" * 2**20] * 20)], ["t"])
-    sizes = [piece.batch.num_rows for piece in Supply([Piece("f", 1, batch)], 10_000).take(100)]
+    sizes = [piece.batch.num_rows for piece in small_pieces([Piece("f", 1, batch)], 10_000)]
     assert sum(sizes) == 20
     assert max(sizes) <= 8
-    (huge,) = Supply([Piece("f", 1, pa.record_batch([pa.array(["x" * 9 * 2**20])], ["t"]))], 10).take(1)
+    (huge,) = small_pieces([Piece("f", 1, pa.record_batch([pa.array(["x" * 9 * 2**20])], ["t"]))], 10)
     assert huge.batch.num_rows == 1
