@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,20 +22,16 @@ from rich.table import Table
 from benchmarks.cpu_time import await_rest
 from benchmarks.machine import describe_machine
 from benchmarks.options import json_option, service_options, services_given
-from benchmarks.our_oracle import OurOracle
-from benchmarks.plain_source import PlainSource
 from benchmarks.presenting import TABLE_WIDTH_CHARACTERS
-from benchmarks.sides import Services
 from benchmarks.spark_jobs import PARTITIONS, REST_MS_MAX, Ours, Plain, RowByRow, Side, Taken, narrow_rows
-from benchmarks.surroundings import Surroundings, explained, once_each, surroundings
-from client import ClientSettings, TransactionManager
-from client.spark import TableMapping, register
+from benchmarks.spark_surroundings import spark_and_manager
+from benchmarks.surroundings import explained, once_each, surroundings
+from client import TransactionManager
+from client.spark import TableMapping
 from demo.flights import read_flights
-from demo.load import spark_session
 from demo.tables import arrow_table, mapping_of_flights
 from devcluster import Step
 
-LEASE_MS: Final = 3_000
 DATA: Final = ("flights", "narrow")
 LAYOUTS: Final = ("columns", "packed")
 WRITTEN, DEFERRED, WITHOUT = "shadow cells written", "shadow cells deferred", "no shadow cells"
@@ -122,7 +117,10 @@ def spark(
     """
     with explained():
         given, progress = services_given(zookeeper, thrift), once_each()
-        with surroundings(given, progress, with_services=True) as around, _session(around) as (session, manager):
+        with (
+            surroundings(given, progress, with_services=True) as around,
+            spark_and_manager(around) as (session, manager),
+        ):
             measured = [
                 _measure(session, manager, name, layout, frame, mapping, rounds, lambda text: progress(Step(text)))
                 for name, frame, mapping in _frames(session, data or DATA, months, narrow)
@@ -133,23 +131,6 @@ def spark(
     Console(width=TABLE_WIDTH_CHARACTERS).print(_table(cases))
     if as_json:
         click.echo(json.dumps({"cases": cases, "machine": machine}))
-
-
-@contextmanager
-def _session(around: Surroundings) -> Iterator[tuple[SparkSession, TransactionManager]]:
-    services: Services | None = around.services
-    assert services is not None, "they were asked for"
-    oracle = OurOracle(around.directory / "oracle", around.guard, services, lease_ms=LEASE_MS, code=around.code)
-    oracle.start()
-    try:
-        zookeeper, root = oracle.load_arguments
-        settings = ClientSettings(zookeeper, services.thrift, root)
-        with spark_session(around.directory / "spark.log") as session, TransactionManager.connect(settings) as manager:
-            register(session)
-            session.dataSource.register(PlainSource)
-            yield session, manager
-    finally:
-        oracle.stop()
 
 
 def _frames(

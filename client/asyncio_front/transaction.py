@@ -129,10 +129,12 @@ class AsyncTransaction:
         prefix: bytes = b"",
         columns: Sequence[bytes] | None = None,
         batch_rows: int = SCAN_BATCH_ROWS,
+        own_writes: OwnWrites = "all",
     ) -> AsyncGenerator[CellColumns, None]:
-        """Batches of many rows with all own writes, for ``async for``. See ``Transaction.scan_columns``."""
-        begin = partial(self._transaction.scan_columns, table, known, start=start, stop=stop, prefix=prefix)
-        return streamed(self._calls, partial(begin, columns=columns, batch_rows=batch_rows), 1, self._turn)
+        """Batches of many rows, for ``async for``. See ``Transaction.scan_columns``."""
+        scan = partial(self._transaction.scan_columns, table, known, start=start, stop=stop, prefix=prefix)
+        chosen = partial(scan, columns=columns, batch_rows=batch_rows, own_writes=own_writes)
+        return streamed(self._calls, chosen, 1, self._turn)
 
     async def put(self, table: str, row: bytes, values: Mapping[bytes, bytes], *, conflict_free: bool = False) -> None:
         """Write columns of one row. Nothing is visible to others before the commit. See ``Transaction.put``."""

@@ -9,6 +9,7 @@ on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from client.cells import is_reserved, without_reserved
 from store import KeyRange, RowPut
-from store.columns import PLACES_MAX, CellColumns, ScannedColumns, in_pieces
+from store.columns import ABSENT, PLACES_MAX, BlockBuilder, CellColumns, ScannedColumns, in_pieces
 
 EXPECTED_COLUMNS_MAX: Final = 256
 """Each is a place in every row, whether it has a cell there or not. Rows with yet others are taken one by one."""
@@ -64,18 +65,36 @@ class ExpectedColumns:
 def in_all_columns(
     values: CellColumns, singly: Mapping[int, Mapping[bytes, bytes]], keep: npt.NDArray[np.bool_]
 ) -> Iterator[CellColumns]:
-    """The rows to ``keep``, those ``singly`` looked at with all that was found of them.
+    """The rows to ``keep``, those ``singly`` looked at with all that was found of them, in their order.
 
-    In one piece, or in several where further columns would make that larger than a piece may be.
+    In one piece, or in halves of halves where further columns would make that larger than a piece may be.
     """
-    named = frozenset(values.columns)
-    found = {row: without_reserved(each) for row, each in singly.items()}
-    further = tuple({column: None for each in found.values() for column in each if column not in named})
-    if (len(named) + len(further)) * values.rows <= PLACES_MAX:
-        yield values.with_columns(further).with_rows(list(found), list(found.values())).only(keep)
-        return
-    puts = enumerate(values.puts())
-    yield from in_pieces(RowPut(put.row, found.get(row, put.columns)) for row, put in puts if keep[row])
+    if not singly:
+        return iter((values.only(keep),))
+    found = [(row, without_reserved(singly[row])) for row in sorted(singly)]
+    rows = np.repeat(np.array([row for row, _ in found], np.int64), [len(each) for _, each in found])
+    names = [column for _, each in found for column in each]
+    data = BlockBuilder()
+    data.add_block(values.data)
+    starts, lengths = data.add([value for _, each in found for value in each.values()])
+    known = values.value_lengths.copy()
+    known[:, [row for row, _ in found]] = ABSENT
+    whole = replace(values, data=data.block(), value_lengths=known)
+
+    def pieces(first: int, last: int) -> Iterator[CellColumns]:
+        few = slice(*np.searchsorted(rows, [first, last]))
+        columns = {column: index for index, column in enumerate(dict.fromkeys((*values.columns, *names[few])))}
+        if last - first > 1 and len(columns) * (last - first) > PLACES_MAX:
+            middle = (first + last) // 2
+            yield from pieces(first, middle)
+            yield from pieces(middle, last)
+            return
+        piece = whole.slice(first, last).with_columns(list(columns)[len(values.columns) :])
+        places = np.array([columns[name] for name in names[few]], np.int64), rows[few] - first
+        piece.value_starts[places], piece.value_lengths[places] = starts[few], lengths[few]
+        yield piece.only(keep[first:last])
+
+    return pieces(0, values.rows)
 
 
 def rows_in_all_columns(rows: Iterable[tuple[bytes, Mapping[bytes, bytes]]]) -> Iterator[CellColumns]:

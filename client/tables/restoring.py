@@ -12,8 +12,9 @@ dropped and made anew, after the moment, and what it had then is not there any m
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 from client.bulk_writes.batching import ScannedRow
@@ -24,7 +25,8 @@ from client.snapshots.snapshot import Snapshot
 from client.tables.batches import BATCH_ROWS_MAX, in_batches
 from client.transactions.settling import commit_or_settle
 from client.transactions.transaction import Transaction
-from store import StoreError
+from store import RowPut, StoreError
+from store.columns import CellColumns
 
 Values = Mapping[bytes, bytes]
 Tell = Callable[[str, int], None]
@@ -106,7 +108,10 @@ def _changes(
 ) -> Iterator[ScannedRow]:
     """What has to be written into one table."""
     markers = [row_marker_column(family) for family in manager.catalog.entry(table).family_columns]
-    rows = _side_by_side(past.scan(table), present.scan(table, own_writes="none"))
+    rows = _side_by_side(
+        _rows(past.scan_columns(table, batch_rows=BATCH_ROWS_MAX)),
+        _rows(present.scan_columns(table, batch_rows=BATCH_ROWS_MAX, own_writes="none")),
+    )
     for seen, (row, then, now) in enumerate(rows, 1):
         done.rows += then is not None
         if then is None:
@@ -119,6 +124,10 @@ def _changes(
             yield row, {**gone, **marker, **{column: encode_value(value) for column, value in then.items()}}
         if seen % BATCH_ROWS_MAX == 0:
             tell(table, seen)
+
+
+def _rows(batches: Iterable[CellColumns]) -> Iterator[RowPut]:
+    return chain.from_iterable(cells.puts() for cells in batches)
 
 
 def _side_by_side(

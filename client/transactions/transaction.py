@@ -171,12 +171,13 @@ class Transaction(StaysInItsProcess):
         prefix: bytes = b"",
         columns: Sequence[bytes] | None = None,
         batch_rows: int = SCAN_BATCH_ROWS,
+        own_writes: OwnWrites = "all",
     ) -> Generator[CellColumns, None, None]:
-        """``scan`` for many rows, as columns, with all own writes. See ``Snapshot.scan_columns``."""
+        """``scan`` for many rows, as columns. See ``Snapshot.scan_columns``."""
         self._standing.require_active()
         chosen = key_range(start, stop, prefix)
         check_columns_to_scan(known, columns, batch_rows)
-        reader, written, as_of = self._sight("all")
+        reader, written, as_of = self._sight(own_writes)
         if not written:
             return self._held(reader.scan_columns(table, chosen, columns, known, batch_rows))
         rows = written.overlay_scan(table, chosen, reader.scan(table, chosen, columns), columns, as_of)

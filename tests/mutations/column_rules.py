@@ -51,8 +51,8 @@ COLUMN_RULES = [
     Mutation(
         "a scan of all columns leaves out those that it did not expect",
         "client/snapshots/all_columns.py",
-        "for column in each if column not in named})",
-        "for column in each if column in named})",
+        "        piece.value_starts[places], piece.value_lengths[places] = starts[few], lengths[few]\n",
+        "",
         _READING + "test_few_rows_with_other_columns_are_no_reason_to_begin_anew",
     ),
     Mutation(
@@ -72,8 +72,8 @@ COLUMN_RULES = [
     Mutation(
         "a scan of all columns makes one piece of a batch, however many different columns its rows have",
         "client/snapshots/all_columns.py",
-        "    if (len(named) + len(further)) * values.rows <= PLACES_MAX:\n",
-        "    if True:\n",
+        "if last - first > 1 and len(columns) * (last - first) > PLACES_MAX:",
+        "if False:",
         _READING + "test_where_every_row_has_columns_of_its_own_few_are_expected",
     ),
     Mutation(

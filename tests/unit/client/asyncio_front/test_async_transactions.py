@@ -27,7 +27,7 @@ from client import (
 )
 from client.asyncio_front.blocking_calls import BlockingCalls
 from client.snapshots.reading import SCAN_BATCH_ROWS
-from store import StoreUnavailable
+from store import RowPut, StoreUnavailable
 from tests.unit.client.conftest import A, Installation
 from tests.unit.client.transacting import get, put
 
@@ -547,5 +547,7 @@ def test_batches_of_a_transactions_own_writes(manager: TransactionManager) -> No
         async with front.transaction() as transaction:
             await transaction.put("t", b"s", {A: b"2"})
             assert [batch.rows async for batch in transaction.scan_columns("t", [A])] == [2]
+            others = transaction.scan_columns("t", own_writes="none")
+            assert [list(batch.puts()) async for batch in others] == [[RowPut(b"r", {A: b"1"})]]
 
     on_a_loop(manager, test)

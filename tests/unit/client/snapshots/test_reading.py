@@ -380,7 +380,8 @@ def test_a_batch_that_expects_many_columns_has_few_rows(monkeypatch: pytest.Monk
     puts = many_rows(world, lambda number: [b"f:%d" % column for column in range(10)])
     batches = list(world.reader(View(2_500, EPOCH)).scan_columns(TABLE, WHOLE, None, None, 50))
     assert rows_of(batches) == puts
-    assert {each.rows for each in batches[1:-1]} == {6}
+    assert max(each.rows for each in batches) == 6
+    assert {each.rows for each in batches[-7:-1]} == {6}
 
 
 def test_columns_that_nobody_asked_for_have_writers_too() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -29,6 +29,10 @@ def transaction(manager: TransactionManager) -> Iterator[Transaction]:
         yield transaction
 
 
+def rows_of(batches: Iterable[CellColumns]) -> list[RowPut]:
+    return [put for batch in batches for put in batch.puts()]
+
+
 EXPECTED: dict[OwnWrites, dict[bytes, dict[bytes, bytes]]] = {
     "none": {b"r": {A: b"stored", B: b"stored"}},
     "before_checkpoint": {b"r": {A: b"before", B: b"stored"}, b"s": {A: b"before"}},
@@ -39,6 +43,11 @@ EXPECTED: dict[OwnWrites, dict[bytes, dict[bytes, bytes]]] = {
 @pytest.mark.parametrize("level", LEVELS)
 def test_each_level_shows_its_writes(transaction: Transaction, level: OwnWrites) -> None:
     assert dict(transaction.scan("t", own_writes=level)) == EXPECTED[level]
+    assert dict(rows_of(transaction.scan_columns("t", own_writes=level))) == EXPECTED[level]
+    assert rows_of(transaction.scan_columns("t", [B], batch_rows=1, own_writes=level)) == [
+        RowPut(row, {column: value for column, value in values.items() if column == B})
+        for row, values in EXPECTED[level].items()
+    ]
     for row in (b"r", b"s", b"u"):
         assert transaction.get("t", row, own_writes=level) == EXPECTED[level].get(row, {})
     assert transaction.get("t", b"r", [B], own_writes=level) == {B: b"stored"}
@@ -148,6 +157,8 @@ def test_a_level_that_there_is_not_is_refused(manager: TransactionManager) -> No
         transaction.get("t", b"r", own_writes=wrong)
     with pytest.raises(InvalidRequest, match="own_writes is one of all, before_checkpoint, none"):
         transaction.scan("t", own_writes=wrong)
+    with pytest.raises(InvalidRequest, match="own_writes is one of all, before_checkpoint, none"):
+        transaction.scan_columns("t", own_writes=wrong)
 
 
 def test_what_bulk_writers_write_after_a_checkpoint_is_not_before_it(manager: TransactionManager) -> None:
@@ -163,6 +174,7 @@ def test_what_bulk_writers_write_after_a_checkpoint_is_not_before_it(manager: Tr
         assert dict(scan) == {b"r": {A: b"own"}}
         assert transaction.get("t", b"a", own_writes="before_checkpoint") == {}
         assert dict(transaction.scan("t", own_writes="none")) == {}
+        assert rows_of(transaction.scan_columns("t", own_writes="none")) == []
         assert dict(transaction.scan("t")) == {b"a": {A: b"bulk"}, b"r": {A: b"own", B: b"bulk"}}
 
 

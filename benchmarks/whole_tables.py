@@ -1,0 +1,99 @@
+"""Whole tables: reads of all columns, which nobody names, beside reads row by row; an overwrite beside an append.
+
+    python -m benchmarks.whole_tables [--rows N] [--rounds N] [--json]
+
+Narrow rows in a new table each round, on services and an oracle of its own, or on those that are given. *Scan* and
+*backup*: all rows as one snapshot shows them, counted, and written to a directory; *restore*: two such scans, compared.
+All beside one scan row by row, of which they were made before. *Overwrite*: a Spark job that replaces all rows by the
+same ones, so that it looks for rows to delete and finds none; beside the job that appended them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import click
+from pyspark.sql import DataFrame
+
+from benchmarks.cpu_time import await_rest
+from benchmarks.options import json_option, service_options, services_given
+from benchmarks.rounds import Case, show
+from benchmarks.spark_jobs import REST_MS_MAX, narrow_rows, renamed
+from benchmarks.spark_surroundings import spark_and_manager
+from benchmarks.surroundings import explained, once_each, surroundings
+from client import TransactionManager
+from client.backups.creating import BATCH_ROWS, create
+from client.spark import TableMapping, create_table
+from client.tables.restoring import restore
+
+SCAN, SCAN_ROW_BY_ROW, BACKUP, RESTORE = "scan", "scan row by row", "backup", "restore with nothing to put back"
+OVERWRITE, APPEND = "overwrite", "append"
+COMPARED: Final = (*((job, SCAN_ROW_BY_ROW) for job in (SCAN, BACKUP, RESTORE)), (OVERWRITE, APPEND))
+
+
+def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping, place: Path) -> dict[str, float]:
+    """The seconds of each job on one new table."""
+    mapping = renamed(mapping)
+    create_table(manager, mapping)
+    settings, directory = manager.settings, place / mapping.table
+    options = {"table": mapping.table, "zookeeper": settings.zookeeper, "root": settings.root}
+    options["thrift"] = settings.thrift
+    writer = frame.write.format("pythia").options(**options)
+    seconds = {APPEND: _seconds(writer.mode("append").save)}
+    snapshot = manager.snapshot()
+    seconds[SCAN_ROW_BY_ROW] = _seconds(lambda: sum(1 for _ in snapshot.scan(mapping.table)))
+    seconds[SCAN] = _seconds(
+        lambda: sum(batch.rows for batch in snapshot.scan_columns(mapping.table, batch_rows=BATCH_ROWS))
+    )
+    seconds[BACKUP] = _seconds(
+        lambda: create(manager, snapshot, [mapping.table], directory, lambda table, rows, counts: None)
+    )
+    seconds[RESTORE] = _seconds(
+        lambda: restore(manager, snapshot, [mapping.table], lambda table, rows: None, dry_run=True)
+    )
+    seconds[OVERWRITE] = _seconds(writer.mode("overwrite").save)
+    shutil.rmtree(directory)
+    manager.drop_table(mapping.table)
+    return seconds
+
+
+def _seconds(job: Callable[[], object]) -> float:
+    await_rest(REST_MS_MAX)
+    started = time.monotonic()
+    job()
+    return time.monotonic() - started
+
+
+@click.command()
+@click.option("--rows", default=400_000, show_default=True, type=click.IntRange(1_000, 100_000_000))
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="After one not counted.")
+@service_options
+@json_option
+def main(rows: int, rounds: int, zookeeper: str | None, thrift: str | None, as_json: bool) -> None:
+    """Measure reads of whole tables, and overwrites."""
+    taken: list[dict[str, float]] = []
+    with explained():
+        given, progress = services_given(zookeeper, thrift), once_each()
+        with surroundings(given, progress, with_services=True) as around, spark_and_manager(around) as both:
+            session, manager = both
+            frame = narrow_rows(session, rows).persist()
+            mapping = TableMapping.from_schema("bench_whole", frame.schema, row_key=["id"])
+            for number in range(rounds + 1):
+                seconds = measure(manager, frame, mapping, around.directory)
+                told = ", ".join(f"{job} {each:.2f} s" for job, each in seconds.items())
+                click.echo(f"round {number} of {rounds}: {told}", err=True)
+                if number:
+                    taken.append(seconds)
+    cases = [
+        Case(f"{ours} beside {beside}", *([rows / each[job] for each in taken] for job in (ours, beside)))
+        for ours, beside in COMPARED
+    ]
+    show(cases, "rows", as_json=as_json)
+
+
+if __name__ == "__main__":
+    main()
