@@ -3,9 +3,10 @@
     python -m benchmarks.whole_tables [--rows N] [--rounds N] [--json]
 
 Narrow rows in a new table each round, on services and an oracle of its own, or on those that are given. *Scan* and
-*backup*: all rows as one snapshot shows them, counted, and written to a directory; *restore*: two such scans, compared.
-All beside one scan row by row, of which they were made before. *Overwrite*: a Spark job that replaces all rows by the
-same ones, so that it looks for rows to delete and finds none; beside the job that appended them.
+*backup*: all rows as one snapshot shows them, counted, and written to a directory; *restore*: two such scans, compared;
+*vacuum*: a sweep of the table. All beside one scan row by row, of which they were made before. *Overwrite*: a Spark job
+that replaces all rows by the same ones, so that it looks for rows to delete and finds none; beside the job that
+appended them.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ from client import TransactionManager
 from client.backups.creating import BATCH_ROWS, create
 from client.spark import TableMapping, create_table
 from client.tables.restoring import restore
+from client.vacuum.sweep import Sweep
 
 SCAN, SCAN_ROW_BY_ROW, BACKUP, RESTORE = "scan", "scan row by row", "backup", "restore with nothing to put back"
-OVERWRITE, APPEND = "overwrite", "append"
-COMPARED: Final = (*((job, SCAN_ROW_BY_ROW) for job in (SCAN, BACKUP, RESTORE)), (OVERWRITE, APPEND))
+VACUUM, OVERWRITE, APPEND = "vacuum with nothing to drop", "overwrite", "append"
+COMPARED: Final = (*((job, SCAN_ROW_BY_ROW) for job in (SCAN, BACKUP, RESTORE, VACUUM)), (OVERWRITE, APPEND))
 
 
 def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping, place: Path) -> dict[str, float]:
@@ -55,10 +57,18 @@ def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping
     seconds[RESTORE] = _seconds(
         lambda: restore(manager, snapshot, [mapping.table], lambda table, rows: None, dry_run=True)
     )
+    seconds[VACUUM] = _seconds(lambda: _sweep(manager, mapping, snapshot.timestamp))
     seconds[OVERWRITE] = _seconds(writer.mode("overwrite").save)
     shutil.rmtree(directory)
     manager.drop_table(mapping.table)
     return seconds
+
+
+def _sweep(manager: TransactionManager, mapping: TableMapping, horizon: int) -> None:
+    """Without the rest of a vacuum, which waits for the oracle to say that nobody reads below the horizon."""
+    sweep = Sweep(manager.store, manager.commit_table, manager.oracle.abort, horizon, dry_run=True)
+    for _ in sweep.table(mapping.table, [family.encode() for family in mapping.families]):
+        pass
 
 
 def _seconds(job: Callable[[], object]) -> float:

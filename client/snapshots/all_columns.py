@@ -21,6 +21,7 @@ from store.columns import ABSENT, PLACES_MAX, BlockBuilder, CellColumns, Scanned
 
 EXPECTED_COLUMNS_MAX: Final = 256
 """Each is a place in every row, whether it has a cell there or not. Rows with yet others are taken one by one."""
+FIRST_ROWS_MAX: Final = 500
 _EXPECTED_OF_EIGHT: Final = 7
 """Rows of a batch that have no columns but those that were expected; where they are fewer, the scan begins anew."""
 
@@ -45,8 +46,8 @@ class ExpectedColumns:
             yield rest
 
     def batch_rows(self, rows_max: int) -> int:
-        """How many rows go into a batch, ``rows_max`` at most."""
-        return max(1, min(rows_max, PLACES_MAX // max(1, len(self._met))))
+        """How many rows go into a batch, ``rows_max`` at most, and few before anything is expected."""
+        return max(1, min(rows_max, PLACES_MAX // len(self._met) if self._met else FIRST_ROWS_MAX))
 
     def learn(self, batch: ScannedColumns) -> bool:
         """Whether it is worth it to begin anew behind a batch, expecting more; then they are among ``columns``."""

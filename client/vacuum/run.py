@@ -21,11 +21,11 @@ The order is what makes it safe:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX, FENCE_FAMILY
-from client.cells import TOMBSTONE, encode_shadow, shadow_column
+from client.cells import encode_shadow, shadow_column
 from client.connection.oracle import OracleClient
 from client.errors import InvalidRequest, PythiaError
 from client.manager import TransactionManager
@@ -110,10 +110,11 @@ def run_vacuum(
     )
     marked = {table.encode() for table in tables}
     for table, families in tables.items():
-        _sweep(manager, sweep, report, table, families, lambda row, value: value == TOMBSTONE, progress)
+        _sweep(manager, report, table, sweep.table(table, families), progress)
     # The mark above stands for every fence below it.
-    fences = [FENCE_FAMILY.encode()]
-    _sweep(manager, sweep, report, manager.catalog.own_table, fences, lambda row, value: row in marked, progress)
+    own = manager.catalog.own_table
+    fences = sweep.own_table(own, [FENCE_FAMILY.encode()], lambda row, value: row in marked)
+    _sweep(manager, report, own, fences, progress)
     report.commit_table_rows_left_max = milliseconds_of(now) + 1 - limits.first_block_kept
     if not report.problems:
         _drop_finished(manager, report, limits, status.epoch, sweep.records_needed)
@@ -163,18 +164,16 @@ def _mark(manager: TransactionManager, table: str, horizon: int, unique: int) ->
 
 def _sweep(
     manager: TransactionManager,
-    sweep: Sweep,
     report: VacuumReport,
     table: str,
-    families: Sequence[bytes],
-    removable: Callable[[bytes, bytes], bool],
+    swept: Iterable[TableReport],
     progress: Progress,
 ) -> None:
     """Sweep one table; what fails is a problem, but for a table that was dropped meanwhile, with all its cells."""
     done = report.tables[table] = TableReport()
     try:
         manager.catalog.require_level()
-        for batch in sweep.table(table, families, removable):
+        for batch in swept:
             done.add(batch)
             progress(table, done)
             manager.catalog.require_level()  # before the next batch

@@ -18,17 +18,26 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
+
 from client.bulk_writes.batching import BATCH_BYTES_MAX, stored_batches
-from client.cells import decode_shadow, encode_shadow, family_of, is_shadow, shadow_column
+from client.cells import TOMBSTONE, decode_shadow, encode_shadow, family_of, is_shadow, shadow_column
+from client.snapshots.all_columns import ExpectedColumns
 from client.snapshots.resolver import OutcomeCache
 from client.snapshots.visibility import NOT_COMMITTED, OPEN, with_bookkeeping
+from client.vacuum.clean_rows import Flags, clean_rows, looked_for
 from client.vacuum.plan import ColumnPast, Removal, Version, gathered, shadow_removal
 from client.vacuum.report import TableReport
 from commit_table import Aborted, CommitTable, Committed
 from store import CellStore, KeyRange, Row, RowPut
+from store.columns import ScannedColumns
 
 SWEEP_BATCH_ROWS = 500
+COLUMN_BATCH_ROWS = 10_000
+"""Of rows that are read by columns, fewer of large ones."""
 OUTCOMES_REMEMBERED_MAX = 100_000
+
+_EVERYTHING = KeyRange(b"", b"")
 
 Abort = Callable[[int], Committed | Aborted]
 """Have a transaction aborted for good through the oracle, or learn that it committed."""
@@ -79,12 +88,72 @@ class Sweep:
         """A cell that such a writer wrote stays, without its shadow cell."""
         self._needed.add(writer)
 
-    def table(self, table: str, families: Sequence[bytes], removable: Removable) -> Iterator[TableReport]:
-        """Vacuum a table; gives a report after each batch. Raises the store's errors, and ``NoPrimary``."""
-        everything = KeyRange(b"", b"")
-        rows = self._store.scan(table, everything, families, before=self._horizon + 1, batch_rows=SWEEP_BATCH_ROWS)
+    def table(self, table: str, families: Sequence[bytes]) -> Iterator[TableReport]:
+        """Vacuum a table; gives a report after each batch. Raises the store's errors, and ``NoPrimary``.
+
+        Rows that all were written by one writer are told by columns to be clean, and the others looked at one by one.
+        """
+        expected = ExpectedColumns(_EVERYTHING)
+        for rest in expected.ranges():
+            batches = self._store.scan_columns(
+                table,
+                rest,
+                families,
+                looked_for(expected.columns, families),
+                before=self._horizon + 1,
+                batch_rows=expected.batch_rows(COLUMN_BATCH_ROWS),
+            )
+            for batch in batches:
+                clean, report = self._clean(table, families, batch)
+                if report.rows:
+                    yield report
+                unclean = map(batch.row, np.flatnonzero(~clean).tolist())
+                yield from self._swept(table, unclean, lambda row, value: value == TOMBSTONE)
+                if expected.learn(batch):
+                    break
+
+    def own_table(self, table: str, families: Sequence[bytes], removable: Removable) -> Iterator[TableReport]:
+        """The same of a table of few rows, in which something else than tombstones is ``removable``."""
+        rows = self._store.scan(table, _EVERYTHING, families, before=self._horizon + 1, batch_rows=SWEEP_BATCH_ROWS)
+        yield from self._swept(table, rows, removable)
+
+    def _swept(self, table: str, rows: Iterable[tuple[bytes, Row]], removable: Removable) -> Iterator[TableReport]:
         for batch in stored_batches(rows, SWEEP_BATCH_ROWS, BATCH_BYTES_MAX):
             yield _Batch(self, table, removable).sweep(batch)
+
+    def _clean(self, table: str, families: Sequence[bytes], batch: ScannedColumns) -> tuple[Flags, TableReport]:
+        """In which rows there is nothing to do, and what they count for."""
+        found = clean_rows(batch, self._lasting)
+        clean = np.zeros(batch.cells.rows, np.bool_)
+        for writer, rows in found.asked_about():
+            clean |= rows & ~self._over_something(table, families, batch, rows, writer)
+            if (clean & rows & (found.lacking > 0)).any():
+                self.need_record(writer)
+        return clean, TableReport(
+            rows=int(clean.sum()),
+            versions_kept=int(found.cells[clean].sum()),
+            shadow_cells_left_out=int(found.lacking[clean].sum()),
+        )
+
+    def _over_something(
+        self, table: str, families: Sequence[bytes], batch: ScannedColumns, rows: Flags, writer: int
+    ) -> Flags:
+        """Below which of a writer's rows there is anything at all."""
+        places = np.flatnonzero(rows)
+        keys = {batch.cells.row_key(index): index for index in places.tolist()}
+        first, last = batch.cells.row_key(int(places[0])), batch.cells.row_key(int(places[-1]))
+        below = self._store.scan_columns(
+            table,
+            KeyRange(first, last + b"\x00"),
+            families,
+            batch.cells.columns,
+            before=writer,
+            batch_rows=COLUMN_BATCH_ROWS,
+        )
+        found = np.zeros(batch.cells.rows, np.bool_)
+        for older in below:
+            found[[keys[key] for key in older.cells.row_keys() if key in keys]] = True
+        return found
 
     def outcomes(self, table: str, sites: Mapping[int, Iterable[Site]], report: TableReport) -> dict[int, int]:
         """Writer → final outcome, of writers without a shadow cell at any of these sites."""

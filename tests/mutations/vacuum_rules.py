@@ -19,6 +19,9 @@ _MILLISECOND = (
     "contract/test_commit_table.py::test_of_the_transactions_of_a_millisecond_only_the_records_that_last_stay"
 )
 
+_CLEAN = "unit/client_vacuum/test_clean_rows.py::"
+_SWEEP = "unit/client_vacuum/test_vacuum_sweep.py::"
+
 VACUUM_RULES = [
     Mutation(
         "a vacuum holds as many large rows as small ones",
@@ -181,8 +184,8 @@ VACUUM_RULES = [
     Mutation(
         "a vacuum drops the fences of tables that it did not mark",
         "client/vacuum/run.py",
-        "lambda row, value: row in marked, progress)",
-        "lambda row, value: True, progress)",
+        "lambda row, value: row in marked)",
+        "lambda row, value: True)",
         "unit/client/test_vacuum.py::test_the_fences_of_a_table_that_was_dropped_stay_since_no_mark_stands_for_them",
     ),
     Mutation(
@@ -287,5 +290,61 @@ VACUUM_RULES = [
         "    if column.startswith(_LASTING):\n        return column[len(_LASTING) :]\n",
         "",
         _MILLISECOND,
+    ),
+    Mutation(
+        "a vacuum takes a row for clean although there are older versions of its cells",
+        "client/vacuum/sweep.py",
+        "            found[[keys[key] for key in older.cells.row_keys() if key in keys]] = True\n",
+        "            pass\n",
+        _SWEEP + "test_nothing_that_could_go_stays",
+    ),
+    Mutation(
+        "a vacuum takes a row for clean although a shadow cell is missing",
+        "client/vacuum/clean_rows.py",
+        "np.where(has_cells, committed | (without & ~is_there[shadow]), ~is_there[shadow])",
+        "np.where(has_cells, committed | ~is_there[shadow], ~is_there[shadow])",
+        _SWEEP + "test_nothing_that_could_go_stays",
+    ),
+    Mutation(
+        "a vacuum leaves a shadow cell beside which there is nothing",
+        "client/vacuum/clean_rows.py",
+        "committed | (without & ~is_there[shadow]), ~is_there[shadow])",
+        "committed | (without & ~is_there[shadow]), True)",
+        _CLEAN + "test_every_other_row_is_looked_at",
+    ),
+    Mutation(
+        "a vacuum takes a row of one who aborted for clean",
+        "client/vacuum/clean_rows.py",
+        "commits > ABORTED_SHADOW",
+        "True",
+        _SWEEP + "test_nothing_that_could_go_stays",
+    ),
+    Mutation(
+        "a vacuum takes a row that was deleted for clean",
+        "client/vacuum/clean_rows.py",
+        "    clean &= ~(is_there[of_value] & _may_be_tombstones(batch, of_value)).any(axis=0)\n",
+        "",
+        _SWEEP + "test_nothing_that_could_go_stays",
+    ),
+    Mutation(
+        "a vacuum takes a row for clean by the writer of some of its cells",
+        "client/vacuum/clean_rows.py",
+        "(~is_there | (timestamps == writers)).all(axis=0)",
+        "(~is_there | (timestamps == writers)).any(axis=0)",
+        _CLEAN + "test_every_other_row_is_looked_at",
+    ),
+    Mutation(
+        "a vacuum takes a row for clean without a look at columns that it did not expect",
+        "client/vacuum/clean_rows.py",
+        "    clean[list(batch.others)] = False\n",
+        "",
+        _CLEAN + "test_every_other_row_is_looked_at",
+    ),
+    Mutation(
+        "a vacuum drops a record that lasts and that only rows need which it takes for clean",
+        "client/vacuum/sweep.py",
+        "            if (clean & rows & (found.lacking > 0)).any():\n",
+        "            if False:\n",
+        _SWEEP + "test_a_record_that_lasts_is_needed_by_a_row_that_is_clean",
     ),
 ]

@@ -6,7 +6,7 @@ vacuum, with a horizon of its own, does all its work between any two calls of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,10 +18,11 @@ from client import CatalogEntry
 from client.catalog.entry import ShownFrom
 from client.cells import TOMBSTONE
 from client.snapshots import reading
+from client.snapshots.all_columns import ExpectedColumns
 from client.snapshots.reading import SnapshotReader
 from client.snapshots.resolver import OutcomeCache, Resolver, Site
 from client.snapshots.visibility import NOT_COMMITTED, View
-from client.vacuum import sweep
+from client.vacuum import clean_rows, sweep
 from client.vacuum.finished import drop_commit_rows
 from client.vacuum.plan import horizons
 from client.vacuum.report import TableReport, VacuumReport
@@ -65,6 +66,25 @@ class Writer:
 
     def value(self) -> bytes:
         return TOMBSTONE if self.deletes else b"%d" % self.start_ms
+
+
+@pytest.fixture(autouse=True, scope="module", params=[0, 2, 3], ids=["row by row", "two columns", "all columns"])
+def expected_columns(request: pytest.FixtureRequest) -> Iterator[None]:
+    """So many are expected from the first row on, and one row is worth a scan; by itself it is not. Rows come together,
+    or one after the other, by what was found out at those before.
+    """
+
+    class Expected(ExpectedColumns):
+        def __init__(self, key_range: KeyRange) -> None:
+            super().__init__(key_range)
+            self._met = set(COLUMNS[: request.param])
+
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param:
+            patch.setattr(clean_rows, "ROWS_WORTH_A_SCAN", 1)
+            patch.setattr(sweep, "ExpectedColumns", Expected)
+            patch.setattr(sweep, "COLUMN_BATCH_ROWS", 4 - request.param)
+        yield
 
 
 class Tables:
@@ -125,7 +145,7 @@ class World:
     def vacuum(self, horizon: int, *, dry_run: bool = False, lasting: int = 2) -> tuple[TableReport, VacuumReport]:
         sweep = Sweep(self.store, self.commits, self.abort, horizon, lasting_records_max=lasting, dry_run=dry_run)
         done = TableReport()
-        for report in sweep.table(TABLE, [b"f", b"g"], lambda row, value: value == TOMBSTONE):
+        for report in sweep.table(TABLE, [b"f", b"g"]):
             done.add(report)
         limits = horizons(horizon, compose(END_MS), 0, 0)
         whole = VacuumReport(dry_run, *limits)
@@ -314,7 +334,7 @@ def test_a_commit_that_comes_before_the_abort_and_is_settled_by_another_vacuum_i
         return world.commits.abort(start)
 
     sweep = Sweep(world.store, world.commits, abort_too_late, horizon)
-    list(sweep.table(TABLE, [b"f", b"g"], lambda row, value: False))
+    list(sweep.table(TABLE, [b"f", b"g"]))
     check(world, [writer], horizon)
 
 
@@ -358,18 +378,29 @@ def test_a_record_that_lasts_is_needed_below_a_version_that_only_later_snapshots
     assert world.commits.outcome(lasting.start) == Committed(lasting.start + (1 << 18) + 2)
 
 
+def test_a_record_that_lasts_is_needed_by_a_row_that_is_clean() -> None:
+    """And by no other: that it lasts is found out at one that goes."""
+    world, start, commit = World(), compose(3, 3), compose(4, 5)
+    for row, value in ((b"r1", TOMBSTONE), (b"r2", b"1")):
+        world.store.put(TABLE, [RowPut(row, {b"f:a": value})], start)
+    world.commits.let_last(start)
+    record(world.store, COMMITS, {start: commit}, OLD_EPOCH)
+    done, _ = world.vacuum(compose(10))
+    assert (done.columns_removed, done.versions_kept, done.shadow_cells_left_out) == (1, 1, 1)
+    assert world.commits.outcome(start) == Committed(commit, is_lasting=True)
+    assert world.read(compose(END_MS)) == {b"r2": {b"f:a": b"1"}}
+
+
 def test_a_vacuum_takes_few_large_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "BATCH_BYTES_MAX", 1_000)
+    monkeypatch.setattr(sweep, "COLUMN_BATCH_ROWS", 100)
     world = World()
     for size in (10, 400):
         world.store.create_table(f"t{size}", [Family("f")])
         rows = [RowPut(b"r%03d" % number, {b"f:a": bytes(size)}) for number in range(20)]
         world.store.put(f"t{size}", rows, compose(2))
     swept = Sweep(world.store, world.commits, world.abort, compose(10))
-    taken = {
-        size: [report.rows for report in swept.table(f"t{size}", [b"f"], lambda row, value: False)]
-        for size in (10, 400)
-    }
+    taken = {size: [report.rows for report in swept.table(f"t{size}", [b"f"])] for size in (10, 400)}
     assert taken == {10: [20], 400: [16, 4]}
 
 
