@@ -33,8 +33,8 @@ BROKEN: Final = (
     Mutation(
         "an overwrite keeps a row that it should delete",
         "client/spark/removal.py",
-        "    for row, values in rows:\n        if row not in kept:",
-        "    for row, values in list(rows)[1:]:\n        if row not in kept:",
+        "yield from _deleted(cells.only(~is_kept),",
+        "yield from _deleted(cells.only(~is_kept).cut(1)[1],",
         _NAMED,
     ),
     Mutation(
