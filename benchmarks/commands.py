@@ -15,6 +15,7 @@ from benchmarks.large_command import large
 from benchmarks.latency_command import latency
 from benchmarks.peer_command import peer
 from benchmarks.spark_command import spark
+from benchmarks.vacuum_command import vacuum
 
 
 @click.group()
@@ -22,5 +23,7 @@ def bench() -> None:
     """Claims of speed, each as a ratio beside something else in the same run."""
 
 
-for command in (attacked, availability, awake, begins, bulk_commit, compiled, growth, large, latency, peer, spark):
+for command in (
+    attacked, availability, awake, begins, bulk_commit, compiled, growth, large, latency, peer, spark, vacuum,
+):  # fmt: skip
     bench.add_command(command)

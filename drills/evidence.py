@@ -23,8 +23,13 @@ def gather(
     loads: Sequence[LoadSettings],
     faults: Sequence[Window],
     tenures: Sequence[int],
+    *,
+    outcomes_from: int = 0,
 ) -> Record:
-    """Everything that the verdict needs. Raises ``HistoryError``, and the errors of the services."""
+    """Everything that the verdict needs. Raises ``HistoryError``, and the errors of the services.
+
+    ``outcomes_from``: the first start timestamp of whose outcome the commit table still has to know.
+    """
     histories = {name: _merged(loads, name) for name in (*LOADS, FLIGHTS)}
     flight_keys = [key for each in histories[FLIGHTS].transactions for key in each.last_writes()]
     final_state, readers = _final_state(manager, loads[0].tables, flight_keys)
@@ -38,6 +43,7 @@ def gather(
         outcomes=_outcomes(manager, transactions),
         anomalies=_anomalies(histories, transactions, final_state, loads[0].tables),
         faults=faults,
+        outcomes_from=outcomes_from,
     )
 
 
@@ -50,12 +56,15 @@ def _final_state(
 ) -> tuple[dict[Key, int | None], dict[str, tuple[RecordedTransaction, ...]]]:
     """What every key of every workload holds, and the transactions that read it, which are evidence themselves."""
     state: dict[Key, int | None] = {}
-    readers = {}
+    readers: dict[str, tuple[RecordedTransaction, ...]] = {}
     for name in LOADS:
         workload = workload_of(name, tables)
         recorder = Recorder(manager, workload.cells, process="final")
         state |= workload.final_state(recorder)
         readers[name] = recorder.history().transactions
+    readers[FLIGHTS] = ()
+    if not flight_keys:  # nothing was opened for a fault
+        return state, readers
     recorder = Recorder(manager, flight_cells(f"{tables}_{FLIGHTS}"), process="final")
     flown = recorder.run(lambda transaction: transaction.scan(flight_keys), read_only=True)
     if flown.outcome is not Outcome.COMMITTED:

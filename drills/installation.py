@@ -34,13 +34,17 @@ DEADLINE_MS: Final = 120_000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How an installation is to be: everything but the faults. ``zookeeper``, ``thrift``: given services."""
+    """How an installation is to be: everything but the faults. ``zookeeper``, ``thrift``: given services.
+
+    ``limits``: of the oracles, as ``NAME=VALUE``; those that are not named are as by default.
+    """
 
     directory: Path
     processes: int = 3
     lease_ms: int = 2_000
     zookeeper: str | None = None
     thrift: str | None = None
+    limits: tuple[str, ...] = ()
 
     @property
     def logs(self) -> Path:
@@ -84,7 +88,7 @@ def installed(plan: Plan, guard: Guard, progress: devcluster.Progress) -> Iterat
             proxies.open(f"ZooKeeper for clients, {number}", services.zookeeper)
             for number in range(1, CLIENT_PROCESSES + 1)
         ]
-        settings = OracleSettings(services.zookeeper, services.thrift, root, plan.lease_ms, plan.logs)
+        settings = OracleSettings(services.zookeeper, services.thrift, root, plan.lease_ms, plan.logs, plan.limits)
         names = [f"tso-{number}" for number in range(1, plan.processes + 1)]
         clocks = {name: SteppedClock(plan.directory / "clocks" / name) for name in names}
         seats = tuple(Seat(name, settings, proxies, guard, clocks[name]) for name in names)

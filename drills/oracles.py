@@ -30,6 +30,7 @@ class OracleSettings:
     root: str
     lease_ms: int
     logs: Path
+    limits: tuple[str, ...] = ()
 
 
 class Seat:
@@ -118,5 +119,5 @@ class Seat:
             "root": settings.root,
             "lease-ms": str(settings.lease_ms),
         }
-        given = (text for name, value in options.items() for text in (f"--{name}", value))
-        return self.clock.command("tso", "serve", *given)
+        given = [*options.items(), *(("limit", limit) for limit in settings.limits)]
+        return self.clock.command("tso", "serve", *(text for name, value in given for text in (f"--{name}", value)))

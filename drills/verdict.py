@@ -25,7 +25,8 @@ class Record:
 
     ``begun``: transaction → the epoch in which the oracle said that it was begun. ``tenures``: every epoch that some
     process announced. ``outcomes``: what the commit table says at the end of each acknowledged transaction, its commit
-    timestamp or ``None``. ``anomalies``: what ``histories.check`` and the workloads' own checks found.
+    timestamp or ``None``; of those that began before ``outcomes_from`` a vacuum had it say nothing any more.
+    ``anomalies``: what ``histories.check`` and the workloads' own checks found.
     """
 
     transactions: Sequence[RecordedTransaction]
@@ -34,6 +35,7 @@ class Record:
     outcomes: Mapping[int, int | None]
     anomalies: Sequence[Anomaly]
     faults: Sequence[Window]
+    outcomes_from: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def judge(record: Record) -> Verdict:
 
 def _lost_in_commit_table(record: Record) -> Iterator[str]:
     for each in record.transactions:
-        if each.commit_timestamp is None or each.is_read_only:
+        if each.commit_timestamp is None or each.is_read_only or each.id < record.outcomes_from:
             continue
         stands = record.outcomes.get(each.id)
         if stands != each.commit_timestamp:

@@ -8,6 +8,27 @@ _FAULTS = "unit/drills/test_compose_faults.py::"
 
 DRILL_RULES = [
     Mutation(
+        "what an open snapshot shows otherwise after a vacuum is not told",
+        "drills/vacuuming.py",
+        "                if before.get(row) != now.get(row):\n",
+        "                if False:\n",
+        "unit/drills/test_vacuuming.py::test_what_an_open_snapshot_shows_otherwise_is_told",
+    ),
+    Mutation(
+        "what vacuums leave more and more of is not told",
+        "drills/vacuuming.py",
+        "            if last > GROWTH_MAX * first:\n",
+        "            if False:\n",
+        "unit/drills/test_vacuuming.py::test_what_grows_for_good_is_told_and_what_goes_up_and_down_is_not",
+    ),
+    Mutation(
+        "a commit is not missed in the commit table that no vacuum has dropped",
+        "drills/verdict.py",
+        " or each.id < record.outcomes_from:",
+        " or each.id <= record.outcomes_from:",
+        "unit/drills/test_drill_verdict.py::test_of_what_a_vacuum_has_dropped_the_commit_table_need_not_know",
+    ),
+    Mutation(
         "a late line of an oracle that is gone makes another one primary",
         "drills/site.py",
         "                if start != self._starts:\n                    return\n",

@@ -41,6 +41,15 @@ def test_a_failover_that_harms_nobody_is_clean() -> None:
     assert verdict.in_flight == [2]
 
 
+def test_of_what_a_vacuum_has_dropped_the_commit_table_need_not_know() -> None:
+    both = [
+        transaction(1_001, (0, 1, 2, 3), commit=1_003, writes=["a"]),
+        transaction(1_005, (4, 5, 6, 7), commit=1_006, writes=["b"]),
+    ]
+    lost = judge(Record(both, {}, [FIRST], {}, [], [], outcomes_from=1_005)).lost_commits
+    assert [text.split(" was")[0] for text in lost] == ["transaction 1005"]
+
+
 def test_a_commit_of_a_deposed_primary_is_caught() -> None:
     found = deposed_answers(
         [
