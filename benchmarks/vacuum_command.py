@@ -31,6 +31,13 @@ from drills.vacuuming import Sample, Vacuumed
 HARMED: Final = 1
 MINUTES_MAX: Final = 1_440.0
 HARMS_SHOWN_MAX: Final = 5
+SHOWN: Final = {
+    "commit_rows": "rows of the commit table",
+    "versions": "versions of a column",
+    "versions_most": "… of the one with most",
+}
+"""Of a sample, in the picture."""
+COMPARED: Final = ("commit_rows", "versions")
 
 
 @click.command()
@@ -106,14 +113,14 @@ def _beside(found: Vacuumed) -> list[tuple[str, float, float]]:
         return []
     first, last = without[0], without[-1]
     share = (after[-1].seconds - first.seconds) / max(1e-9, last.seconds - first.seconds)
-    names = {"commit_rows": "rows of the commit table", "versions": "versions of a column"}
     return [
         (
             text,
             float(getattr(after[-1], name)),
             round(getattr(first, name) + share * (getattr(last, name) - getattr(first, name)), 1),
         )
-        for name, text in names.items()
+        for name, text in SHOWN.items()
+        if name in COMPARED
     ]
 
 
@@ -138,19 +145,16 @@ def draw(path: Path, found: Vacuumed) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(INCHES, layout="constrained")
-    rows, versions = figure.subplots(2, 1, sharex=True)
-    seconds = [each.seconds for each in found.samples]
-    rows.plot(seconds, _series(found.samples, "commit_rows"))
-    rows.set(title="vacuums under load: before and after each", ylabel="rows of the commit table")
-    versions.plot(seconds, _series(found.samples, "versions_most"), label="of the column that has most")
-    versions.plot(seconds, _series(found.samples, "versions"), label="on average")
-    versions.set(xlabel="seconds", ylabel="versions of a column")
-    versions.legend()
-    for axes in (rows, versions):
+    panels = figure.subplots(len(SHOWN), 1, sharex=True)
+    for axes, (name, text) in zip(panels, SHOWN.items(), strict=True):
+        axes.plot([each.seconds for each in found.samples], _series(found.samples, name))
+        axes.set(ylabel=text)
         axes.set_ylim(bottom=0)
         for each in found.samples:
             if each.after_vacuum:
                 axes.axvline(each.seconds, color="0.9", zorder=0)
+    panels[0].set(title="vacuums under load: a line at the end of each")
+    panels[-1].set(xlabel="seconds")
     try:
         figure.savefig(path)
     except OSError as error:
