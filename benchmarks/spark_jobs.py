@@ -68,11 +68,9 @@ class Ours:
         """See ``Side``."""
         mapping = renamed(self.mapping)
         create_table(self.manager, mapping)
-        settings = self.manager.settings
-        options = {"table": mapping.table, "zookeeper": settings.zookeeper, "root": settings.root}
-        options["thrift"] = settings.thrift
+        options = source_options(self.manager.settings, mapping.table)
         writer = frame.write.format("pythia").mode("append").options(**options, shadow_cells=self.shadow_cells)
-        write = _seconds(writer.save)
+        write = seconds_of(writer.save)
         reads = _read_twice(self.spark.read.format("pythia").options(**options).load())
         self.manager.finish_bulk_writes()
         self.manager.drop_table(mapping.table)
@@ -93,7 +91,7 @@ class Plain:
         mapping = renamed(self.mapping)
         self.manager.store.create_table(mapping.table, [Family(name) for name in mapping.families])
         options = {"settings": self.manager.settings.to_json(), "mapping": mapping.to_json()}
-        write = _seconds(frame.write.format("plain").mode("append").options(**options).save)
+        write = seconds_of(frame.write.format("plain").mode("append").options(**options).save)
         reads = _read_twice(self.spark.read.format("plain").options(**options).load())
         self.manager.store.drop_table(mapping.table)
         return Taken(write, *reads)
@@ -113,7 +111,7 @@ class RowByRow:
         """See ``Side``."""
         table, thrift, key = renamed(self.mapping).table, self.settings.thrift, self.mapping.row_key
         self.manager.store.create_table(table, [Family("f")])
-        write = _seconds(lambda: frame.foreachPartition(lambda rows: write_rows(thrift, table, key, rows)))
+        write = seconds_of(lambda: frame.foreachPartition(lambda rows: write_rows(thrift, table, key, rows)))
         ranges = key_ranges(thrift, table, PARTITIONS)
         parts, names = self.spark.sparkContext.parallelize(ranges, PARTITIONS), frame.columns
         rows = parts.flatMap(lambda part: read_rows(thrift, table, names, part))
@@ -121,6 +119,11 @@ class RowByRow:
         reads = _read_twice(self.spark.createDataFrame(rows, schema, verifySchema=False))
         self.manager.store.drop_table(table)
         return Taken(write, *reads)
+
+
+def source_options(settings: ClientSettings, table: str) -> dict[str, str]:
+    """What the data source has to be told."""
+    return {"table": table, "zookeeper": settings.zookeeper, "thrift": settings.thrift, "root": settings.root}
 
 
 def renamed(mapping: TableMapping) -> TableMapping:
@@ -142,16 +145,17 @@ def narrow_rows(spark: SparkSession, rows: int) -> DataFrame:
 def _read_twice(frame: DataFrame) -> tuple[float, float]:
     """The seconds of each, begun when the machine is at rest."""
     await_rest(REST_MS_MAX)
-    first = _seconds(partial(_read_all, frame))
+    first = seconds_of(partial(_read_all, frame))
     await_rest(REST_MS_MAX)
-    return first, _seconds(partial(_read_all, frame))
+    return first, seconds_of(partial(_read_all, frame))
 
 
 def _read_all(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def _seconds(job: Callable[[], object]) -> float:
+def seconds_of(job: Callable[[], object]) -> float:
+    """How long a job takes."""
     started = time.monotonic()
     job()
     return time.monotonic() - started

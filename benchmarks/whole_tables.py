@@ -12,7 +12,6 @@ appended them.
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -23,7 +22,7 @@ from pyspark.sql import DataFrame
 from benchmarks.cpu_time import await_rest
 from benchmarks.options import json_option, service_options, services_given
 from benchmarks.rounds import Case, show
-from benchmarks.spark_jobs import REST_MS_MAX, narrow_rows, renamed
+from benchmarks.spark_jobs import REST_MS_MAX, narrow_rows, renamed, seconds_of, source_options
 from benchmarks.spark_surroundings import spark_and_manager
 from benchmarks.surroundings import explained, once_each, surroundings
 from client import TransactionManager
@@ -41,10 +40,8 @@ def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping
     """The seconds of each job on one new table."""
     mapping = renamed(mapping)
     create_table(manager, mapping)
-    settings, directory = manager.settings, place / mapping.table
-    options = {"table": mapping.table, "zookeeper": settings.zookeeper, "root": settings.root}
-    options["thrift"] = settings.thrift
-    writer = frame.write.format("pythia").options(**options)
+    directory = place / mapping.table
+    writer = frame.write.format("pythia").options(**source_options(manager.settings, mapping.table))
     seconds = {APPEND: _seconds(writer.mode("append").save)}
     snapshot = manager.snapshot()
     seconds[SCAN_ROW_BY_ROW] = _seconds(lambda: sum(1 for _ in snapshot.scan(mapping.table)))
@@ -73,9 +70,7 @@ def _sweep(manager: TransactionManager, mapping: TableMapping, horizon: int) -> 
 
 def _seconds(job: Callable[[], object]) -> float:
     await_rest(REST_MS_MAX)
-    started = time.monotonic()
-    job()
-    return time.monotonic() - started
+    return seconds_of(job)
 
 
 @click.command()

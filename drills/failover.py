@@ -68,7 +68,7 @@ def run(drill: Drill, progress: Progress) -> Report:
             progress(Step("making the tables of the load"))
             tables = load_tables(installation.settings.root)
             create_tables(manager, tables)
-            settings = _load_settings(drill, installation, tables)
+            settings = load_settings(drill.plan, installation, tables, seed=drill.seed, pause_ms=drill.pause_ms)
             with running(settings, python("drills.load"), installation.logs, installation.guard) as loads:
                 quiet, struck = under_load(installation, loads, faults, random, progress)
                 progress(Step("ending the load"))
@@ -88,11 +88,14 @@ def run(drill: Drill, progress: Progress) -> Report:
             )
 
 
-def _load_settings(drill: Drill, installation: Installation, tables: str) -> list[LoadSettings]:
-    histories = drill.plan.directory / "histories"
+def load_settings(
+    plan: Plan, installation: Installation, tables: str, *, seed: int, pause_ms: int
+) -> list[LoadSettings]:
+    """Of the load's processes, whose histories go below the plan's directory."""
+    histories = plan.directory / "histories"
     histories.mkdir(parents=True, exist_ok=True)
     clients = [installation.client_settings(number) for number in range(CLIENT_PROCESSES)]
-    return settings_of(clients, histories, tables=tables, seed=drill.seed, pause_ms=drill.pause_ms)
+    return settings_of(clients, histories, tables=tables, seed=seed, pause_ms=pause_ms)
 
 
 def under_load(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 from drills.outages import Outage, Timeline, Window
@@ -21,6 +21,11 @@ class Findings:
     commits_per_second: float
     quiet_gap_ms: float
     """The longest time without an acknowledged commit before the first fault: what is no outage at all."""
+
+    @classmethod
+    def of(cls, found: Findings, **others: Any) -> Self:
+        """What was found, and what the drill itself knows: all the fields of its own."""
+        return cls(**{each.name: getattr(found, each.name) for each in fields(found)}, **others)
 
     def to_pipe(self) -> dict[str, Any]:
         """Plain values."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Final, Self
+from dataclasses import dataclass
+from typing import Any, Final
 
 from rich.table import Table
 
@@ -26,11 +26,6 @@ class Report(Findings):
     lease_ms: int
     seed: int
     seconds: float
-
-    @classmethod
-    def of(cls, found: Findings, **others: Any) -> Self:
-        """What was found, and what the drill itself knows: all the fields of its own."""
-        return cls(**{each.name: getattr(found, each.name) for each in fields(found)}, **others)
 
     def to_fields(self) -> dict[str, Any]:
         """Plain values for JSON; times are milliseconds unless their name says otherwise."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Final, Self
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from client import Snapshot, TransactionManager
 from client.cells import is_reserved
@@ -20,14 +20,14 @@ from commit_table import table_name
 from devcluster import Progress, Step
 from drills.children import python
 from drills.evidence import gather
-from drills.failover import START_SECONDS_MAX
+from drills.failover import START_SECONDS_MAX, load_settings
 from drills.findings import Findings, findings
 from drills.guard import Guard
-from drills.installation import CLIENT_PROCESSES, Plan, installed
+from drills.installation import Plan, installed
 from drills.load import LOADS, workload_of
-from drills.loads import create_tables, load_tables, running, settings_of
+from drills.loads import create_tables, load_tables, running
 from drills.outages import Window
-from store import KeyRange
+from store import KeyRange, Row
 
 LIFE_MS: Final = 10_000
 """After so long without a word the oracle takes it that nobody reads a snapshot: what holds up a vacuum's horizon."""
@@ -77,11 +77,6 @@ class Vacuumed(Findings):
     """At a whole open snapshot, after a vacuum."""
     seconds: float
 
-    @classmethod
-    def of(cls, found: Findings, **others: Any) -> Self:
-        """What clients saw, and what the drill itself knows."""
-        return cls(**{each.name: getattr(found, each.name) for each in fields(found)}, **others)
-
     @property
     def grew(self) -> list[str]:
         """What vacuums leave more and more of, in sentences."""
@@ -127,18 +122,12 @@ def run(plan: Plan, seconds: float, *, seed: int, pause_ms: int, progress: Progr
     """Vacuum for so long. Raises ``DrillError``, ``DevClusterError`` and the errors of the client and the store."""
     plan = replace(plan, processes=PROCESSES, limits=(*plan.limits, f"transaction_life_ms={LIFE_MS}"))
     with Guard() as guard, installed(plan, guard, progress) as installation:
-        settings = replace(installation.settings, heartbeat_interval_ms=LIFE_MS // BEATS_IN_A_LIFE)
-        with TransactionManager.connect(settings) as manager:
-            tables = load_tables(settings.root)
+        installation.settings = replace(installation.settings, heartbeat_interval_ms=LIFE_MS // BEATS_IN_A_LIFE)
+        with TransactionManager.connect(installation.settings) as manager:
+            tables = load_tables(installation.settings.root)
             create_tables(manager, tables)
-            histories = plan.directory / "histories"
-            histories.mkdir(parents=True, exist_ok=True)
-            clients = [
-                replace(installation.client_settings(number), heartbeat_interval_ms=settings.heartbeat_interval_ms)
-                for number in range(CLIENT_PROCESSES)
-            ]
-            loads_settings = settings_of(clients, histories, tables=tables, seed=seed, pause_ms=pause_ms)
-            with running(loads_settings, python("drills.load"), installation.logs, guard) as loads:
+            settings = load_settings(plan, installation, tables, seed=seed, pause_ms=pause_ms)
+            with running(settings, python("drills.load"), installation.logs, guard) as loads:
                 progress(Step("load begins, without a vacuum at first"))
                 loads.await_commits(0, START_SECONDS_MAX, "at the start")
                 watch = Watch(manager, [workload_of(name, tables).table for name in LOADS])
@@ -156,7 +145,7 @@ def run(plan: Plan, seconds: float, *, seed: int, pause_ms: int, progress: Progr
                 loads.stop()
                 progress(Step("reading what it left, and checking its history"))
                 tenures = [tenure.epoch for tenure in installation.tenures()]
-                record = gather(manager, loads_settings, [], tenures, outcomes_from=watch.outcomes_from)
+                record = gather(manager, settings, [], tenures, outcomes_from=watch.outcomes_from)
             return Vacuumed.of(
                 findings(record, quiet),
                 samples=watch.samples,
@@ -170,13 +159,10 @@ def run(plan: Plan, seconds: float, *, seed: int, pause_ms: int, progress: Progr
 class Watch:
     """Vacuums, and what is seen of them."""
 
-    def __init__(
-        self, manager: TransactionManager, tables: Sequence[str], clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, manager: TransactionManager, tables: Sequence[str]) -> None:
         self._manager = manager
         self._tables = tables
-        self._clock = clock
-        self._begun = clock()
+        self._begun = time.monotonic()
         self._held: deque[_Held] = deque(maxlen=SNAPSHOTS_OPEN_MAX)
         self.samples: list[Sample] = []
         self.changed: list[str] = []
@@ -186,7 +172,7 @@ class Watch:
 
     def elapsed(self) -> float:
         """Seconds."""
-        return self._clock() - self._begun
+        return time.monotonic() - self._begun
 
     def sample_for(self, seconds: float) -> None:
         """Look now and then, for so long."""
@@ -212,9 +198,7 @@ class Watch:
             self.changed += list(held.differences())[: max(0, DIFFERENCES_TOLD_MAX - len(self.changed))]
 
     def _sample(self, *, after_vacuum: bool) -> None:
-        store = self._manager.store
-        commits = table_name(self._manager.settings.root)
-        rows = sum(1 for _ in store.scan(commits, _EVERYTHING, store_families(self._manager, commits)))
+        rows = sum(1 for _ in self._rows(table_name(self._manager.settings.root)))
         counts = [count for table in self._tables for count in self._versions(table)]
         mean = sum(counts) / len(counts) if counts else 0.0
         self.samples.append(
@@ -222,13 +206,12 @@ class Watch:
         )
 
     def _versions(self, table: str) -> Iterator[int]:
-        store = self._manager.store
-        for row, cells in store.scan(table, _EVERYTHING, store_families(self._manager, table)):
+        for row, cells in self._rows(table):
             for column in cells:
                 if not is_reserved(column):
-                    yield len(store.versions(table, row, column, limit=VERSIONS_MAX))
+                    yield len(self._manager.store.versions(table, row, column, limit=VERSIONS_MAX))
 
-
-def store_families(manager: TransactionManager, table: str) -> list[bytes]:
-    """All column families that HBase has of a table."""
-    return [family.encode() for family in manager.store.families(table)]
+    def _rows(self, table: str) -> Iterator[tuple[bytes, Row]]:
+        """As they are stored."""
+        families = [family.encode() for family in self._manager.store.families(table)]
+        return self._manager.store.scan(table, _EVERYTHING, families)

@@ -22,8 +22,8 @@ from store.columns import ABSENT, PLACES_MAX, BlockBuilder, CellColumns, Scanned
 EXPECTED_COLUMNS_MAX: Final = 256
 """Each is a place in every row, whether it has a cell there or not. Rows with yet others are taken one by one."""
 FIRST_ROWS_MAX: Final = 500
-_EXPECTED_OF_EIGHT: Final = 7
-"""Rows of a batch that have no columns but those that were expected; where they are fewer, the scan begins anew."""
+_UNEXPECTED_SHARE_MAX: Final = 1 / 8
+"""Of a batch's rows: those that have other columns than were expected. Where they are more, the scan begins anew."""
 
 
 class ExpectedColumns:
@@ -51,7 +51,7 @@ class ExpectedColumns:
 
     def learn(self, batch: ScannedColumns) -> bool:
         """Whether it is worth it to begin anew behind a batch, expecting more; then they are among ``columns``."""
-        if 8 * len(batch.others) <= (8 - _EXPECTED_OF_EIGHT) * batch.cells.rows:
+        if len(batch.others) <= _UNEXPECTED_SHARE_MAX * batch.cells.rows:
             return False
         before = len(self._met)
         for cells in batch.others.values():

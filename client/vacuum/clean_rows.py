@@ -63,7 +63,7 @@ def clean_rows(batch: ScannedColumns, lasting: Collection[int]) -> CleanRows:
     cells = is_there[of_value].sum(axis=0)
     writers = np.where(is_there[of_value], timestamps[of_value], NOBODY).max(axis=0, initial=NOBODY)
     clean = (cells > 0) & (~is_there | (timestamps == writers)).all(axis=0)
-    clean &= ~(is_there[of_value] & _may_be_tombstones(batch, of_value)).any(axis=0)
+    clean &= ~_may_be_tombstones(batch, of_value).any(axis=0)
     clean[list(batch.others)] = False
     lacking = np.zeros(batch.cells.rows, np.int64)
     without = np.isin(writers, list(lasting))

@@ -322,7 +322,7 @@ VACUUM_RULES = [
     Mutation(
         "a vacuum takes a row that was deleted for clean",
         "client/vacuum/clean_rows.py",
-        "    clean &= ~(is_there[of_value] & _may_be_tombstones(batch, of_value)).any(axis=0)\n",
+        "    clean &= ~_may_be_tombstones(batch, of_value).any(axis=0)\n",
         "",
         _SWEEP + "test_nothing_that_could_go_stays",
     ),
