@@ -4,9 +4,10 @@
 
 Narrow rows in a new table each round, on services and an oracle of its own, or on those that are given. *Scan* and
 *backup*: all rows as one snapshot shows them, counted, and written to a directory; *restore*: two such scans, compared;
-*vacuum*: a sweep of the table. All beside one scan row by row, of which they were made before. *Overwrite*: a Spark job
-that replaces all rows by the same ones, so that it looks for rows to delete and finds none; beside the job that
-appended them.
+*vacuum*: a sweep of the table. All beside one scan row by row, of which they were made before. *Vacuum again*: by what
+the sweep before it left on record; beside that one, and the same of a table that many small transactions wrote.
+*Overwrite*: a Spark job that replaces all rows by the same ones, so that it looks for rows to delete and finds none;
+beside the job that appended them.
 """
 
 from __future__ import annotations
@@ -29,15 +30,35 @@ from client import TransactionManager
 from client.backups.creating import BATCH_ROWS, create
 from client.spark import TableMapping, create_table
 from client.tables.restoring import restore
-from client.vacuum.sweep import Sweep
+from client.vacuum.parts import Orders, Part, here
+from client.vacuum.swept import NOT_SWEPT
 
 SCAN, SCAN_ROW_BY_ROW, BACKUP, RESTORE = "scan", "scan row by row", "backup", "restore with nothing to put back"
-VACUUM, OVERWRITE, APPEND = "vacuum with nothing to drop", "overwrite", "append"
-COMPARED: Final = (*((job, SCAN_ROW_BY_ROW) for job in (SCAN, BACKUP, RESTORE, VACUUM)), (OVERWRITE, APPEND))
+VACUUM, VACUUM_AGAIN, OVERWRITE, APPEND = "vacuum with nothing to drop", "vacuum again", "overwrite", "append"
+SMALL, SMALL_AGAIN = "vacuum of rows of small transactions", "that vacuum again"
+COMPARED: Final = (
+    *((job, SCAN_ROW_BY_ROW) for job in (SCAN, BACKUP, RESTORE, VACUUM)),
+    (VACUUM_AGAIN, VACUUM),
+    (SMALL_AGAIN, SMALL),
+    (OVERWRITE, APPEND),
+)
+SMALL_TABLE: Final = "bench_small"
+SMALL_TRANSACTIONS: Final = 4_000
+ROWS_OF_EACH: Final = 5
+
+
+def write_small(manager: TransactionManager) -> int:
+    """Make a table of rows that many transactions wrote; how many rows there are."""
+    manager.create_table(SMALL_TABLE, ["f"])
+    for number in range(SMALL_TRANSACTIONS):
+        with manager.transaction() as transaction:
+            for row in range(ROWS_OF_EACH):
+                transaction.put(SMALL_TABLE, b"%08d-%d" % (number * 7919 % SMALL_TRANSACTIONS, row), {b"f:a": b"value"})
+    return SMALL_TRANSACTIONS * ROWS_OF_EACH
 
 
 def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping, place: Path) -> dict[str, float]:
-    """The seconds of each job on one new table."""
+    """The seconds of each job on one new table, and of the vacuums of the other one."""
     mapping = renamed(mapping)
     create_table(manager, mapping)
     directory = place / mapping.table
@@ -54,18 +75,28 @@ def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping
     seconds[RESTORE] = _seconds(
         lambda: restore(manager, snapshot, [mapping.table], lambda table, rows: None, dry_run=True)
     )
-    seconds[VACUUM] = _seconds(lambda: _sweep(manager, mapping, snapshot.timestamp))
+    families = tuple(family.encode() for family in mapping.families)
+    seconds[VACUUM], seconds[VACUUM_AGAIN] = _sweeps(manager, mapping.table, families)
+    seconds[SMALL], seconds[SMALL_AGAIN] = _sweeps(manager, SMALL_TABLE, (b"f",))
     seconds[OVERWRITE] = _seconds(writer.mode("overwrite").save)
     shutil.rmtree(directory)
     manager.drop_table(mapping.table)
     return seconds
 
 
-def _sweep(manager: TransactionManager, mapping: TableMapping, horizon: int) -> None:
-    """Without the rest of a vacuum, which waits for the oracle to say that nobody reads below the horizon."""
-    sweep = Sweep(manager.store, manager.commit_table, manager.oracle.abort, horizon, dry_run=True)
-    for _ in sweep.table(mapping.table, [family.encode() for family in mapping.families]):
-        pass
+def _sweeps(manager: TransactionManager, table: str, families: tuple[bytes, ...]) -> list[float]:
+    """The seconds of two, without the rest of a vacuum, which waits for the oracle to say that nobody reads below."""
+    orders = Orders(manager.snapshot().timestamp, lasting_records_max=0, dry_run=True)
+    left = NOT_SWEPT
+
+    def sweep() -> None:
+        nonlocal left
+        for _, done in here(manager, orders, [Part(table, families, left)], lambda table, report: None):
+            if done.problem is not None:
+                raise click.ClickException(done.problem)
+            left = done.left
+
+    return [_seconds(sweep) for _ in range(2)]
 
 
 def _seconds(job: Callable[[], object]) -> float:
@@ -87,6 +118,7 @@ def main(rows: int, rounds: int, zookeeper: str | None, thrift: str | None, as_j
             session, manager = both
             frame = narrow_rows(session, rows).persist()
             mapping = TableMapping.from_schema("bench_whole", frame.schema, row_key=["id"])
+            small_rows = write_small(manager)
             for number in range(rounds + 1):
                 seconds = measure(manager, frame, mapping, around.directory)
                 told = ", ".join(f"{job} {each:.2f} s" for job, each in seconds.items())
@@ -94,7 +126,13 @@ def main(rows: int, rounds: int, zookeeper: str | None, thrift: str | None, as_j
                 if number:
                     taken.append(seconds)
     cases = [
-        Case(f"{ours} beside {beside}", *([rows / each[job] for each in taken] for job in (ours, beside)))
+        Case(
+            f"{ours} beside {beside}",
+            *(
+                [(small_rows if job in (SMALL, SMALL_AGAIN) else rows) / each[job] for each in taken]
+                for job in (ours, beside)
+            ),
+        )
         for ours, beside in COMPARED
     ]
     show(cases, "rows", as_json=as_json)

@@ -60,6 +60,7 @@ DATA_CELLS: Final = Format("shadow cells, tombstones and row markers", "the data
 CONFLICT_KEYS: Final = Format("conflict keys: the hashes of cells and rows", "commits, manifests", {1: 1}, LEVEL)
 MANIFEST_ROWS: Final = Format("manifests of bulk writes", "table ROOT_manifest", {1: 1}, LEVEL)
 TABLE_MARKS: Final = Format("conflict levels, vacuum marks and fences of tables", "table ROOT_catalog", {1: 1}, LEVEL)
+SWEPT_RECORDS: Final = Format("records of how far tables were vacuumed", "table ROOT_catalog", {1: 1})
 IMPORT_ROWS: Final = Format("records of imports", "table ROOT_imports", {1: 1}, LEVEL)
 CATALOG_ENTRIES: Final = Format("catalog entries", "table ROOT_catalog", {1: 1})
 MAPPINGS: Final = Format("table mappings for Spark", "in catalog entries", {1: 1, 2: 1})
@@ -71,6 +72,6 @@ BACKUPS: Final = Format("backups", "directories of pythia backup", {1: 1})
 
 FORMATS: Final = (
     FRAMES, ZNODES, TENURES, SOLO_RECORDS, LEVEL_RECORDS, COMMIT_ROWS, DATA_CELLS, CONFLICT_KEYS, MANIFEST_ROWS,
-    TABLE_MARKS, IMPORT_ROWS, CATALOG_ENTRIES, MAPPINGS, NAMED_SNAPSHOTS, STREAM_RECORDS, HANDLES, HISTORIES,
-    BACKUPS,
+    TABLE_MARKS, SWEPT_RECORDS, IMPORT_ROWS, CATALOG_ENTRIES, MAPPINGS, NAMED_SNAPSHOTS, STREAM_RECORDS, HANDLES,
+    HISTORIES, BACKUPS,
 )  # fmt: skip

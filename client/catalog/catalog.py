@@ -59,6 +59,8 @@ _VACUUMED_BELOW = b"t:vacuumed_below"
 _DROPPED_BELOW = b"t:dropped_below"
 """Like the vacuum mark: when the last table of that name was dropped."""
 _MARKS = (_VACUUMED_BELOW, _DROPPED_BELOW)
+_SWEPT = b"t:swept"
+"""What the last vacuum that was over the whole table left (``client.vacuum.swept``); at its timestamp, as the marks."""
 _DROPPED = b"dropped"
 """What stands in place of an entry begins with this: there was a table of that name. Then a unique id, and by which
 milliseconds of the wall clock it was dropped.
@@ -159,6 +161,15 @@ class Catalog:
         """Have snapshots below this timestamp refused. Everybody knows after ``ENTRY_AGE_SECONDS_MAX``."""
         put = RowPut(table.encode(), {_VACUUMED_BELOW: b"%d" % below})
         self._store.put(self._own.name(), [put], below)
+
+    def swept(self) -> dict[str, bytes]:
+        """By table what ``put_swept`` put last, of what reaches furthest."""
+        rows = self._store.scan(self._own.name(), _ALL_ROWS, [_SWEPT])
+        return {row.decode(): cells[_SWEPT].value for row, cells in rows}
+
+    def put_swept(self, table: str, through: int, record: bytes) -> None:
+        """Put on record what a vacuum left of a table, for other vacuums; ``through`` is how far that reaches."""
+        self._store.put(self._own.name(), [RowPut(table.encode(), {_SWEPT: record})], through)
 
     def announce_vacuum(self, below: int) -> None:
         """Say that a vacuum goes up to here at most, before it reads which snapshots have a name.

@@ -44,6 +44,7 @@ def _milliseconds(context: click.Context, parameter: click.Parameter, value: str
 @click.option("--lasting-records", type=click.IntRange(0, LASTING_RECORDS_MAX), default=LASTING_RECORDS_DEFAULT,
               show_default=True, metavar="N",
               help="Of so many transactions that do without shadow cells the records stay.")  # fmt: skip
+@click.option("--everything", is_flag=True, help="Look at rows, too, that nobody has written since an earlier vacuum.")
 @click.option("--dry-run", is_flag=True, help="Count what would go, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
 def vacuum(
@@ -51,6 +52,7 @@ def vacuum(
     retain: int,
     retain_outcomes: int,
     lasting_records: int,
+    everything: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -70,6 +72,7 @@ def vacuum(
             retain_ms=retain,
             outcomes_retain_ms=retain_outcomes,
             lasting_records_max=lasting_records,
+            everything=everything,
             dry_run=dry_run,
             progress=progress,
         )
@@ -95,6 +98,10 @@ def described(report: VacuumReport) -> list[str]:
     ]
 
 
+def _passed_over(table: TableReport) -> str:
+    return f", {table.rows_passed_over:,} not written since an earlier vacuum" * bool(table.rows_passed_over)
+
+
 def _left_out(table: TableReport) -> str:
     return f" and {table.shadow_cells_left_out:,} left out" * bool(table.shadow_cells_left_out)
 
@@ -117,8 +124,8 @@ def _holders(held_back_by: dict[str, int]) -> str:
 def _table_line(table: TableReport) -> str:
     dead = table.transactions_aborted + table.transactions_undecided
     return (
-        f"{table.rows:,} rows; {table.columns_trimmed:,} cells lost old versions, {table.columns_removed:,} went "
-        f"whole; {table.shadow_cells_written:,} shadow cells written{_left_out(table)}, {dead:,} dead transactions "
-        f"aborted; at or below the horizon {table.versions_kept:,} versions stay, and {table.aborted_cells_kept:,} "
-        "aborted ones above them"
+        f"{table.rows:,} rows{_passed_over(table)}; {table.columns_trimmed:,} cells lost old versions, "
+        f"{table.columns_removed:,} went whole; {table.shadow_cells_written:,} shadow cells written{_left_out(table)}, "
+        f"{dead:,} dead transactions aborted; at or below the horizon {table.versions_kept:,} versions stay, and "
+        f"{table.aborted_cells_kept:,} aborted ones above them"
     )

@@ -89,6 +89,11 @@ class ColumnPast:
         """Whether nothing has to be known of what lies below."""
         return self.older is not None or (self.has_pivot and self.versions[-1].is_removable)
 
+    @property
+    def is_done(self) -> bool:
+        """Whether a vacuum with a later horizon has nothing to do either, until the column is written again."""
+        return all(version.outcome <= self.horizon and version.outcome != OPEN for version in self.kept())
+
     def kept(self) -> list[Version]:
         """What has to stay for its own sake."""
         return [version for version in self.versions if self._is_kept(version)]

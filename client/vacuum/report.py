@@ -11,6 +11,10 @@ class TableReport:
     """One table. In a dry run: what would be done."""
 
     rows: int = 0
+    rows_passed_over: int = 0
+    """Of these: nobody wrote them since an earlier vacuum. Of such a row only the newest version of each column is
+    counted below, whatever became of it.
+    """
     columns_trimmed: int = 0
     """Columns of a row of which old versions were dropped."""
     columns_removed: int = 0

@@ -12,7 +12,8 @@ The order is what makes it safe:
    table.
 4. If by then another epoch has begun, somebody may have looked for the mark before it stood: start over.
 5. The tables are swept, and those listed *after* the horizon was known are all that matter: whoever could write a
-   later one began above the horizon.
+   later one began above the horizon. Of each that was, what is left in it is put on record for the next vacuum
+   (``client.vacuum.swept``).
 6. Only when every table was swept does any cell have its shadow cell, or is it known whose record has to stay for want
    of it; then the manifest's records go, and then the commit table's other rows. Both stay where a single table could
    not be read.
@@ -31,12 +32,13 @@ from client.errors import InvalidRequest, PythiaError
 from client.manager import TransactionManager
 from client.snapshots.record import NamedSnapshot
 from client.vacuum.finished import drop_commit_rows, forget_bulk_writes
+from client.vacuum.parts import Orders, Part, Progress, SweepParts, SweptPart, here, sweep_of, to_its_end
 from client.vacuum.plan import Horizons, held_back, horizons
 from client.vacuum.report import TableReport, VacuumReport
-from client.vacuum.sweep import Sweep
+from client.vacuum.swept import Sweeping, Swept
 from commit_table import table_name
 from commit_table.timestamps import compose, milliseconds_of, wall_time_of
-from store import RowPut, StoreError, TableMissing
+from store import RowPut, StoreError
 from wire import StatusReply
 
 RETAIN_MS_DEFAULT: Final = 3_600_000
@@ -47,9 +49,6 @@ MARK_AGE_SECONDS: Final = ENTRY_AGE_SECONDS_MAX + 1.0
 """From the last mark to the first delete."""
 
 _MARK_COLUMN = FENCE_FAMILY.encode() + b":vacuumed-"
-
-Progress = Callable[[str, TableReport], None]
-"""Told of a table and what was done in it so far, after each batch."""
 
 
 class HorizonUnknown(PythiaError):
@@ -64,8 +63,10 @@ def run_vacuum(
     retain_ms: int = RETAIN_MS_DEFAULT,
     outcomes_retain_ms: int = OUTCOMES_RETAIN_MS_DEFAULT,
     lasting_records_max: int = LASTING_RECORDS_DEFAULT,
+    everything: bool = False,
     dry_run: bool = False,
     progress: Progress = lambda table, report: None,
+    sweep: SweepParts = here,
     wait: Callable[[float], None] = time.sleep,
 ) -> VacuumReport:
     """Drop what no reader needs any more; it may be killed at any time, repeated, and run several times at once.
@@ -73,8 +74,10 @@ def run_vacuum(
     ``retain_ms``: snapshots of as long ago stay readable, and those with a name in any case. ``outcomes_retain_ms``:
     for as long after its begin at least the outcome of a transaction can be asked for, and whoever holds the
     transaction can end it. ``lasting_records_max``: of so many transactions that do without shadow cells the records
-    stay, for as long as any of their cells does; those beyond that get their shadow cells. ``wait`` is called with the
-    seconds from the marks to the first delete. ``dry_run``: count, and change nothing.
+    stay, for as long as any of their cells does; those beyond that get their shadow cells. ``everything``: look at
+    rows, too, that nobody has written since an earlier vacuum. ``dry_run``: count, and change nothing. ``sweep``: who
+    goes over the tables, by default this process; ``client.spark.SparkSweep`` has a Spark job do it. ``wait`` is called
+    with the seconds from the marks to the first delete.
 
     Raises ``HorizonUnknown``, ``NoPrimary``, ``InvalidRequest``, ``StoreError``. What fails in one table is told in the
     report, and the others are swept.
@@ -94,30 +97,20 @@ def run_vacuum(
     report = VacuumReport(dry_run, limits.data, limits.outcomes)
     report.held_back_by = {snapshot.name: snapshot.timestamp for snapshot in named if snapshot.timestamp < wanted.data}
     tables = {name: entry.family_columns for name, entry in manager.catalog.tables().items()}
+    before = {} if everything else manager.catalog.swept()
     if not dry_run:
         for table in tables:
             _mark(manager, table, limits.data, now)
         if manager.oracle.status().epoch != status.epoch:
             raise HorizonUnknown("another oracle became primary meanwhile, and nothing was dropped: vacuum again later")
         wait(MARK_AGE_SECONDS)
-    sweep = Sweep(
-        manager.store,
-        manager.commit_table,
-        manager.oracle.abort,
-        limits.data,
-        lasting_records_max=lasting_records_max,
-        dry_run=dry_run,
-    )
-    marked = {table.encode() for table in tables}
-    for table, families in tables.items():
-        _sweep(manager, report, table, sweep.table(table, families), progress)
-    # The mark above stands for every fence below it.
-    own = manager.catalog.own_table
-    fences = sweep.own_table(own, [FENCE_FAMILY.encode()], lambda row, value: row in marked)
-    _sweep(manager, report, own, fences, progress)
+    orders = Orders(limits.data, lasting_records_max, dry_run)
+    parts = [Part(table, families, Swept.from_json(before.get(table))) for table, families in tables.items()]
+    lasting = _sweep_tables(manager, report, orders, sweep(manager, orders, parts, progress))
+    lasting |= _sweep_fences(manager, report, orders, {table.encode() for table in tables}, progress)
     report.commit_table_rows_left_max = milliseconds_of(now) + 1 - limits.first_block_kept
     if not report.problems:
-        _drop_finished(manager, report, limits, status.epoch, sweep.records_needed)
+        _drop_finished(manager, report, limits, status.epoch, lasting)
         report.commit_table_rows_left_max += report.commit_table_rows_lasting
     return report
 
@@ -162,29 +155,48 @@ def _mark(manager: TransactionManager, table: str, horizon: int, unique: int) ->
     manager.store.put(manager.catalog.own_table, [RowPut(table.encode(), fence)], unique)
 
 
-def _sweep(
-    manager: TransactionManager,
-    report: VacuumReport,
-    table: str,
-    swept: Iterable[TableReport],
-    progress: Progress,
-) -> None:
-    """Sweep one table; what fails is a problem, but for a table that was dropped meanwhile, with all its cells."""
-    done = report.tables[table] = TableReport()
+def _sweep_tables(
+    manager: TransactionManager, report: VacuumReport, orders: Orders, swept: Iterable[tuple[Part, SweptPart]]
+) -> set[int]:
+    """Take in what every part came to; returns whose records have to stay."""
+    left: dict[str, Swept] = {}
+    for part, (done, left_of_part, problem) in swept:
+        report.tables.setdefault(part.table, TableReport()).add(done)
+        left[part.table] = left.get(part.table, left_of_part).and_of(left_of_part)
+        _note(report, part.table, problem)
+    for table, left_of_table in left.items():
+        if table not in report.problems and not orders.dry_run:
+            _note(report, table, _put_on_record(manager, table, left_of_table))
+    return {writer for left_of_table in left.values() for writer in left_of_table.unshadowed}
+
+
+def _sweep_fences(
+    manager: TransactionManager, report: VacuumReport, orders: Orders, marked: Collection[bytes], progress: Progress
+) -> set[int]:
+    """Drop the fences of tables that have a mark: it stands for all below it. Returns whose records have to stay."""
+    own, sweeping = manager.catalog.own_table, Sweeping(orders.horizon)
+    fences = sweep_of(manager, orders).own_table(
+        own, [FENCE_FAMILY.encode()], lambda row, value: row in marked, sweeping
+    )
+    report.tables[own], problem = to_its_end(manager, own, fences, progress)
+    _note(report, own, problem)
+    return sweeping.unshadowed
+
+
+def _note(report: VacuumReport, table: str, problem: str | None) -> None:
+    if problem is not None:
+        report.problems[table] = problem
+
+
+def _put_on_record(manager: TransactionManager, table: str, left: Swept) -> str | None:
+    """The problem, if there was one."""
+    record = left.to_json()
     try:
-        manager.catalog.require_level()
-        for batch in swept:
-            done.add(batch)
-            progress(table, done)
-            manager.catalog.require_level()  # before the next batch
-    except TableMissing as error:
-        try:
-            if table in manager.store.table_names():
-                report.problems[table] = str(error)
-        except StoreError as unavailable:
-            report.problems[table] = str(unavailable)
-    except (PythiaError, StoreError) as error:
-        report.problems[table] = str(error)
+        if record is not None:
+            manager.catalog.put_swept(table, left.through, record)
+    except StoreError as error:
+        return str(error)
+    return None
 
 
 def _drop_finished(

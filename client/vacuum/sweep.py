@@ -16,7 +16,7 @@ those cells, may drop such a record.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -25,9 +25,10 @@ from client.cells import TOMBSTONE, decode_shadow, encode_shadow, family_of, is_
 from client.snapshots.all_columns import ExpectedColumns
 from client.snapshots.resolver import OutcomeCache
 from client.snapshots.visibility import NOT_COMMITTED, OPEN, with_bookkeeping
-from client.vacuum.clean_rows import Flags, clean_rows, looked_for
+from client.vacuum.clean_rows import NOBODY, Flags, clean_rows, looked_for
 from client.vacuum.plan import ColumnPast, Removal, Version, gathered, shadow_removal
 from client.vacuum.report import TableReport
+from client.vacuum.swept import Sweeping, passed_over
 from commit_table import Aborted, CommitTable, Committed
 from store import CellStore, KeyRange, Row, RowPut
 from store.columns import ScannedColumns
@@ -37,7 +38,7 @@ COLUMN_BATCH_ROWS = 10_000
 """Of rows that are read by columns, fewer of large ones."""
 OUTCOMES_REMEMBERED_MAX = 100_000
 
-_EVERYTHING = KeyRange(b"", b"")
+EVERYTHING = KeyRange(b"", b"")
 
 Abort = Callable[[int], Committed | Aborted]
 """Have a transaction aborted for good through the oracle, or learn that it committed."""
@@ -70,30 +71,21 @@ class Sweep:
         self._undecided: set[int] = set()
         self._lasting_records_max = lasting_records_max
         self._lasting: set[int] = set()
-        self._needed: set[int] = set()
-
-    @property
-    def records_needed(self) -> Collection[int]:
-        """The transactions that were left without some shadow cell: their records must stay."""
-        return self._needed
 
     def does_without_shadows(self, writer: int) -> bool:
-        """Whether a writer's missing shadow cells are not to be written: its record was met, and it is to last.
-
-        Once that is so it stays so: ``lasting_records_max`` such writers are the first that were met.
-        """
+        """Whether a writer's missing shadow cells are not to be written: its record is to last. Once so, it stays so."""
         return writer in self._lasting
 
-    def need_record(self, writer: int) -> None:
-        """A cell that such a writer wrote stays, without its shadow cell."""
-        self._needed.add(writer)
+    def table(
+        self, table: str, families: Sequence[bytes], sweeping: Sweeping, key_range: KeyRange = EVERYTHING
+    ) -> Iterator[TableReport]:
+        """Vacuum a table, or the rows of a range; gives a report after each batch. Raises the store's errors, and
+        ``NoPrimary``.
 
-    def table(self, table: str, families: Sequence[bytes]) -> Iterator[TableReport]:
-        """Vacuum a table; gives a report after each batch. Raises the store's errors, and ``NoPrimary``.
-
-        Rows that all were written by one writer are told by columns to be clean, and the others looked at one by one.
+        Rows that nobody wrote since an earlier vacuum are passed over, those that all were written by one writer are
+        told by columns to be clean, and the others are looked at one by one. At the end ``sweeping`` says what is left.
         """
-        expected = ExpectedColumns(_EVERYTHING)
+        expected = ExpectedColumns(key_range)
         for rest in expected.ranges():
             batches = self._store.scan_columns(
                 table,
@@ -104,31 +96,62 @@ class Sweep:
                 batch_rows=expected.batch_rows(COLUMN_BATCH_ROWS),
             )
             for batch in batches:
-                clean, report = self._clean(table, families, batch)
+                passed, passed_report = self._passed_over(families, batch, sweeping)
+                clean, report = self._clean(table, families, batch, passed, sweeping)
+                report.add(passed_report)
                 if report.rows:
                     yield report
-                unclean = map(batch.row, np.flatnonzero(~clean).tolist())
-                yield from self._swept(table, unclean, lambda row, value: value == TOMBSTONE)
+                unclean = map(batch.row, np.flatnonzero(~passed & ~clean).tolist())
+                yield from self._swept(table, unclean, lambda row, value: value == TOMBSTONE, sweeping)
                 if expected.learn(batch):
                     break
 
-    def own_table(self, table: str, families: Sequence[bytes], removable: Removable) -> Iterator[TableReport]:
+    def own_table(
+        self, table: str, families: Sequence[bytes], removable: Removable, sweeping: Sweeping
+    ) -> Iterator[TableReport]:
         """The same of a table of few rows, in which something else than tombstones is ``removable``."""
-        rows = self._store.scan(table, _EVERYTHING, families, before=self._horizon + 1, batch_rows=SWEEP_BATCH_ROWS)
-        yield from self._swept(table, rows, removable)
+        rows = self._store.scan(table, EVERYTHING, families, before=self._horizon + 1, batch_rows=SWEEP_BATCH_ROWS)
+        yield from self._swept(table, rows, removable, sweeping)
 
-    def _swept(self, table: str, rows: Iterable[tuple[bytes, Row]], removable: Removable) -> Iterator[TableReport]:
+    def _swept(
+        self, table: str, rows: Iterable[tuple[bytes, Row]], removable: Removable, sweeping: Sweeping
+    ) -> Iterator[TableReport]:
         for batch in stored_batches(rows, SWEEP_BATCH_ROWS, BATCH_BYTES_MAX):
-            yield _Batch(self, table, removable).sweep(batch)
+            yield _Batch(self, table, removable, sweeping).sweep(batch)
 
-    def _clean(self, table: str, families: Sequence[bytes], batch: ScannedColumns) -> tuple[Flags, TableReport]:
-        """In which rows there is nothing to do, and what they count for."""
-        found = clean_rows(batch, self._lasting)
+    def _passed_over(
+        self, families: Sequence[bytes], batch: ScannedColumns, sweeping: Sweeping
+    ) -> tuple[Flags, TableReport]:
+        """In which rows there is nothing to do since nobody wrote them, and what they count for."""
+        found = passed_over(batch, families, sweeping.before, self._may_last)
+        sweeping.unshadowed.update(found.needed)
+        rows = int(found.rows.sum())
+        return found.rows, TableReport(
+            rows=rows,
+            rows_passed_over=rows,
+            versions_kept=int(found.cells[found.rows].sum()),
+            shadow_cells_left_out=int(found.lacking[found.rows].sum()),
+        )
+
+    def _may_last(self, writer: int) -> bool:
+        """Whether a writer whose record says that it lasts goes on without shadow cells: the first that are met do."""
+        if len(self._lasting) < self._lasting_records_max:
+            self._lasting.add(writer)
+        return writer in self._lasting
+
+    def _clean(
+        self, table: str, families: Sequence[bytes], batch: ScannedColumns, passed: Flags, sweeping: Sweeping
+    ) -> tuple[Flags, TableReport]:
+        """In which of the rows that are not passed over there is nothing to do, and what they count for."""
         clean = np.zeros(batch.cells.rows, np.bool_)
+        if passed.all():
+            return clean, TableReport()
+        found = clean_rows(batch, self._lasting)
+        found.writers[passed] = NOBODY
         for writer, rows in found.asked_about():
             clean |= rows & ~self._over_something(table, families, batch, rows, writer)
             if (clean & rows & (found.lacking > 0)).any():
-                self.need_record(writer)
+                sweeping.unshadowed.add(writer)
         return clean, TableReport(
             rows=int(clean.sum()),
             versions_kept=int(found.cells[clean].sum()),
@@ -162,8 +185,8 @@ class Sweep:
         for writer, recorded in self._commit_table.outcomes(asked).items():
             if isinstance(recorded, Committed):
                 known[writer] = recorded.commit_timestamp
-                if recorded.is_lasting and len(self._lasting) < self._lasting_records_max:
-                    self._lasting.add(writer)
+                if recorded.is_lasting:
+                    self._may_last(writer)
             elif isinstance(recorded, Aborted):
                 known[writer] = NOT_COMMITTED
             else:
@@ -234,10 +257,11 @@ class Sweep:
 class _Batch:
     """Some rows of a table, on their way from what was read to what is left."""
 
-    def __init__(self, sweep: Sweep, table: str, removable: Removable) -> None:
+    def __init__(self, sweep: Sweep, table: str, removable: Removable, sweeping: Sweeping) -> None:
         self._sweep = sweep
         self._table = table
         self._removable = removable
+        self._sweeping = sweeping
         self._pasts: dict[tuple[bytes, bytes], ColumnPast] = {}
         self._shadows: defaultdict[Site, set[int]] = defaultdict(set)
         """The timestamps of the shadow cells that were met."""
@@ -373,8 +397,9 @@ class _Batch:
             for version in past.kept():
                 if site in unshadowed.get(version.writer, ()):
                     wanting.add((version.writer, site))
-        for writer, _ in wanting:
-            self._sweep.need_record(writer)
+                    if version is not past.versions[0]:  # the next vacuum would see what lies above it, and not ask
+                        self._sweeping.is_not_done_above(past.versions[0].writer)
+        self._sweeping.unshadowed.update(writer for writer, _ in wanting)
         self._report.shadow_cells_left_out += len(wanting)
 
     def _trim(self) -> None:
@@ -383,6 +408,8 @@ class _Batch:
             removal, kept, aborted = past.removal(place), len(past.kept()), past.aborted_kept()
             self._report.versions_kept += kept
             self._report.aborted_cells_kept += aborted
+            if not past.is_done:
+                self._sweeping.is_not_done_above(past.versions[0].writer)
             if removal is not None:
                 versions.append(removal)
                 self._report.columns_trimmed += kept > 0

@@ -9,6 +9,7 @@ import pytest
 
 from client.vacuum import VacuumReport, run_vacuum
 from client.vacuum.sweep import Sweep
+from client.vacuum.swept import Sweeping
 from drills import vacuuming
 from drills.installation import Plan
 from drills.vacuuming import Vacuumed
@@ -51,7 +52,7 @@ def test_a_vacuum_that_goes_too_far_is_caught(
         now = manager.snapshot().timestamp
         for table, entry in manager.catalog.tables().items():
             for _ in Sweep(manager.store, manager.commit_table, manager.oracle.abort, now).table(
-                table, entry.family_columns
+                table, entry.family_columns, Sweeping(now)
             ):
                 pass
         return report

@@ -298,7 +298,7 @@ UPGRADE_RULES = [
     ),
     Mutation(
         "a vacuum goes on past the level it knows",
-        "client/vacuum/run.py",
+        "client/vacuum/parts.py",
         "            manager.catalog.require_level()  # before the next batch\n",
         "",
         "unit/client/test_vacuum.py::test_a_vacuum_ends_where_the_level_is_raised",

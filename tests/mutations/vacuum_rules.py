@@ -21,6 +21,10 @@ _MILLISECOND = (
 
 _CLEAN = "unit/client_vacuum/test_clean_rows.py::"
 _SWEEP = "unit/client_vacuum/test_vacuum_sweep.py::"
+_SWEPT = "unit/client_vacuum/test_swept.py::"
+_AFTER_VACUUM = _SWEEP + "test_vacuum_after_vacuum_leaves_what_one_leaves_that_goes_over_everything"
+_EVERY_OTHER = _SWEPT + "test_every_other_row_is_looked_at"
+_FAILED = "unit/client/test_vacuum.py::test_after_a_vacuum_that_failed_every_row_is_looked_at"
 
 VACUUM_RULES = [
     Mutation(
@@ -113,7 +117,7 @@ VACUUM_RULES = [
         "a vacuum goes on in another epoch although its marks may have come too late",
         "client/vacuum/run.py",
         "if manager.oracle.status().epoch != status.epoch:",
-        "if oracle.status().epoch < status.epoch:",
+        "if manager.oracle.status().epoch < status.epoch:",
         "unit/client/test_vacuum.py::test_a_failover_before_the_marks_stood_ends_the_vacuum",
     ),
     Mutation(
@@ -184,8 +188,8 @@ VACUUM_RULES = [
     Mutation(
         "a vacuum drops the fences of tables that it did not mark",
         "client/vacuum/run.py",
-        "lambda row, value: row in marked)",
-        "lambda row, value: True)",
+        "lambda row, value: row in marked, sweeping",
+        "lambda row, value: True, sweeping",
         "unit/client/test_vacuum.py::test_the_fences_of_a_table_that_was_dropped_stay_since_no_mark_stands_for_them",
     ),
     Mutation(
@@ -266,15 +270,15 @@ VACUUM_RULES = [
     Mutation(
         "a vacuum leaves those without shadow cells who say so, though no record of them stays",
         "client/vacuum/sweep.py",
-        "if recorded.is_lasting and len(self._lasting) < self._lasting_records_max:",
-        "if len(self._lasting) < self._lasting_records_max:",
+        "                if recorded.is_lasting:\n",
+        "                if True:\n",
         "unit/client_vacuum/test_vacuum_sweep.py::test_nothing_that_could_go_stays",
     ),
     Mutation(
         "a vacuum lets any number of records last",
         "client/vacuum/sweep.py",
-        "if recorded.is_lasting and len(self._lasting) < self._lasting_records_max:",
-        "if recorded.is_lasting:",
+        "        if len(self._lasting) < self._lasting_records_max:\n",
+        "        if True:\n",
         "unit/client/test_vacuum.py::test_those_that_do_without_shadow_cells_get_them_where_they_are_too_many",
     ),
     Mutation(
@@ -339,6 +343,104 @@ VACUUM_RULES = [
         "    clean[list(batch.others)] = False\n",
         "",
         _CLEAN + "test_every_other_row_is_looked_at",
+    ),
+    Mutation(
+        "a vacuum passes over what committed after the horizon of the one before",
+        "client/vacuum/plan.py",
+        "return all(version.outcome <= self.horizon and version.outcome != OPEN for version in self.kept())",
+        "return True",
+        _AFTER_VACUUM,
+    ),
+    Mutation(
+        "a vacuum forgets whose record is needed below a version that aborted",
+        "client/vacuum/sweep.py",
+        "                        self._sweeping.is_not_done_above(past.versions[0].writer)\n",
+        "                        pass\n",
+        _AFTER_VACUUM,
+    ),
+    Mutation(
+        "a vacuum says that it is done above what is not",
+        "client/vacuum/swept.py",
+        "min(self.through, newest - 1)",
+        "min(self.through, newest)",
+        _AFTER_VACUUM,
+    ),
+    Mutation(
+        "a vacuum passes over rows that were written since the one before",
+        "client/vacuum/swept.py",
+        "(of_row > NOBODY) & (of_row <= before.through)",
+        "of_row > NOBODY",
+        _EVERY_OTHER,
+    ),
+    Mutation(
+        "a vacuum passes over a row whose newest cell has no shadow cell",
+        "client/vacuum/swept.py",
+        "(~is_lacking | np.isin(newest, unshadowed))",
+        "(newest >= NOBODY)",
+        _EVERY_OTHER,
+    ),
+    Mutation(
+        "a vacuum passes over cells in columns that it did not expect without a look at who wrote them",
+        "client/vacuum/swept.py",
+        "        for row, cells in batch.others.items()\n",
+        "        for row, cells in ()\n",
+        _EVERY_OTHER,
+    ),
+    Mutation(
+        "a vacuum drops a record that lasts and that only rows need which it passes over",
+        "client/vacuum/sweep.py",
+        "        sweeping.unshadowed.update(found.needed)\n",
+        "",
+        _AFTER_VACUUM,
+    ),
+    Mutation(
+        "a vacuum passes over cells below newer ones without a thought of the records that they need",
+        "client/vacuum/swept.py",
+        "(writers != shown[sites])",
+        "(newest[sites] == writers) & (writers != shown[sites])",
+        _SWEPT + "test_whoever_passes_over_cells_without_shadow_cells_needs_the_records",
+    ),
+    Mutation(
+        "a vacuum passes over cells of those whose records it will not let last",
+        "client/vacuum/swept.py",
+        "    passed[rows[may_lack & ~np.isin(writers, needed)]] = False\n",
+        "",
+        _AFTER_VACUUM,
+    ),
+    Mutation(
+        "of a table in parts a vacuum says what is true of the best of them",
+        "client/vacuum/swept.py",
+        "min(self.through, other.through)",
+        "max(self.through, other.through)",
+        _SWEEP + "test_in_parts_a_table_is_vacuumed_as_in_one",
+    ),
+    Mutation(
+        "what a newer release left on record is guessed at",
+        "client/vacuum/swept.py",
+        "            return NOT_SWEPT\n",
+        "            pass\n",
+        "unit/client/test_vacuum.py::test_what_a_newer_release_left_on_record_is_no_reason_to_pass_over_a_row",
+    ),
+    Mutation(
+        "a vacuum that could not read a table puts on record what it left of it",
+        "client/vacuum/run.py",
+        "if table not in report.problems and not orders.dry_run:",
+        "if not orders.dry_run:",
+        _FAILED,
+    ),
+    Mutation(
+        "a vacuum that changes nothing puts on record what it left",
+        "client/vacuum/run.py",
+        "if table not in report.problems and not orders.dry_run:",
+        "if table not in report.problems:",
+        _FAILED,
+    ),
+    Mutation(
+        "a vacuum of everything passes over rows",
+        "client/vacuum/run.py",
+        "before = {} if everything else manager.catalog.swept()",
+        "before = manager.catalog.swept()",
+        "unit/client/test_vacuum.py::test_a_row_that_nobody_wrote_since_a_vacuum_is_passed_over_by_the_next",
     ),
     Mutation(
         "a vacuum drops a record that lasts and that only rows need which it takes for clean",

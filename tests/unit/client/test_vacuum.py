@@ -30,7 +30,8 @@ from client.cells import decode_shadow, encode_value
 from client.connection.tickets import Decision
 from client.vacuum import HorizonUnknown, TableReport, VacuumReport, run_vacuum
 from client.vacuum.command import vacuum
-from client.vacuum.run import LASTING_RECORDS_DEFAULT, OUTCOMES_RETAIN_MS_DEFAULT, Progress
+from client.vacuum.parts import Progress
+from client.vacuum.run import LASTING_RECORDS_DEFAULT, OUTCOMES_RETAIN_MS_DEFAULT
 from commit_table import Outcome, Undecided, system_table
 from commit_table.layout import OWN_ROW
 from commit_table.level_record import LevelOfData
@@ -77,6 +78,7 @@ def vacuum_through(
     wait: Callable[[float], None] = at_once,
     *,
     dry_run: bool = False,
+    everything: bool = False,
     outcomes_retain_ms: int = 0,
     lasting_records_max: int = LASTING_RECORDS_DEFAULT,
     progress: Progress = lambda table, report: None,
@@ -91,6 +93,7 @@ def vacuum_through(
         outcomes_retain_ms=outcomes_retain_ms,
         lasting_records_max=lasting_records_max,
         dry_run=dry_run,
+        everything=everything,
         progress=progress,
         wait=wait,
     )
@@ -354,6 +357,67 @@ def test_a_table_that_is_dropped_meanwhile_is_no_problem(manager: TransactionMan
     assert report.commit_table_rows_dropped > 0
 
 
+def test_a_row_that_nobody_wrote_since_a_vacuum_is_passed_over_by_the_next(
+    manager: TransactionManager, forgetful: Installation
+) -> None:
+    *_, last = write_three_times(manager)
+    put(manager, b"s", b"1")
+    first = vacuum_through(manager, last)
+    assert (first.tables["t"].rows, first.tables["t"].rows_passed_over) == (2, 0)
+    written = put(manager, b"r", b"4").commit_timestamp
+    counted = vacuum_through(manager, written, dry_run=True).tables["t"]
+    again = vacuum_through(manager, written).tables["t"]
+    assert (again.rows, again.rows_passed_over, again.columns_trimmed, again.versions_kept) == (2, 1, 1, 2)
+    assert counted == again
+    assert [cell.value for cell in versions(manager)] == [b"4"]
+    assert vacuum_through(manager, written).tables["t"].rows_passed_over == 2
+    assert vacuum_through(manager, written, everything=True).tables["t"].rows_passed_over == 0
+    other = forgetful.manager()
+    assert [get(other, row) for row in (b"r", b"s")] == [b"4", b"1"]
+
+
+def test_after_a_vacuum_that_failed_every_row_is_looked_at(
+    manager: TransactionManager, forgetful: Installation
+) -> None:
+    """And after one that was killed or only counted: neither says anything of what it left."""
+    last = put(manager, b"r", b"1").commit_timestamp
+    assert vacuum_through(manager, last, lambda seconds: forgetful.store.plan("scan", Fault.LOST)).problems
+    vacuum_through(manager, last, dry_run=True)
+    assert manager.catalog.swept() == {}
+    assert vacuum_through(manager, last).tables["t"].rows_passed_over == 0
+    assert list(manager.catalog.swept()) == ["t"]
+
+
+def test_what_a_newer_release_left_on_record_is_no_reason_to_pass_over_a_row(manager: TransactionManager) -> None:
+    last = put(manager, b"r", b"1").commit_timestamp
+    vacuum_through(manager, last)
+    manager.catalog.put_swept("t", last + 2**40, b'{"format": 99, "somewhere": "else"}')
+    report = vacuum_through(manager, last)
+    assert (report.problems, report.tables["t"].rows_passed_over) == ({}, 0)
+
+
+def test_a_table_that_is_made_anew_is_not_the_one_that_was_vacuumed(manager: TransactionManager) -> None:
+    vacuum_through(manager, put(manager, b"r", b"1").commit_timestamp)
+    manager.drop_table("t")
+    manager.create_table("t", ["f", "g"])
+    last = put(manager, b"r", b"2").commit_timestamp
+    assert vacuum_through(manager, last).tables["t"].rows_passed_over == 0
+    assert vacuum_through(manager, last).tables["t"].rows_passed_over == 1
+
+
+def test_what_was_left_cannot_be_put_on_record(manager: TransactionManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told, and nothing is lost: the commit table waits for the next vacuum."""
+
+    def refuse(*arguments: object) -> None:
+        raise StoreUnavailable("the catalog cannot be written")
+
+    last = put(manager, b"r", b"1").commit_timestamp
+    monkeypatch.setattr(manager.catalog, "put_swept", refuse)
+    report = vacuum_through(manager, last)
+    assert report.problems == {"t": "the catalog cannot be written"}
+    assert report.commit_table_rows_dropped == 0
+
+
 def test_a_failover_before_the_marks_stood_ends_the_vacuum(
     manager: TransactionManager, forgetful: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -486,7 +550,8 @@ def test_the_command(manager: TransactionManager, forgetful: Installation, monke
     assert (told.exit_code, "1 cells lost old versions" in told.stdout) == (0, True)
     assert re.search(r"commit table: \d+ rows dropped; those of transactions begun since .* UTC stay\n", told.stdout)
     assert len(versions(manager)) == 1
-    forgetful.store.plan("scan", None, None, None, Fault.LOST)  # the names twice, the tables, and then one of them
+    # The names twice, the tables, what was left of them, and then one of them.
+    forgetful.store.plan("scan", *[None] * 4, Fault.LOST)
     failed = CliRunner().invoke(vacuum, arguments)
     assert (failed.exit_code, "left alone" in failed.stdout) == (1, True)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from client import CatalogEntry
@@ -27,6 +27,7 @@ from client.vacuum.finished import drop_commit_rows
 from client.vacuum.plan import horizons
 from client.vacuum.report import TableReport, VacuumReport
 from client.vacuum.sweep import Sweep
+from client.vacuum.swept import NOT_SWEPT, Sweeping, Swept
 from commit_table import Aborted, CommitTable, Committed, Undecided
 from commit_table.timestamps import compose
 from store import Cell, Family, KeyRange, RowPut
@@ -106,6 +107,7 @@ class World:
         self.commits.create()
         self.resolver = Resolver(self.store, self.commits, OutcomeCache(100), heal=True)
         self.asked_to_abort: list[int] = []
+        self.swept = Swept()
 
     def abort(self, start: int) -> Committed | Aborted:
         self.asked_to_abort.append(start)
@@ -142,14 +144,27 @@ class World:
             patch.setattr(reading, "REQUESTS_BEFORE_PAGES", 0)
             return dict(reader.scan(TABLE, EVERYTHING, None))
 
-    def vacuum(self, horizon: int, *, dry_run: bool = False, lasting: int = 2) -> tuple[TableReport, VacuumReport]:
-        sweep = Sweep(self.store, self.commits, self.abort, horizon, lasting_records_max=lasting, dry_run=dry_run)
-        done = TableReport()
-        for report in sweep.table(TABLE, [b"f", b"g"]):
-            done.add(report)
+    def vacuum(
+        self,
+        horizon: int,
+        *,
+        dry_run: bool = False,
+        lasting: int = 2,
+        everything: bool = False,
+        parts: Sequence[KeyRange] = (EVERYTHING,),
+    ) -> tuple[TableReport, VacuumReport]:
+        done, left = TableReport(), Swept(horizon)
+        for part in parts:
+            sweep = Sweep(self.store, self.commits, self.abort, horizon, lasting_records_max=lasting, dry_run=dry_run)
+            sweeping = Sweeping(horizon, NOT_SWEPT if everything else self.swept)
+            for report in sweep.table(TABLE, [b"f", b"g"], sweeping, part):
+                done.add(report)
+            left = left.and_of(sweeping.swept())
+        if not dry_run:
+            self.swept = max(self.swept, left, key=lambda swept: swept.through)
         limits = horizons(horizon, compose(END_MS), 0, 0)
         whole = VacuumReport(dry_run, *limits)
-        drop_commit_rows(self.store, COMMITS, whole, limits.first_block_kept, EPOCH, sweep.records_needed)
+        drop_commit_rows(self.store, COMMITS, whole, limits.first_block_kept, EPOCH, left.unshadowed)
         return done, whole
 
     def everything(self) -> dict[tuple[str, bytes, bytes], list[Cell]]:
@@ -206,11 +221,13 @@ def check(world: World, writers: Sequence[Writer], horizon: int) -> None:
 
 
 def live_on(world: World, writers: Sequence[Writer], horizon: int) -> None:
-    """Those who began above the horizon write only now: no delete may hide it."""
+    """Those who began above the horizon write only now: no delete may hide it. Then comes one more vacuum."""
     for writer in writers:
         if writer.start > horizon:
             world.write(writer)
     check(world, writers, horizon)
+    world.vacuum(compose(END_MS))
+    check(world, writers, compose(END_MS))
 
 
 @given(histories, moments)
@@ -256,6 +273,69 @@ def test_nothing_that_could_go_stays(writers: list[Writer], horizon: int) -> Non
     again, _ = world.vacuum(horizon)
     assert (again.columns_trimmed, again.columns_removed, again.shadow_cells_written) == (0, 0, 0)
     assert world.everything() == left
+
+
+def deleted_twice(first_ms: int, second_ms: int, commit_ms: int) -> list[Writer]:
+    """By two transactions, of which the second one takes so long to commit."""
+    cell = frozenset({(b"r1", b"f:a")})
+    return [
+        Writer(first_ms, cell, deletes=True, commit_ms=0, ended=True, marked="all"),
+        Writer(second_ms, cell, deletes=True, commit_ms=commit_ms, ended=True, marked="all"),
+    ]
+
+
+def below_what_aborted(first_ms: int, second_ms: int) -> list[Writer]:
+    """One that does without shadow cells, under one that never committed."""
+    cell = frozenset({(b"r1", b"f:a")})
+    return [
+        Writer(first_ms, cell, deletes=False, commit_ms=0, ended=True, marked="none", lasts=True),
+        Writer(second_ms, cell, deletes=False, commit_ms=None, ended=True, marked="all"),
+    ]
+
+
+def in_two_columns(first_ms: int, second_ms: int) -> list[Writer]:
+    """One that does without shadow cells, and beside it one with them."""
+    return [
+        Writer(first_ms, frozenset({(b"r1", b"f:a")}), False, commit_ms=0, ended=True, marked="none", lasts=True),
+        Writer(second_ms, frozenset({(b"r1", b"f:b")}), False, commit_ms=0, ended=True, marked="all"),
+    ]
+
+
+@settings(max_examples=300)
+@given(histories, st.lists(moments, min_size=2, max_size=3, unique=True), st.sampled_from([0, 2, 9, 9]))
+@example(deleted_twice(2, 3, 4), [compose(5), compose(10)], 9)
+@example(below_what_aborted(2, 3), [compose(5), compose(10)], 9)
+@example(in_two_columns(2, 3), [compose(5), compose(10), compose(15)], 9)
+@example(in_two_columns(2, 3), [compose(5), compose(10), compose(15)], 0)
+def test_vacuum_after_vacuum_leaves_what_one_leaves_that_goes_over_everything(
+    writers: list[Writer], horizons: list[int], lasting: int
+) -> None:
+    one_after_the_other, at_once = World(), World()
+    written = -1
+    for horizon in sorted(horizons):
+        for writer in writers:
+            if written < writer.start <= horizon:
+                one_after_the_other.write(writer)
+                at_once.write(writer)
+        written = horizon
+        one_after_the_other.vacuum(horizon, lasting=lasting)
+        at_once.vacuum(horizon, lasting=lasting, everything=True)
+        old = [writer for writer in writers if writer.start <= horizon]
+        check(one_after_the_other, old, horizon)
+        if lasting == 9:
+            assert one_after_the_other.everything() == at_once.everything()
+    live_on(one_after_the_other, writers, horizon)
+
+
+@given(histories, st.lists(moments, min_size=2, max_size=2, unique=True))
+def test_in_parts_a_table_is_vacuumed_as_in_one(writers: list[Writer], horizons: list[int]) -> None:
+    first, second = sorted(horizons)
+    in_parts, in_one = made(writers, first), made(writers, first)
+    for horizon in (first, second):
+        parted, _ = in_parts.vacuum(horizon, lasting=9, parts=[KeyRange(b"", b"r2"), KeyRange(b"r2", b"")])
+        whole, _ = in_one.vacuum(horizon, lasting=9)
+        assert (in_parts.everything(), in_parts.swept) == (in_one.everything(), in_one.swept)
+        assert parted.versions_kept == whole.versions_kept
 
 
 @given(histories, moments)
@@ -334,7 +414,7 @@ def test_a_commit_that_comes_before_the_abort_and_is_settled_by_another_vacuum_i
         return world.commits.abort(start)
 
     sweep = Sweep(world.store, world.commits, abort_too_late, horizon)
-    list(sweep.table(TABLE, [b"f", b"g"]))
+    list(sweep.table(TABLE, [b"f", b"g"], Sweeping(horizon)))
     check(world, [writer], horizon)
 
 
@@ -396,11 +476,14 @@ def test_a_vacuum_takes_few_large_rows_at_a_time(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sweep, "COLUMN_BATCH_ROWS", 100)
     world = World()
     for size in (10, 400):
-        world.store.create_table(f"t{size}", [Family("f")])
+        world.store.create_table(f"t{size}", [Family("f"), Family("g")])
         rows = [RowPut(b"r%03d" % number, {b"f:a": bytes(size)}) for number in range(20)]
         world.store.put(f"t{size}", rows, compose(2))
     swept = Sweep(world.store, world.commits, world.abort, compose(10))
-    taken = {size: [report.rows for report in swept.table(f"t{size}", [b"f"])] for size in (10, 400)}
+    taken = {
+        size: [report.rows for report in swept.table(f"t{size}", [b"f", b"g"], Sweeping(compose(10)))]
+        for size in (10, 400)
+    }
     assert taken == {10: [20], 400: [16, 4]}
 
 
