@@ -26,7 +26,8 @@ from client.spark.codecs import RowDecoder, RowEncoder, in_cells
 from client.spark.connections import manager_for
 from client.spark.options import MIN_PARTITIONS, READ_BATCH_ROWS, WRITE_BATCH_ROWS
 from client.spark.packing import pack
-from client.spark.reader import WHOLE_TABLE, arrow_schema, families_of, tasks_to_read
+from client.spark.reader import arrow_schema, families_of
+from client.spark.task_ranges import WHOLE_TABLE, task_ranges
 from client.spark.writer import joined
 from store import KeyRange
 from store.columns import CellColumns
@@ -93,7 +94,8 @@ class PlainReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """As ours."""
         manager = manager_for(self._settings)
-        tasks = tasks_to_read(manager, self._mapping, WHOLE_TABLE, MIN_PARTITIONS)
+        families = families_of(self._mapping)
+        tasks = task_ranges(manager.store, self._mapping.table, families, WHOLE_TABLE, min_partitions=MIN_PARTITIONS)
         return [InputPartition(key_ranges) for key_ranges in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -28,22 +28,25 @@ from benchmarks.spark_surroundings import spark_and_manager
 from benchmarks.surroundings import explained, once_each, surroundings
 from client import TransactionManager
 from client.backups.creating import BATCH_ROWS, create
-from client.spark import TableMapping, create_table
+from client.spark import SparkSweep, TableMapping, create_table
 from client.tables.restoring import restore
-from client.vacuum.parts import Orders, Part, here
+from client.vacuum.parts import Orders, Part, SweepParts, here
 from client.vacuum.swept import NOT_SWEPT
 
 SCAN, SCAN_ROW_BY_ROW, BACKUP, RESTORE = "scan", "scan row by row", "backup", "restore with nothing to put back"
 VACUUM, VACUUM_AGAIN, OVERWRITE, APPEND = "vacuum with nothing to drop", "vacuum again", "overwrite", "append"
 SMALL, SMALL_AGAIN = "vacuum of rows of small transactions", "that vacuum again"
+SMALL_IN_SPARK = "that vacuum as a Spark job"
 COMPARED: Final = (
     *((job, SCAN_ROW_BY_ROW) for job in (SCAN, BACKUP, RESTORE, VACUUM)),
     (VACUUM_AGAIN, VACUUM),
     (SMALL_AGAIN, SMALL),
+    (SMALL_IN_SPARK, SMALL),
     (OVERWRITE, APPEND),
 )
 SMALL_TABLE: Final = "bench_small"
 SMALL_TRANSACTIONS: Final = 4_000
+SWEEP_TASKS: Final = 4
 ROWS_OF_EACH: Final = 5
 
 
@@ -78,23 +81,30 @@ def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping
     families = tuple(family.encode() for family in mapping.families)
     seconds[VACUUM], seconds[VACUUM_AGAIN] = _sweeps(manager, mapping.table, families)
     seconds[SMALL], seconds[SMALL_AGAIN] = _sweeps(manager, SMALL_TABLE, (b"f",))
+    seconds[SMALL_IN_SPARK], _ = _sweeps(
+        manager, SMALL_TABLE, (b"f",), SparkSweep(frame.sparkSession, min_partitions=SWEEP_TASKS)
+    )
     seconds[OVERWRITE] = _seconds(writer.mode("overwrite").save)
     shutil.rmtree(directory)
     manager.drop_table(mapping.table)
     return seconds
 
 
-def _sweeps(manager: TransactionManager, table: str, families: tuple[bytes, ...]) -> list[float]:
+def _sweeps(
+    manager: TransactionManager, table: str, families: tuple[bytes, ...], sweep_parts: SweepParts = here
+) -> list[float]:
     """The seconds of two, without the rest of a vacuum, which waits for the oracle to say that nobody reads below."""
     orders = Orders(manager.snapshot().timestamp, lasting_records_max=0, dry_run=True)
     left = NOT_SWEPT
 
     def sweep() -> None:
         nonlocal left
-        for _, done in here(manager, orders, [Part(table, families, left)], lambda table, report: None):
+        found = None
+        for _, done in sweep_parts(manager, orders, [Part(table, families, left)], lambda table, report: None):
             if done.problem is not None:
                 raise click.ClickException(done.problem)
-            left = done.left
+            found = done.left if found is None else found.and_of(done.left)
+        left = found or left
 
     return [_seconds(sweep) for _ in range(2)]
 
@@ -129,7 +139,7 @@ def main(rows: int, rounds: int, zookeeper: str | None, thrift: str | None, as_j
         Case(
             f"{ours} beside {beside}",
             *(
-                [(small_rows if job in (SMALL, SMALL_AGAIN) else rows) / each[job] for each in taken]
+                [(small_rows if job in (SMALL, SMALL_AGAIN, SMALL_IN_SPARK) else rows) / each[job] for each in taken]
                 for job in (ours, beside)
             ),
         )

@@ -7,6 +7,7 @@ from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.progress import Progress
 from client.spark.source import PythiaDataSource, register
 from client.spark.streaming import land_batch, stream_progress
+from client.spark.sweeping import SparkSweep
 from client.spark.tables import create_table, table_mapping
 from client.spark.worker_interpreter import WorkersLackPythia
 
@@ -17,6 +18,7 @@ __all__ = [
     "KeyColumn",
     "Progress",
     "PythiaDataSource",
+    "SparkSweep",
     "TableMapping",
     "ValueColumn",
     "WorkersLackPythia",

@@ -14,7 +14,7 @@ refused once a later one does, or has done.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
@@ -30,7 +30,7 @@ from client.spark.connections import manager_for
 from client.spark.mapping import TableMapping
 from client.spark.options import READ_BATCH_ROWS, SourceOptions
 from client.spark.predicates import demands_a_value, plan
-from client.spark.splitting import dealt, overlaps, pieces_for_each_region, split
+from client.spark.task_ranges import WHOLE_TABLE, task_ranges
 from client.transactions.transaction import Transaction
 from commit_table import Aborted
 from store import KeyRange
@@ -38,8 +38,6 @@ from store.columns import CellColumns
 
 View = TransactionHandle | SnapshotHandle
 """What is read at: a snapshot, or an open transaction with what was written into it."""
-
-WHOLE_TABLE: Final = (KeyRange(b"", b""),)
 
 
 class ReadTask(NamedTuple):
@@ -68,7 +66,13 @@ class PythiaReader(DataSourceReader):
         """At least ``min_partitions`` ranges where the keys allow it; none crosses a region."""
         manager = manager_for(self._options.settings)
         view, jobs = view_to_read(manager, self._options)
-        tasks = tasks_to_read(manager, self._mapping, self._wanted, self._options.min_partitions)
+        tasks = task_ranges(
+            manager.store,
+            self._mapping.table,
+            families_of(self._mapping),
+            self._wanted,
+            min_partitions=self._options.min_partitions,
+        )
         return [InputPartition(ReadTask(key_ranges, view, jobs)) for key_ranges in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -124,37 +128,6 @@ def view_to_read(manager: TransactionManager, options: SourceOptions) -> tuple[V
         transaction.snapshot_timestamp, transaction.epoch, transaction.settings, transaction.start_timestamp
     )
     return snapshot, frozenset()
-
-
-def tasks_to_read(
-    manager: TransactionManager, mapping: TableMapping, wanted: Sequence[KeyRange], min_partitions: int
-) -> list[tuple[KeyRange, ...]]:
-    """What each task reads of the ranges that are wanted: as many tasks as ``min_partitions`` asks for, or regions."""
-    touched = [found for region in manager.store.regions(mapping.table) if (found := overlaps(region, wanted))]
-    if not touched:
-        return [()]
-    tasks = pieces_for_each_region(len(touched), min_partitions)
-    return [task for ranges in touched for task in _tasks_of_region(manager, mapping, ranges, tasks)]
-
-
-def _tasks_of_region(
-    manager: TransactionManager, mapping: TableMapping, ranges: Sequence[KeyRange], tasks: int
-) -> list[tuple[KeyRange, ...]]:
-    if len(ranges) >= tasks:
-        return dealt(ranges, tasks)
-    pieces = -(-tasks // len(ranges))
-    return [(piece,) for key_range in ranges for piece in _pieces(manager, mapping, key_range, pieces)]
-
-
-def _pieces(manager: TransactionManager, mapping: TableMapping, key_range: KeyRange, pieces: int) -> list[KeyRange]:
-    families = families_of(mapping)
-    first, last = (
-        next(manager.store.scan(mapping.table, key_range, families, batch_rows=1, reverse=reverse), None)
-        for reverse in (False, True)
-    )
-    if first is None or last is None:
-        return [key_range]
-    return split(key_range, first[0], last[0], pieces)
 
 
 def scan(

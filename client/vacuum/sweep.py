@@ -73,7 +73,7 @@ class Sweep:
         self._lasting: set[int] = set()
 
     def does_without_shadows(self, writer: int) -> bool:
-        """Whether a writer's missing shadow cells are not to be written: its record is to last. Once so, it stays so."""
+        """Whether a writer's missing shadow cells are not to be written: its record lasts. Once so, it stays so."""
         return writer in self._lasting
 
     def table(

@@ -16,7 +16,7 @@ from commit_table import CommitTable, table_name
 from drills.guard import Guard
 from store.hbase import HBaseCellStore
 from tests.conftest import Services
-from tests.integration.oracle_processes import LONG_LEASE_MS, SHORT_LEASE_MS, OracleProcess
+from tests.integration.oracle_processes import LONG_LEASE_MS, SHORT_LEASE_MS, SHORT_LIFE_MS, OracleProcess
 
 COMPILING_SECONDS_MAX = 3_000
 """For a test that has what it needs compiled before, which another process may be doing, on a slow machine."""
@@ -91,3 +91,29 @@ def installation(services: Services) -> Iterator[Installation]:
         if table_name(root) in store.table_names():
             store.drop_table(table_name(root))
         store.close()
+
+
+@pytest.fixture
+def oracle_of_its_own(services: Services) -> Iterator[tuple[ClientSettings, OracleProcess]]:
+    """An installation whose oracle soon gives up what it hears nothing of."""
+    settings = ClientSettings(services.zookeeper, services.thrift, root=f"/forgetful-{uuid.uuid4().hex[:8]}")
+    serving = OracleProcess(
+        settings, "--lease-ms", str(LONG_LEASE_MS), "--limit", f"transaction_life_ms={SHORT_LIFE_MS}"
+    )
+    try:
+        serving.until_standby()
+        serving.until_primary()
+        yield settings, serving
+    finally:
+        serving.end()
+
+
+@pytest.fixture
+def forgetful(oracle_of_its_own: tuple[ClientSettings, OracleProcess]) -> Iterator[TransactionManager]:
+    """A manager of that installation; and its tables' end."""
+    settings, _ = oracle_of_its_own
+    with TransactionManager.connect(settings) as manager:
+        yield manager
+        for table in manager.store.table_names():
+            if settings.root.strip("/") in table:
+                manager.store.drop_table(table)

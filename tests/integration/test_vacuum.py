@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -16,41 +15,15 @@ from commit_table.layout import OWN_ROW
 from commit_table.timestamps import milliseconds_of
 from store import KeyRange, RowPut
 from store.columns import CellColumns
-from tests.conftest import Services
 from tests.horizon import await_horizon
-from tests.integration.oracle_processes import LONG_LEASE_MS, OracleProcess
+from tests.integration.oracle_processes import OracleProcess
 
 pytestmark = pytest.mark.integration
 
 A, B = b"f:a", b"f:b"
 EVERYTHING = KeyRange(b"", b"")
-LIFE_MS = 500
 ROWS = [b"r%03d" % number for number in range(40)]
 ROUNDS = 5
-
-
-@pytest.fixture
-def oracle_of_its_own(services: Services) -> Iterator[tuple[ClientSettings, OracleProcess]]:
-    """An installation whose oracle soon gives up what it hears nothing of."""
-    settings = ClientSettings(services.zookeeper, services.thrift, root=f"/vacuum-{uuid.uuid4().hex[:8]}")
-    serving = OracleProcess(settings, "--lease-ms", str(LONG_LEASE_MS), "--limit", f"transaction_life_ms={LIFE_MS}")
-    try:
-        serving.until_standby()
-        serving.until_primary()
-        yield settings, serving
-    finally:
-        serving.end()
-
-
-@pytest.fixture
-def forgetful(oracle_of_its_own: tuple[ClientSettings, OracleProcess]) -> Iterator[TransactionManager]:
-    """A manager of that installation; and its tables' end."""
-    settings, _ = oracle_of_its_own
-    with TransactionManager.connect(settings) as manager:
-        yield manager
-        for table in manager.store.table_names():
-            if settings.root.strip("/") in table:
-                manager.store.drop_table(table)
 
 
 def vacuumed_through(manager: TransactionManager, moment: int, *, dry_run: bool = False) -> int:

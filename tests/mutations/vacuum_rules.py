@@ -412,7 +412,7 @@ VACUUM_RULES = [
         "client/vacuum/swept.py",
         "min(self.through, other.through)",
         "max(self.through, other.through)",
-        _SWEEP + "test_in_parts_a_table_is_vacuumed_as_in_one",
+        _SWEPT + "test_of_parts_the_least_is_true_and_all_records_are_needed",
     ),
     Mutation(
         "what a newer release left on record is guessed at",

@@ -34,9 +34,9 @@ from client.spark import codecs, connections, reader, writer
 from client.spark.errors import InvalidMapping, InvalidOption
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.options import SourceOptions
-from store import KeyRange
 from store.columns import CellColumns
 from store.garbage import collector_paused
+from tests.unit.client_spark.three_regions import ThreeRegions
 
 SETTINGS = ClientSettings("127.0.0.1:1", "127.0.0.1:2")
 HANDLE = TransactionHandle(30, 20, 10, SETTINGS)
@@ -258,47 +258,6 @@ def test_a_schema_that_the_table_does_not_have_cannot_be_read() -> None:
         reader.PythiaReader(SourceOptions(SETTINGS, "t"), MAPPING, schema)
 
 
-class FakeStore:
-    """A table of three regions, of which the second is empty; in the others keys go from A to Y."""
-
-    def regions(self, table: str) -> list[KeyRange]:
-        return [KeyRange(b"", b"d"), KeyRange(b"d", b"m"), KeyRange(b"m", b"")]
-
-    def scan(
-        self, table: str, key_range: KeyRange, columns: Sequence[bytes], *, batch_rows: int, reverse: bool
-    ) -> Iterator[tuple[bytes, dict[bytes, Any]]]:
-        if key_range.start != b"d":
-            yield key_range.start + (b"Y" if reverse else b"A"), {}
-
-
-def tasks_of(min_partitions: int, *wanted: KeyRange) -> list[tuple[KeyRange, ...]]:
-    manager = cast(TransactionManager, type("Manager", (), {"store": FakeStore()})())
-    return reader.tasks_to_read(manager, MAPPING, wanted or reader.WHOLE_TABLE, min_partitions)
-
-
-def test_regions_are_cut_further_only_where_they_have_rows() -> None:
-    assert tasks_of(3) == [(region,) for region in FakeStore().regions("t")]
-    assert [key_range.start[:1] for (key_range,) in tasks_of(6)] == [b"", b"M", b"d", b"m", b"m"]
-
-
-def test_only_what_is_wanted_is_read_and_many_ranges_share_a_task() -> None:
-    one = KeyRange(b"e", b"f")
-    assert tasks_of(1, one) == [(one,)]
-    assert [(task[0].start, task[-1].stop) for task in tasks_of(2, one)] == [
-        (b"e", b"eM" + bytes(7)),
-        (b"eM" + bytes(7), b"f"),
-    ]
-    many = [KeyRange(b"%c" % letter, b"%c\x00" % letter) for letter in range(ord("a"), ord("p"))]
-    tasks = tasks_of(6, *many)
-    assert [key_range for task in tasks for key_range in task] == many
-    assert [len(task) for task in tasks] == [1, 2, 4, 5, 1, 2]
-
-
-def test_of_nothing_wanted_one_task_reads_nothing() -> None:
-    manager = cast(TransactionManager, type("Manager", (), {"store": FakeStore()})())
-    assert reader.tasks_to_read(manager, MAPPING, [], 4) == [()]
-
-
 class FakeManifest:
     def __init__(self, **jobs: bool) -> None:
         self.jobs = jobs
@@ -326,7 +285,7 @@ def test_a_moment_is_resolved_once_where_the_read_is_planned(monkeypatch: pytest
     asked: list[Any] = []
 
     class Manager:
-        store = FakeStore()
+        store = ThreeRegions()
 
         def snapshot(self, at: object) -> Any:
             asked.append(at)
