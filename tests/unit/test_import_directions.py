@@ -86,7 +86,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "value_codec",
     ],
     "client/tables": ["batches", "casting", "columns", "splits", "supply"],
-    "client/vacuum": ["clean_rows", "plan", "report"],
+    "client/vacuum": ["clean_rows", "plan", "report", "swept"],
     "commit_table": ["columns", "layout", "outcomes", "rule", "timestamps"],
     "configuration": ["checking", "defaults", "reasons", "rest_limits", "setting", "showing"],
     "demo": ["kills", "report", "summaries", "tally"],
