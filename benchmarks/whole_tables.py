@@ -13,7 +13,8 @@ beside the job that appended them.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -50,14 +51,19 @@ SWEEP_TASKS: Final = 4
 ROWS_OF_EACH: Final = 5
 
 
-def write_small(manager: TransactionManager) -> int:
-    """Make a table of rows that many transactions wrote; how many rows there are."""
+@contextmanager
+def small_table(manager: TransactionManager) -> Iterator[None]:
+    """A table of rows that many transactions wrote."""
     manager.create_table(SMALL_TABLE, ["f"])
-    for number in range(SMALL_TRANSACTIONS):
-        with manager.transaction() as transaction:
-            for row in range(ROWS_OF_EACH):
-                transaction.put(SMALL_TABLE, b"%08d-%d" % (number * 7919 % SMALL_TRANSACTIONS, row), {b"f:a": b"value"})
-    return SMALL_TRANSACTIONS * ROWS_OF_EACH
+    try:
+        for number in range(SMALL_TRANSACTIONS):
+            first = number * 7919 % SMALL_TRANSACTIONS
+            with manager.transaction() as transaction:
+                for row in range(ROWS_OF_EACH):
+                    transaction.put(SMALL_TABLE, b"%08d-%d" % (first, row), {b"f:a": b"value"})
+        yield
+    finally:
+        manager.drop_table(SMALL_TABLE)
 
 
 def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping, place: Path) -> dict[str, float]:
@@ -128,20 +134,18 @@ def main(rows: int, rounds: int, zookeeper: str | None, thrift: str | None, as_j
             session, manager = both
             frame = narrow_rows(session, rows).persist()
             mapping = TableMapping.from_schema("bench_whole", frame.schema, row_key=["id"])
-            small_rows = write_small(manager)
-            for number in range(rounds + 1):
-                seconds = measure(manager, frame, mapping, around.directory)
-                told = ", ".join(f"{job} {each:.2f} s" for job, each in seconds.items())
-                click.echo(f"round {number} of {rounds}: {told}", err=True)
-                if number:
-                    taken.append(seconds)
+            with small_table(manager):
+                for number in range(rounds + 1):
+                    seconds = measure(manager, frame, mapping, around.directory)
+                    told = ", ".join(f"{job} {each:.2f} s" for job, each in seconds.items())
+                    click.echo(f"round {number} of {rounds}: {told}", err=True)
+                    if number:
+                        taken.append(seconds)
+    counts = dict.fromkeys((SMALL, SMALL_AGAIN, SMALL_IN_SPARK), SMALL_TRANSACTIONS * ROWS_OF_EACH)
     cases = [
         Case(
             f"{ours} beside {beside}",
-            *(
-                [(small_rows if job in (SMALL, SMALL_AGAIN, SMALL_IN_SPARK) else rows) / each[job] for each in taken]
-                for job in (ours, beside)
-            ),
+            *([counts.get(job, rows) / each[job] for each in taken] for job in (ours, beside)),
         )
         for ours, beside in COMPARED
     ]
