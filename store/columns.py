@@ -213,20 +213,23 @@ class ScannedColumns:
             },
         )
 
-    def row(self, index: int) -> tuple[bytes, Row]:
-        """One row by itself."""
-        cells, one = self.cells.slice(index, index + 1), self.timestamps[:, index].tolist()
-        put = next(cells.puts())
-        found = {column: Cell(put.columns[column], at) for column, at in self._named(one) if column in put.columns}
-        return put.row, found | dict(self.others.get(index, {}))
+    def rows_at(self, indexes: Sequence[int]) -> list[tuple[bytes, Row]]:
+        """The rows with these indexes, each by itself."""
+        places = np.array(indexes, np.int64)
+        cells, timestamps = self.cells.at(places), self.timestamps[:, places]
+        found: list[dict[bytes, Cell]] = [{} for _ in indexes]
+        for index, column in enumerate(cells.columns):
+            for row, value, timestamp in zip(found, cells.values(index), timestamps[index].tolist(), strict=True):
+                if value is not None:
+                    row[column] = Cell(value, timestamp)
+        for index, row in zip(indexes, found, strict=True):
+            row.update(self.others.get(index, {}))
+        return list(zip(cells.row_keys(), found, strict=True))
 
     def without_first(self) -> ScannedColumns:
         """All rows but the first."""
         others = {index - 1: cells for index, cells in self.others.items() if index}
         return ScannedColumns(self.cells.slice(1, self.cells.rows), self.timestamps[:, 1:], others)
-
-    def _named(self, timestamps: Sequence[int]) -> Iterator[tuple[bytes, int]]:
-        return zip(self.cells.columns, timestamps, strict=True)
 
 
 class BlockBuilder:

@@ -397,7 +397,7 @@ class SnapshotReader:
         keep = settled.states == VISIBLE
         if not unclear:
             return [settled.values.only(keep)]
-        rows = [batch.row(row) for row in unclear]
+        rows = batch.rows_at(unclear)
         found = dict(self._visible(table, rows, outcomes, heal=False))
         keep[unclear] = [key in found for key, _ in rows]
         values = [found.get(key, {}) for key, _ in rows]

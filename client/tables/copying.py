@@ -63,8 +63,8 @@ def _newest(store: CellStore, source: str, key_range: KeyRange, families: list[b
 
 def _all_cells(source: str, batch: ScannedColumns) -> Iterator[CellColumns]:
     singly: dict[int, dict[bytes, bytes]] = {}
-    for index in batch.others:
-        row, cells = batch.row(index)
+    others = list(batch.others)
+    for index, (row, cells) in zip(others, batch.rows_at(others), strict=True):
         reserved = next(filter(is_reserved, cells), None)
         if reserved is not None:
             raise InvalidRequest(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from client.errors import PythiaError
 from client.manager import TransactionManager
@@ -18,6 +18,9 @@ from client.vacuum.report import TableReport
 from client.vacuum.sweep import EVERYTHING, Sweep
 from client.vacuum.swept import NOT_SWEPT, Sweeping, Swept
 from store import KeyRange, StoreError, TableMissing
+
+READS_AT_ONCE: Final = 4
+"""Requests of one process that wait for the store; each is for what lies below the rows of one transaction."""
 
 Progress = Callable[[str, TableReport], None]
 """Told of a table and what was done in it so far, now and then."""
@@ -77,6 +80,7 @@ def sweep_of(manager: TransactionManager, orders: Orders) -> Sweep:
         orders.horizon,
         lasting_records_max=orders.lasting_records_max,
         dry_run=orders.dry_run,
+        reads_at_once=READS_AT_ONCE,
     )
 
 

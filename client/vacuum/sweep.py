@@ -17,6 +17,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 
@@ -45,6 +49,7 @@ Abort = Callable[[int], Committed | Aborted]
 Removable = Callable[[bytes, bytes], bool]
 """(row, stored value) → whether it shows the same to readers as no value at all."""
 Level = list[tuple[bytes, Row]]
+Answer = TypeVar("Answer")
 Site = tuple[bytes, bytes]
 """Row and family: where a writer has one shadow cell."""
 
@@ -61,12 +66,14 @@ class Sweep:
         *,
         lasting_records_max: int = 0,
         dry_run: bool = False,
+        reads_at_once: int = 1,
     ) -> None:
         self._store = store
         self._commit_table = commit_table
         self._abort = abort
         self._horizon = horizon
         self._dry_run = dry_run
+        self._reads_at_once = reads_at_once
         self._cache = OutcomeCache(OUTCOMES_REMEMBERED_MAX)
         self._undecided: set[int] = set()
         self._lasting_records_max = lasting_records_max
@@ -101,8 +108,10 @@ class Sweep:
                 report.add(passed_report)
                 if report.rows:
                     yield report
-                unclean = map(batch.row, np.flatnonzero(~passed & ~clean).tolist())
-                yield from self._swept(table, unclean, lambda row, value: value == TOMBSTONE, sweeping)
+                unclean = np.flatnonzero(~passed & ~clean).tolist()
+                some = (unclean[at : at + SWEEP_BATCH_ROWS] for at in range(0, len(unclean), SWEEP_BATCH_ROWS))
+                rows = chain.from_iterable(map(batch.rows_at, some))
+                yield from self._swept(table, rows, lambda row, value: value == TOMBSTONE, sweeping)
                 if expected.learn(batch):
                     break
 
@@ -238,6 +247,14 @@ class Sweep:
         """The newest cells below a writer's."""
         return self._store.get_many(table, rows, with_bookkeeping(columns), before=writer)
 
+    def answers(self, requests: Sequence[Callable[[], Answer]]) -> list[Answer]:
+        """What the requests return, which do nothing but read, in their order; several wait for the store at a time."""
+        at_once = min(self._reads_at_once, len(requests))
+        if at_once < 2:
+            return [request() for request in requests]
+        with ThreadPoolExecutor(at_once, thread_name_prefix="pythia-vacuum") as readers:
+            return list(readers.map(lambda request: request(), requests))
+
     def put(self, table: str, puts: Sequence[RowPut], writer: int) -> None:
         """Write shadow cells, unless this is a dry run."""
         if not self._dry_run:
@@ -289,11 +306,15 @@ class _Batch:
                 if is_shadow(column):
                     self._outcomes[cell.timestamp] = decode_shadow(cell.value)
                     self._shadows[row, family_of(column)].add(cell.timestamp)
-        lacking = {
-            writer: missing
-            for writer, sites in self._unsure(level).items()
-            if (missing := self._lacking(writer, sites))
-        }
+        unsure = self._unsure(level)
+        asked = [writer for writer in unsure if not self._sweep.does_without_shadows(writer)]
+        shadows = self._sweep.answers([partial(self._sweep.shadows, self._table, each, unsure[each]) for each in asked])
+        for writer, found in zip(asked, shadows, strict=True):
+            for site, outcome in found.items():
+                self._outcomes[writer] = outcome
+                self._shadows[site].add(writer)
+                del unsure[writer][site]
+        lacking = {writer: missing for writer, missing in unsure.items() if missing}
         unknown = {writer: sites for writer, sites in lacking.items() if writer not in self._outcomes}
         self._outcomes.update(self._sweep.outcomes(self._table, unknown, self._report))
         for writer, missing in lacking.items():
@@ -307,20 +328,6 @@ class _Batch:
             if writer not in self._shadows[site]:
                 unsure[writer][site] = None
         return unsure
-
-    def _lacking(self, writer: int, sites: Iterable[Site]) -> dict[Site, None]:
-        """The sites without the writer's shadow cell; takes in those that are there.
-
-        All of them where it can do without: then it is not worth a look.
-        """
-        sites = dict.fromkeys(sites)
-        if self._sweep.does_without_shadows(writer):
-            return sites
-        for site, outcome in self._sweep.shadows(self._table, writer, sites).items():
-            self._outcomes[writer] = outcome
-            self._shadows[site].add(writer)
-            del sites[site]
-        return sites
 
     def _counting(self, level: Level) -> Iterator[tuple[bytes, bytes, int]]:
         """Row, column and writer of the versions that do not lie below a pivot."""
@@ -356,12 +363,17 @@ class _Batch:
         wanted: defaultdict[int, defaultdict[bytes, set[bytes]]] = defaultdict(lambda: defaultdict(set))
         for row, column, writer in unfinished:
             wanted[writer][row].add(column)
-        level: Level = []
-        for writer, rows in wanted.items():
-            columns = sorted(set().union(*rows.values()))
-            for row, cells in self._sweep.below(self._table, list(rows), columns, writer).items():
-                level.append((row, {c: cell for c, cell in cells.items() if c in rows[row] or is_shadow(c)}))
-        return level
+        answers = self._sweep.answers(
+            [
+                partial(self._sweep.below, self._table, list(rows), sorted(set().union(*rows.values())), writer)
+                for writer, rows in wanted.items()
+            ]
+        )
+        return [
+            (row, {c: cell for c, cell in cells.items() if c in rows[row] or is_shadow(c)})
+            for rows, answer in zip(wanted.values(), answers, strict=True)
+            for row, cells in answer.items()
+        ]
 
     def _lowest_kept(self) -> dict[Site, int]:
         lowest: dict[Site, int] = {}

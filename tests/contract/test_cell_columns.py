@@ -95,7 +95,7 @@ def scanned(
         )
     )
     assert all(0 < batch.cells.rows <= batch_rows and batch.cells.columns == tuple(known) for batch in found)
-    return [batch.row(index) for batch in found for index in range(batch.cells.rows)]
+    return [row for batch in found for row in batch.rows_at(range(batch.cells.rows))]
 
 
 def some_rows(area: KeyRange, seed: int, count: int) -> list[RowPut]:
@@ -266,7 +266,7 @@ def test_batches_that_are_gathered_have_the_same_rows(rows_max: int, bytes_wante
     parts = batches_of_columns(rows, COLUMNS[:2], 7)
     found = list(gathered(parts, rows_max, bytes_wanted))
     assert [batch.cells.rows for batch in found] == sizes
-    assert [batch.row(index) for batch in found for index in range(batch.cells.rows)] == rows
+    assert [row for batch in found for row in batch.rows_at(range(batch.cells.rows))] == rows
 
 
 def test_rows_in_pieces_are_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -408,6 +408,20 @@ VACUUM_RULES = [
         _AFTER_VACUUM,
     ),
     Mutation(
+        "a vacuum sends any number of requests at once",
+        "client/vacuum/sweep.py",
+        "at_once = min(self._reads_at_once, len(requests))",
+        "at_once = len(requests)",
+        _SWEEP + "test_so_many_requests_wait_for_the_store_at_a_time",
+    ),
+    Mutation(
+        "a vacuum takes the answers of several requests for one another's",
+        "client/vacuum/sweep.py",
+        "zip(wanted.values(), answers, strict=True)",
+        "zip(wanted.values(), answers[::-1], strict=True)",
+        _AFTER_VACUUM,
+    ),
+    Mutation(
         "of a table in parts a vacuum says what is true of the best of them",
         "client/vacuum/swept.py",
         "min(self.through, other.through)",

@@ -69,7 +69,7 @@ def read(data: bytes, size: int = 2**20, *, framed: bool = False) -> ScannedColu
 def rows_of(scanned: ScannedColumns | Answer) -> list[tuple[bytes, Row]]:
     assert isinstance(scanned, ScannedColumns)
     assert scanned.cells.columns == COLUMNS
-    return [scanned.row(index) for index in range(scanned.cells.rows)]
+    return scanned.rows_at(range(scanned.cells.rows))
 
 
 @given(some_rows, st.integers(1, 40), st.booleans())
