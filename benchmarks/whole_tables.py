@@ -7,7 +7,7 @@ Narrow rows in a new table each round, on services and an oracle of its own, or 
 *vacuum*: a sweep of the table. All beside one scan row by row, of which they were made before. *Vacuum again*: by what
 the sweep before it left on record; beside that one, and the same of a table that many small transactions wrote.
 *Overwrite*: a Spark job that replaces all rows by the same ones, so that it looks for rows to delete and finds none;
-beside the job that appended them.
+*delete*: one that deletes all rows by their keys; both beside the job that appended them.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ from client.vacuum.swept import NOT_SWEPT
 SCAN, SCAN_ROW_BY_ROW, BACKUP, RESTORE = "scan", "scan row by row", "backup", "restore with nothing to put back"
 VACUUM, VACUUM_AGAIN, OVERWRITE, APPEND = "vacuum with nothing to drop", "vacuum again", "overwrite", "append"
 SMALL, SMALL_AGAIN = "vacuum of rows of small transactions", "that vacuum again"
-SMALL_IN_SPARK = "that vacuum as a Spark job"
+SMALL_IN_SPARK, DELETE = "that vacuum as a Spark job", "delete by keys"
 COMPARED: Final = (
     *((job, SCAN_ROW_BY_ROW) for job in (SCAN, BACKUP, RESTORE, VACUUM)),
     (VACUUM_AGAIN, VACUUM),
     (SMALL_AGAIN, SMALL),
     (SMALL_IN_SPARK, SMALL),
     (OVERWRITE, APPEND),
+    (DELETE, APPEND),
 )
 SMALL_TABLE: Final = "bench_small"
 SMALL_TRANSACTIONS: Final = 4_000
@@ -91,6 +92,9 @@ def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping
         manager, SMALL_TABLE, (b"f",), SparkSweep(frame.sparkSession, min_partitions=SWEEP_TASKS)
     )
     seconds[OVERWRITE] = _seconds(writer.mode("overwrite").save)
+    options = {**source_options(manager.settings, mapping.table), "operation": "delete"}
+    keys = frame.select(*mapping.row_key)
+    seconds[DELETE] = _seconds(keys.write.format("pythia").mode("append").options(**options).save)
     shutil.rmtree(directory)
     manager.drop_table(mapping.table)
     return seconds

@@ -329,6 +329,10 @@ def check_columns(table: str, cells: CellColumns, timestamp: int) -> None:
 
 
 class _StoreOfRows(Protocol):
+    def get_many(
+        self, table: str, rows: Sequence[bytes], columns: Sequence[bytes], *, before: int | None = None
+    ) -> dict[bytes, Row]: ...
+
     def scan(
         self,
         table: str,
@@ -344,7 +348,20 @@ class _StoreOfRows(Protocol):
 
 
 class ColumnsByRows:
-    """The two calls of a ``CellStore`` that take columns, made of those that take rows: for stores without kernels."""
+    """The calls of a ``CellStore`` that take or give columns, made of those with rows: for stores without kernels."""
+
+    def get_columns(
+        self: _StoreOfRows,
+        table: str,
+        rows: Sequence[bytes],
+        columns: Sequence[bytes],
+        known: Sequence[bytes],
+        *,
+        before: int | None = None,
+    ) -> Iterator[ScannedColumns]:
+        """See ``CellStore``."""
+        found = self.get_many(table, rows, columns, before=before)
+        return batches_of_columns(found.items(), tuple(known), max(1, len(found)))
 
     def scan_columns(
         self: _StoreOfRows,

@@ -84,6 +84,21 @@ class CellStore(Protocol):
         """``get`` for many rows, in as few requests as their size allows; rows without a cell are left out."""
         ...
 
+    def get_columns(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        columns: Sequence[bytes],
+        known: Sequence[bytes],
+        *,
+        before: int | None = None,
+    ) -> Iterator[ScannedColumns]:
+        """``get_many`` with the rows as columns (``store.columns``), in batches of bounded size, for whoever reads many
+        rows. Name each row once. ``known``: as in ``scan_columns``. Bad arguments raise at the call, all else as rows
+        are fetched.
+        """
+        ...
+
     def versions(self, table: str, row: bytes, column: bytes, *, before: int | None = None, limit: int) -> list[Cell]:
         """Up to ``limit`` cells of one column below ``before``, newest first."""
         ...

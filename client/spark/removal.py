@@ -12,16 +12,14 @@ than the row keys of its job, which the commit holds anyway.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from client.bulk_writes.batching import BATCH_BYTES_MAX, value_bytes_of
 from client.bulk_writes.manifest import Attempt, Piece
 from client.bulk_writes.writing import AttemptWriter
-from client.cells import TOMBSTONE, is_shadow, row_marker_column
+from client.cells import TOMBSTONE, row_marker_column, shadow_column
 from client.spark.byte_columns import ByteColumn
 from client.spark.codecs import RowEncoder
 from client.spark.errors import InvalidData
@@ -29,12 +27,7 @@ from client.spark.kept_rows import KeptRows
 from client.spark.key_codec import row_keys
 from client.spark.mapping import TableMapping
 from store import CellStore, RowPut
-from store.answer_size import AnswerSize
 from store.columns import ABSENT, PLACES_MAX, CellColumns, in_pieces, taken
-
-READ_ROWS_FIRST: Final = 64
-"""Of the rows to delete, before anything is known of their size."""
-READ_ROWS_MAX: Final = 10_000
 
 
 def tombstones(mapping: TableMapping, others: Iterable[bytes] = ()) -> dict[bytes, bytes]:
@@ -50,25 +43,24 @@ class RowRemover:
         self._store = store
         self._mapping = mapping
         self._families = [family.encode() for family in mapping.families]
+        self._always = list(tombstones(mapping))
         self._before = start_timestamp + 1
 
     def pieces(self, batch: pa.RecordBatch) -> Iterator[CellColumns]:
         """Each row once. Raises ``InvalidData`` for a null in a key column, ``StoreUnavailable``."""
-        keys = list(dict.fromkeys(taken(*row_keys(self._mapping, batch))))
-        return in_pieces(RowPut(key, tombstones(self._mapping, others)) for key, others in self._columns(keys))
+        return self._pieces(dict.fromkeys(taken(*row_keys(self._mapping, batch))))
 
-    def _columns(self, keys: Sequence[bytes]) -> Iterator[tuple[bytes, list[bytes]]]:
-        """Each key with the columns of its row. Their values come along, so that not all rows are read at once."""
-        size = AnswerSize(BATCH_BYTES_MAX, READ_ROWS_FIRST)
-        asked = 0
-        while asked < len(keys):
-            some = keys[asked : asked + size.rows(READ_ROWS_MAX)]
-            stored = self._store.get_many(self._mapping.table, some, self._families, before=self._before)
-            size.came(len(some), value_bytes_of(stored.items()))
-            columns = {key: [column for column in cells if not is_shadow(column)] for key, cells in stored.items()}
-            del stored
-            yield from ((key, columns.get(key, [])) for key in some)
-            asked += len(some)
+    def _pieces(self, keys: dict[bytes, None]) -> Iterator[CellColumns]:
+        """Rows that have columns which are not mapped by themselves, and then all the others, alike."""
+        known = [*self._always, *map(shadow_column, self._families)]
+        for batch in self._store.get_columns(
+            self._mapping.table, list(keys), self._families, known, before=self._before
+        ):
+            others = {batch.cells.row_key(row): cells for row, cells in batch.others.items()}
+            yield from in_pieces(RowPut(key, tombstones(self._mapping, cells)) for key, cells in others.items())
+            for key in others:
+                del keys[key]
+        yield from _deleted(CellColumns.of_values((), list(keys), []), self._always, [])
 
 
 class PrefixedEncoder:

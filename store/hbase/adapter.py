@@ -18,7 +18,9 @@ from store.answer_size import AnswerSize
 from store.cells import Cell, Family, KeyRange, Row, RowPut
 from store.columns import CellColumns, ScannedColumns, check_columns, gathered
 from store.errors import TableMissing
-from store.hbase.column_calls import put_rows
+from store.hbase.binary_protocol import GET_ROWS
+from store.hbase.column_answers import ColumnAnswerReader
+from store.hbase.column_calls import put_rows, rows_of_keys
 from store.hbase.column_encoding import column_put_requests
 from store.hbase.connection import GatewayConnection
 from store.hbase.failures import BREAKDOWNS, GatewayFailure, is_about
@@ -132,6 +134,21 @@ class HBaseCellStore:
             asked += len(self._gateway.repeat(fetch))
         return found
 
+    def get_columns(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        columns: Sequence[bytes],
+        known: Sequence[bytes],
+        *,
+        before: int | None = None,
+    ) -> Iterator[ScannedColumns]:
+        """See ``CellStore``. Past Thrift's library."""
+        validation.check_rows(rows)
+        name, choices, bound = _name(table), validation.chosen(columns), validation.bound(before)
+        found = self._columns_of_keys(name, rows, choices, bound, known)
+        return gathered(found, self._limits.column_rows_max, BATCH_BYTES_WANTED)
+
     def versions(self, table: str, row: bytes, column: bytes, *, before: int | None = None, limit: int) -> list[Cell]:
         """See ``CellStore``."""
         validation.check_row(row)
@@ -237,6 +254,29 @@ class HBaseCellStore:
         patience = Patience(self._settings.request_timeout_ms, self._settings.administration_timeout_ms)
         for part in self._region_starts.parts(request.table, request.key_range, reverse=request.reverse):
             yield from Scanner(self._gateway, replace(request, key_range=part), form, size, patience).batches()
+
+    def _columns_of_keys(
+        self, name: bytes, keys: Sequence[bytes], columns: Sequence[bytes], before: int, known: Sequence[bytes]
+    ) -> Iterator[ScannedColumns]:
+        size = AnswerSize(self._limits.answer_bytes_wanted, _GET_ROWS_FIRST)
+        reader = ColumnAnswerReader(known, GET_ROWS, framed=self._gateway.framed)
+
+        def fetch(connection: GatewayConnection) -> tuple[int, ScannedColumns]:
+            piece = keys[asked : asked + size.rows(self._limits.rows_max)]
+            try:
+                batch = rows_of_keys(connection, name, piece, columns, before, reader)
+            except BREAKDOWNS:
+                size.was_lost(len(piece))
+                raise
+            size.came(len(piece), len(batch.cells.data))
+            return len(piece), batch
+
+        asked = 0
+        while asked < len(keys):
+            count, batch = self._gateway.repeat(fetch)
+            asked += count
+            if batch.cells.rows:
+                yield batch
 
     def _ask_region_starts(self, name: bytes) -> list[bytes]:
         regions = self._gateway.repeat(lambda connection: connection.client.getTableRegions(name))

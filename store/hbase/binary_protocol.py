@@ -9,6 +9,7 @@ MUTATE_ROWS = b"mutateRowsTs"
 MUTATE_ROW = b"mutateRowTs"
 IS_TABLE_ENABLED = b"isTableEnabled"
 SCANNER_GET_LIST = b"scannerGetList"
+GET_ROWS = b"getRowsWithColumnsTs"
 
 VERSION = 0x8001_0000
 """With the kind of the message in its low byte, a strict message starts with it."""

@@ -1,8 +1,8 @@
-"""The gateway's answer to ``scannerGetList`` as columns: a kernel notes where each cell lies in the bytes as they came.
+"""The gateway's answers of rows as columns: a kernel notes where each cell lies in the bytes as they came.
 
-Nothing is copied out of the answer, and no object is made for a row or a cell but for those in columns that the caller
-did not name. The bytes are read a row at a time, from the last whole row on each time more of them arrive: over a
-buffered transport nothing else tells where an answer ends.
+They come from ``scannerGetList`` and ``getRowsWithColumnsTs``. Nothing is copied out of them, and no object is made for
+a row or a cell but for those in columns that the caller did not name. The bytes are read a row at a time, from the last
+whole row on each time more of them arrive: over a buffered transport nothing else tells where an answer ends.
 
 Invariants: a place that is noted lies within what has arrived; whatever is not what the gateway sends is refused at
 once, as by ``store.hbase.answers``, which also reads the exceptions.
@@ -40,11 +40,8 @@ ANSWER_BYTES_MAX: Final = 2**31 - 1
 RECEIVE_BYTES_MIN: Final = 2**18
 _OTHERS_FIRST: Final = 64
 
-_REPLY: Final = struct.pack(f">Ii{len(SCANNER_GET_LIST)}s", VERSION | REPLY, len(SCANNER_GET_LIST), SCANNER_GET_LIST)
-"""How an answer begins, up to its sequence number."""
 _ROWS: Final = struct.pack(">bhb", LIST, 0, STRUCT)
 """How its rows begin, up to how many there are."""
-_HEAD_BYTES: Final = len(_REPLY) + 4 + len(_ROWS)
 
 _DONE, _INCOMPLETE, _OTHERS_FULL, _MALFORMED = 0, 1, 2, 3
 _AT, _ROW, _OTHERS, _STATE_SIZE = 0, 1, 2, 3
@@ -54,9 +51,10 @@ Receive = Callable[[memoryview], int]
 
 
 class ColumnAnswerReader:
-    """Reads answers whose rows have the columns ``columns``, and perhaps others. One a scan."""
+    """Reads answers whose rows have the columns ``columns``, and perhaps others, to calls of ``method``. One a scan."""
 
-    def __init__(self, columns: Sequence[bytes], *, framed: bool) -> None:
+    def __init__(self, columns: Sequence[bytes], method: bytes = SCANNER_GET_LIST, *, framed: bool) -> None:
+        self._method = method
         self._columns = tuple(columns)
         self._framed = framed
         self._order = np.array(sorted(range(len(columns)), key=columns.__getitem__), np.int64)
@@ -72,13 +70,15 @@ class ColumnAnswerReader:
         """
         arriving = _Arriving(receive, self._answer_bytes_last)
         start = FRAME_BYTES if self._framed else 0
-        reply = _REPLY + struct.pack(">i", sequence)
+        method = self._method
+        reply = struct.pack(f">Ii{len(method)}si", VERSION | REPLY, len(method), method, sequence)
+        head = reply + _ROWS
         arriving.wait_for(start + len(reply))  # an exception may be shorter than the head of rows
         if arriving.begins_with(start, reply):
-            arriving.wait_for(start + _HEAD_BYTES + COUNT_BYTES)
-        if not arriving.begins_with(start, reply + _ROWS):
+            arriving.wait_for(start + len(head) + COUNT_BYTES)
+        if not arriving.begins_with(start, head):
             return self._read_other(arriving, sequence)
-        rows = self._read_rows(arriving, start + _HEAD_BYTES, rows_max)
+        rows = self._read_rows(arriving, start + len(head), rows_max)
         self._answer_bytes_last = arriving.size
         return rows
 
@@ -111,7 +111,7 @@ class ColumnAnswerReader:
         return status
 
     def _read_other(self, arriving: _Arriving, sequence: int) -> Answer:
-        reader = AnswerReader(SCANNER_GET_LIST, sequence, framed=self._framed)
+        reader = AnswerReader(self._method, sequence, framed=self._framed)
         seen = 0
         while True:
             answer = reader.feed(arriving.data[seen : arriving.size].tobytes())

@@ -11,6 +11,7 @@ thriftpy2 would have written it, with the length before it where the transport i
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -22,10 +23,12 @@ from store.hbase.binary_protocol import (
     CALL,
     COUNT_BYTES,
     FRAME_BYTES,
+    GET_ROWS,
     INT32,
     INT64,
     IS_TABLE_ENABLED,
     LIST,
+    MAP,
     MUTATE_ROW,
     MUTATE_ROWS,
     SCANNER_GET_LIST,
@@ -121,6 +124,22 @@ def rows_question(scanner: int, rows: int, sequence: int, *, framed: bool) -> by
     return (struct.pack(">i", len(message)) if framed else b"") + message
 
 
+def keys_question(
+    table: bytes, keys: Sequence[bytes], columns: Sequence[bytes], before: int, sequence: int, *, framed: bool
+) -> bytes:
+    """The call of ``getRowsWithColumnsTs``: the rows with these keys, by their newest cells below ``before``."""
+    message = b"".join(
+        (
+            _call(GET_ROWS, sequence),
+            _string_field(1, table),
+            _strings_field(2, keys),
+            _strings_field(3, columns),
+            struct.pack(">bhqbhbbib", INT64, 4, before, MAP, 5, STRING, STRING, 0, STOP),
+        )
+    )
+    return (struct.pack(">i", len(message)) if framed else b"") + message
+
+
 @lru_cache(maxsize=_KEPT)
 def put_head(table: str, framed: bool) -> bytes:
     """A put up to and including the number of its batches; sequence and numbers are yet to be filled in."""
@@ -147,6 +166,14 @@ def _mutation(column_bytes: int, value_bytes: int) -> _Bytes:
 
 def _call(method: bytes, sequence: int) -> bytes:
     return struct.pack(f">Ii{len(method)}si", VERSION | CALL, len(method), method, sequence)
+
+
+def _strings_field(number: int, values: Sequence[bytes]) -> bytes:
+    lengths = np.array([len(value) for value in values], ">i4").tobytes()
+    parts = [b""] * (2 * len(values))
+    parts[::2] = [lengths[at : at + COUNT_BYTES] for at in range(0, len(lengths), COUNT_BYTES)]
+    parts[1::2] = values
+    return struct.pack(">bhbi", LIST, number, STRING, len(values)) + b"".join(parts)
 
 
 def _string_field(number: int, text: bytes) -> bytes:

@@ -114,6 +114,52 @@ def some_rows(area: KeyRange, seed: int, count: int) -> list[RowPut]:
     ]
 
 
+def got(
+    store: CellStore,
+    table: str,
+    rows: Sequence[bytes],
+    known: Sequence[bytes] = COLUMNS,
+    *,
+    columns: Sequence[bytes] = (b"f", b"g"),
+    before: int | None = None,
+) -> list[tuple[bytes, Row]]:
+    found = list(store.get_columns(table, rows, columns, known, before=before))
+    assert all(batch.cells.rows and batch.cells.columns == tuple(known) for batch in found)
+    return [row for batch in found for row in batch.rows_at(range(batch.cells.rows))]
+
+
+class TestGet:
+    @pytest.mark.parametrize("known", [COLUMNS, COLUMNS[:1], ()], ids=["all known", "one known", "none known"])
+    def test_rows_come_as_one_by_one(
+        self, store: CellStore, table: str, area: KeyRange, known: Sequence[bytes]
+    ) -> None:
+        puts = some_rows(area, 11, 60)
+        store.put(table, puts, 5)
+        store.put(table, puts[::2], 6)
+        rows = [put.row for put in puts[::-1]] + [area.start + b"none"]
+        for before in (None, 7, 6, 5):
+            expected = store.get_many(table, rows, [b"f", b"g"], before=before)
+            assert dict(got(store, table, rows, known, before=before)) == expected
+        assert bool(expected) is False
+
+    def test_only_chosen_columns_come_and_rows_without_them_do_not(
+        self, store: CellStore, table: str, area: KeyRange
+    ) -> None:
+        one, other = area.start + b"1", area.start + b"2"
+        store.put(table, [RowPut(one, {b"f:a": b"1", b"g:a": b"2"}), RowPut(other, {b"g:a": b"3"})], 5)
+        assert got(store, table, [one, other], columns=[b"f"]) == [(one, {b"f:a": Cell(b"1", 5)})]
+        assert got(store, table, []) == []
+
+    def test_what_cannot_be_asked_is_refused_at_the_call(self, store: CellStore, table: str, area: KeyRange) -> None:
+        for rows, chosen, before in (([b""], [b"f"], None), ([b"r"], [], None), ([b"r"], [b"f"], -1)):
+            with pytest.raises(InvalidCell):
+                store.get_columns(table, rows, chosen, [], before=before)
+
+    def test_a_table_that_is_missing_is_told(self, store: CellStore) -> None:
+        with pytest.raises(TableMissing):
+            list(store.get_columns("nowhere", [b"r"], [b"f"], []))
+
+
 class TestPut:
     def test_what_is_put_as_columns_is_read_row_by_row(self, store: CellStore, table: str, area: KeyRange) -> None:
         puts = some_rows(area, 1, 60)

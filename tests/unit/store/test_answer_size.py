@@ -31,6 +31,14 @@ def by_keys(store: HBaseCellStore, rows: list[bytes]) -> list[bytes]:
     return list(store.get_many("t", rows, [b"f"]))
 
 
+def by_keys_as_columns(store: HBaseCellStore, rows: list[bytes]) -> list[bytes]:
+    batches = store.get_columns("t", rows, [b"f"], [b"f:a"])
+    return [row for batch in batches for row in batch.cells.row_keys()]
+
+
+READS = [by_rows, by_columns, by_keys, by_keys_as_columns]
+
+
 @pytest.fixture
 def gateway() -> Iterator[FakeGateway]:
     fake = FakeGateway()
@@ -46,7 +54,7 @@ def store(gateway: FakeGateway) -> Iterator[HBaseCellStore]:
     opened.close()
 
 
-@pytest.mark.parametrize("read", [by_rows, by_columns, by_keys])
+@pytest.mark.parametrize("read", READS)
 def test_no_answer_of_large_rows_is_much_larger_than_wanted(
     gateway: FakeGateway, store: HBaseCellStore, read: Read
 ) -> None:
@@ -58,7 +66,7 @@ def test_no_answer_of_large_rows_is_much_larger_than_wanted(
     assert set(later) == {BYTES_WANTED // LARGE}
 
 
-@pytest.mark.parametrize("read", [by_rows, by_columns, by_keys])
+@pytest.mark.parametrize("read", READS)
 def test_rows_that_become_large_are_met_in_small_numbers(
     gateway: FakeGateway, store: HBaseCellStore, read: Read
 ) -> None:
@@ -74,6 +82,7 @@ def test_rows_that_become_large_are_met_in_small_numbers(
         (by_rows, [16, 128, 500, 500, 500, 500]),
         (by_columns, [16, 128, 1_024, 5_000]),
         (by_keys, [64, 512, 1000, 424]),
+        (by_keys_as_columns, [64, 512, 1000, 424]),
     ],
 )
 def test_small_rows_come_in_few_answers(
@@ -83,7 +92,9 @@ def test_small_rows_come_in_few_answers(
     assert gateway.methods.rows_asked == asked
 
 
-@pytest.mark.parametrize(("read", "opening"), [(by_rows, [None]), (by_columns, [None]), (by_keys, [])])
+@pytest.mark.parametrize(
+    ("read", "opening"), [(by_rows, [None]), (by_columns, [None]), (by_keys, []), (by_keys_as_columns, [])]
+)
 def test_after_a_lost_answer_half_as_many_rows_are_asked_for(
     gateway: FakeGateway, store: HBaseCellStore, read: Read, opening: list[None]
 ) -> None:

@@ -15,7 +15,7 @@ from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.transport import TMemoryBuffer
 
 from store.bulk import LINE_OVERHEAD_BYTES, PUT_BYTES_MAX
-from store.hbase.encoding import PutRequest, RequestBuffer, table_question
+from store.hbase.encoding import PutRequest, RequestBuffer, keys_question, table_question
 from store.hbase.requests import PutMutation
 from store.hbase.thrift_types import BatchMutation
 from store.lines import ByteLines
@@ -82,6 +82,29 @@ def test_a_put_is_what_thrift_writes(
     method, written = RequestBuffer(framed=framed).put(request(*put, timestamp), sequence)
     assert method == name.encode()
     assert written == (struct.pack(">i", len(expected)) if framed else b"") + expected
+
+
+@given(
+    st.lists(st.binary(max_size=9), max_size=6),
+    st.lists(st.binary(min_size=1, max_size=9), min_size=1, max_size=3),
+    st.integers(1, 2**63 - 1),
+    st.integers(1, 2**31 - 1),
+    st.booleans(),
+)
+def test_a_question_for_rows_by_their_keys_is_what_thrift_writes(
+    keys: list[bytes], columns: list[bytes], before: int, sequence: int, framed: bool
+) -> None:
+    expected = thrifts_own(
+        "getRowsWithColumnsTs",
+        sequence,
+        tableName=b"t",
+        rows=keys,
+        columns=columns,
+        timestamp=before,
+        attributes={},
+    )
+    asked = keys_question(b"t", keys, columns, before, sequence, framed=framed)
+    assert asked == (struct.pack(">i", len(expected)) if framed else b"") + expected
 
 
 def test_thrift_reads_what_was_to_be_written() -> None:
