@@ -22,6 +22,7 @@ from client.manager import TransactionManager
 from client.settings import ClientSettings
 from client.spark.connections import manager_for
 from client.spark.task_ranges import WHOLE_TABLE, task_ranges
+from client.spark.worker_interpreter import warn_of_workers_without_us
 from client.vacuum.parts import Orders, Part, Progress, SweptPart, here
 from client.vacuum.report import TableReport
 from store import CellStore, StoreError
@@ -34,7 +35,8 @@ class SparkSweep:
 
     ``min_partitions``: into so many tasks at least each table is cut, where its keys allow it; by default, and at
     least, one for each region. Each task lets as many records last as the vacuum was told. Raises ``InvalidRequest``
-    for another number; the vacuum raises Spark's own errors, too, and leaves then what one that was killed leaves.
+    for another number, and warns with ``WorkersLackPythia`` as ``register`` does. The vacuum raises Spark's own errors,
+    too, and leaves then what one that was killed leaves.
     """
 
     def __init__(self, spark: SparkSession, *, min_partitions: int = 1) -> None:
@@ -42,6 +44,7 @@ class SparkSweep:
             raise InvalidRequest(
                 f"min_partitions is a number of tasks, from 1 to {MIN_PARTITIONS_MAX:,}, not {min_partitions!r}"
             )
+        warn_of_workers_without_us(spark)
         self._spark = spark
         self._min_partitions = min_partitions
 

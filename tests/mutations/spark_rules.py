@@ -119,6 +119,30 @@ SPARK_RULES = [
         "test_rows_with_columns_of_their_own_are_taken_by_themselves_and_none_is_left_out",
     ),
     Mutation(
+        "a delete scans whatever lies between its rows",
+        "client/spark/removal.py",
+        "                if met > OTHERS_FOR_EACH_MAX * passed:\n",
+        "                if False:\n",
+        "unit/client_spark/test_spark_removal.py::"
+        "test_rows_that_lie_together_are_scanned_and_others_are_read_by_their_keys",
+    ),
+    Mutation(
+        "a delete deletes the rows that it meets between its own",
+        "client/spark/removal.py",
+        "{key: cells for key, cells in rows if key in keys}",
+        "{key: cells for key, cells in rows}",
+        "unit/client_spark/test_spark_removal.py::"
+        "test_rows_that_lie_together_are_scanned_and_others_are_read_by_their_keys",
+    ),
+    Mutation(
+        "a delete that ends its scan leaves out the next of its rows",
+        "client/spark/removal.py",
+        "keys[passed:], families",
+        "keys[passed + 1 :], families",
+        "unit/client_spark/test_spark_removal.py::"
+        "test_rows_that_lie_together_are_scanned_and_others_are_read_by_their_keys",
+    ),
+    Mutation(
         "many rows that are read at once come in one answer, however large they are",
         "store/hbase/adapter.py",
         "            size.came(len(piece), len(batch.cells.data))\n",

@@ -408,6 +408,21 @@ VACUUM_RULES = [
         _AFTER_VACUUM,
     ),
     Mutation(
+        "a task sweeps another part than its own",
+        "client/spark/sweeping.py",
+        "[parts[number]]",
+        "[parts[0]]",
+        "unit/client_spark/test_task_ranges.py::test_a_task_sweeps_its_part_and_tells_what_it_came_to",
+    ),
+    Mutation(
+        "the tasks of a vacuum do not know what was left before",
+        "client/spark/sweeping.py",
+        "replace(part, key_range=key_range)",
+        "Part(part.table, part.families, key_range=key_range)",
+        "unit/client_spark/test_task_ranges.py::"
+        "test_a_vacuum_sweeps_every_region_by_itself_and_knows_what_was_left_of_the_table",
+    ),
+    Mutation(
         "a vacuum sends any number of requests at once",
         "client/vacuum/sweep.py",
         "at_once = min(self._reads_at_once, len(requests))",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import cast
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,7 @@ from client.spark.key_values import key_prefix
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.removal import PrefixedEncoder, RowRemover, delete_the_rest, keys_written, tombstones
 from store import Family, MemoryCellStore, RowPut, columns
-from store.columns import CellColumns, in_pieces, taken
+from store.columns import CellColumns, ScannedColumns, in_pieces, taken
 
 MAPPING = TableMapping("t", ("k",), (KeyColumn("k", "int"), ValueColumn("v", "int"), ValueColumn("w", "int", "g")))
 MARKER = row_marker_column(b"f")
@@ -71,6 +72,52 @@ def test_rows_with_columns_of_their_own_are_taken_by_themselves_and_none_is_left
         RowPut(row_key(MAPPING, row), MAPPED if row % 3 else {**MAPPED, b"f:x%d" % (row % 7): TOMBSTONE})
         for row in rows
     ]
+
+
+class Watched(MemoryCellStore):
+    """Notes for how many rows it is asked by their keys, and how many it gives of scans."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.create_table("t", [Family("f"), Family("g")])
+        self.by_keys: list[int] = []
+        self.scanned = 0
+
+    def get_columns(self, table: str, rows: Sequence[bytes], *rest: Any, **further: Any) -> Iterator[ScannedColumns]:
+        self.by_keys.append(len(rows))
+        return super().get_columns(table, rows, *rest, **further)
+
+    def scan_columns(self, *given: Any, **further: Any) -> Iterator[ScannedColumns]:
+        for batch in super().scan_columns(*given, **further):
+            self.scanned += batch.cells.rows
+            yield batch
+
+
+@pytest.mark.parametrize(
+    ("there", "deleted", "scanned", "by_keys"),
+    [
+        (range(100), range(100), 100, []),
+        (range(100), range(0, 100, 4), 97, []),
+        (range(2_000), range(0, 2_000, 20), 10, [99]),  # ten are met, and one of them was asked for
+        (range(0, 2_000, 2), range(1, 2_001, 2), 999, []),
+        (range(100), [*range(50), *range(1_000, 1_020)], 100, []),
+        (range(2_000), [*range(40), *range(400, 2_000, 100)], 330, [16]),
+        (range(100), [5], 0, [1]),
+        (range(0), range(50), 0, []),
+    ],
+)
+def test_rows_that_lie_together_are_scanned_and_others_are_read_by_their_keys(
+    there: Sequence[int], deleted: Sequence[int], scanned: int, by_keys: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(removal, "SCANNED_ROWS", 10)
+    store = Watched()
+    for row in there:
+        store.put("t", [RowPut(row_key(MAPPING, row), {b"f:x%d" % row: b"x", b"f:v": b"1"})], 20)
+    assert deletes(RowRemover(store, MAPPING, 30), *deleted) == [
+        RowPut(row_key(MAPPING, row), {**MAPPED, **({b"f:x%d" % row: TOMBSTONE} if row in there else {})})
+        for row in deleted
+    ]
+    assert (store.scanned, store.by_keys) == (scanned, by_keys)
 
 
 def test_a_delete_without_rows_asks_nothing_and_one_without_a_key_is_refused(store: MemoryCellStore) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import pytest
 
-from client import InvalidRequest
-from client.spark import SparkSweep
+from client import ClientSettings, InvalidRequest
+from client.spark import SparkSweep, sweeping
 from client.spark.sweeping import pieces_of
 from client.spark.task_ranges import WHOLE_TABLE, task_ranges
-from client.vacuum.parts import Part
+from client.vacuum.parts import Orders, Part, SweptPart
+from client.vacuum.report import TableReport
 from client.vacuum.swept import Swept
 from store import CellStore, KeyRange, TableMissing
 from tests.unit.client_spark.three_regions import ThreeRegions
@@ -59,6 +62,23 @@ def test_a_table_that_is_gone_is_left_to_the_task_that_finds_it_so() -> None:
 
     part = Part("t", (b"d",))
     assert pieces_of(cast(CellStore, Gone()), part, 4) == [part]
+
+
+def test_a_task_sweeps_its_part_and_tells_what_it_came_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    came_to = SweptPart(TableReport(rows=7), Swept(9, frozenset({5})), None)
+    swept: list[Part] = []
+
+    def here(manager: object, orders: Orders, parts: Sequence[Part], progress: object) -> Iterator[Any]:
+        swept.extend(parts)
+        yield parts[0], came_to
+
+    monkeypatch.setattr(sweeping, "manager_for", lambda settings: None)
+    monkeypatch.setattr(sweeping, "here", here)
+    parts = pieces_of(STORE, Part("t", (b"d",)), 1)
+    settings = ClientSettings(zookeeper="127.0.0.1:1", thrift="127.0.0.1:2")
+    told = sweeping.swept_in_task(settings, Orders(9, 0, dry_run=False), parts, 2)
+    assert SweptPart(*pickle.loads(told)) == came_to
+    assert swept == [parts[2]]
 
 
 @pytest.mark.parametrize("number", [0, -1, 10_001, True, "4", 1.0])
