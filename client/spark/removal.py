@@ -33,8 +33,9 @@ from store.columns import ABSENT, PLACES_MAX, CellColumns, ScannedColumns, in_pi
 
 SCANNED_ROWS: Final = 2_000
 """At a time, of those between the keys of the rows to delete."""
-OTHERS_FOR_EACH_MAX: Final = 8
-"""Rows that are met for each that is to be deleted: beyond that these are read by their keys."""
+ROWS_MET_FOR_EACH_MAX: Final = 8
+BYTES_MET_FOR_EACH_MAX: Final = 4_096
+"""For each row that is to be deleted: where more is met between them they are read by their keys."""
 
 
 def tombstones(mapping: TableMapping, others: Iterable[bytes] = ()) -> dict[bytes, bytes]:
@@ -70,21 +71,22 @@ class RowRemover:
     def _rows(self, keys: Sequence[bytes]) -> Iterator[ScannedColumns]:
         """The rows with these keys, which are sorted, and others between them; what is mapped as columns.
 
-        By a scan as long as it meets few other rows: HBase reads a row by its key ten times as long as in a scan.
+        By a scan as long as it meets few other rows: HBase reads a row by its key ten times as long as in a scan. Of
+        large rows that is nothing beside their bytes.
         """
         table, families, before = self._mapping.table, self._families, self._before
         known = [*self._always, *map(shadow_column, families)]
         passed = 0
-        if len(keys) > SCANNED_ROWS // OTHERS_FOR_EACH_MAX:
-            met = 0
+        if len(keys) > SCANNED_ROWS // ROWS_MET_FOR_EACH_MAX:
+            rows_met = bytes_met = 0
             between = KeyRange(keys[0], keys[-1] + b"\x00")
             for batch in self._store.scan_columns(
                 table, between, families, known, before=before, batch_rows=SCANNED_ROWS
             ):
                 yield batch
-                met += batch.cells.rows
+                rows_met, bytes_met = rows_met + batch.cells.rows, bytes_met + len(batch.cells.data)
                 passed = bisect_right(keys, batch.cells.row_key(-1))
-                if met > OTHERS_FOR_EACH_MAX * passed:
+                if rows_met > ROWS_MET_FOR_EACH_MAX * passed or bytes_met > BYTES_MET_FOR_EACH_MAX * passed:
                     break
             else:
                 return

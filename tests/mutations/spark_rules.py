@@ -121,10 +121,17 @@ SPARK_RULES = [
     Mutation(
         "a delete scans whatever lies between its rows",
         "client/spark/removal.py",
-        "                if met > OTHERS_FOR_EACH_MAX * passed:\n",
-        "                if False:\n",
+        "rows_met > ROWS_MET_FOR_EACH_MAX * passed or",
+        "",
         "unit/client_spark/test_spark_removal.py::"
         "test_rows_that_lie_together_are_scanned_and_others_are_read_by_their_keys",
+    ),
+    Mutation(
+        "a delete scans large rows that lie between its own",
+        "client/spark/removal.py",
+        " or bytes_met > BYTES_MET_FOR_EACH_MAX * passed:",
+        ":",
+        "unit/client_spark/test_spark_removal.py::test_large_rows_are_read_by_their_keys",
     ),
     Mutation(
         "a delete deletes the rows that it meets between its own",

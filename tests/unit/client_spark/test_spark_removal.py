@@ -120,6 +120,23 @@ def test_rows_that_lie_together_are_scanned_and_others_are_read_by_their_keys(
     assert (store.scanned, store.by_keys) == (scanned, by_keys)
 
 
+@pytest.mark.parametrize(("value_bytes", "scanned", "by_keys"), [(3_000, 49, []), (10_000, 10, [10])])
+def test_large_rows_are_read_by_their_keys(
+    value_bytes: int, scanned: int, by_keys: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies between those of a delete is read for nothing; here no two of its rows are neighbours."""
+    monkeypatch.setattr(removal, "SCANNED_ROWS", 10)
+    monkeypatch.setattr(removal, "BYTES_MET_FOR_EACH_MAX", 20_000)
+    store = Watched()
+    for row in range(51):
+        store.put("t", [RowPut(row_key(MAPPING, row), {b"f:v": bytes(value_bytes)})], 20)
+    deleted = range(0, 51, 4)
+    assert deletes(RowRemover(store, MAPPING, 30), *deleted) == [
+        RowPut(row_key(MAPPING, row), MAPPED) for row in deleted
+    ]
+    assert (store.scanned, store.by_keys) == (scanned, by_keys)
+
+
 def test_a_delete_without_rows_asks_nothing_and_one_without_a_key_is_refused(store: MemoryCellStore) -> None:
     assert deletes(RowRemover(store, MAPPING, 30)) == []
     with pytest.raises(InvalidData, match="'k' is null"):
