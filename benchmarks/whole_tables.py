@@ -31,7 +31,7 @@ from client import TransactionManager
 from client.backups.creating import BATCH_ROWS, create
 from client.spark import SparkSweep, TableMapping, create_table
 from client.tables.restoring import restore
-from client.vacuum.parts import Orders, Part, SweepParts, here
+from client.vacuum.parts import Orders, Part, SweepParts, SweptPart, here
 from client.vacuum.swept import NOT_SWEPT
 
 SCAN, SCAN_ROW_BY_ROW, BACKUP, RESTORE = "scan", "scan row by row", "backup", "restore with nothing to put back"
@@ -72,7 +72,8 @@ def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping
     mapping = renamed(mapping)
     create_table(manager, mapping)
     directory = place / mapping.table
-    writer = frame.write.format("pythia").options(**source_options(manager.settings, mapping.table))
+    options = source_options(manager.settings, mapping.table)
+    writer = frame.write.format("pythia").options(**options)
     seconds = {APPEND: _seconds(writer.mode("append").save)}
     snapshot = manager.snapshot()
     seconds[SCAN_ROW_BY_ROW] = _seconds(lambda: sum(1 for _ in snapshot.scan(mapping.table)))
@@ -88,35 +89,36 @@ def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping
     families = tuple(family.encode() for family in mapping.families)
     seconds[VACUUM], seconds[VACUUM_AGAIN] = _sweeps(manager, mapping.table, families)
     seconds[SMALL], seconds[SMALL_AGAIN] = _sweeps(manager, SMALL_TABLE, (b"f",))
-    seconds[SMALL_IN_SPARK], _ = _sweeps(
-        manager, SMALL_TABLE, (b"f",), SparkSweep(frame.sparkSession, min_partitions=SWEEP_TASKS)
-    )
+    in_spark = SparkSweep(frame.sparkSession, min_partitions=SWEEP_TASKS)
+    seconds[SMALL_IN_SPARK] = _seconds(lambda: _sweep(manager, Part(SMALL_TABLE, (b"f",)), in_spark))
     seconds[OVERWRITE] = _seconds(writer.mode("overwrite").save)
-    options = {**source_options(manager.settings, mapping.table), "operation": "delete"}
-    keys = frame.select(*mapping.row_key)
-    seconds[DELETE] = _seconds(keys.write.format("pythia").mode("append").options(**options).save)
+    keys = frame.select(*mapping.row_key).write.format("pythia").options(**options, operation="delete")
+    seconds[DELETE] = _seconds(keys.mode("append").save)
     shutil.rmtree(directory)
     manager.drop_table(mapping.table)
     return seconds
 
 
-def _sweeps(
-    manager: TransactionManager, table: str, families: tuple[bytes, ...], sweep_parts: SweepParts = here
-) -> list[float]:
-    """The seconds of two, without the rest of a vacuum, which waits for the oracle to say that nobody reads below."""
-    orders = Orders(manager.snapshot().timestamp, lasting_records_max=0, dry_run=True)
+def _sweeps(manager: TransactionManager, table: str, families: tuple[bytes, ...]) -> list[float]:
+    """The seconds of two sweeps in this process, the second one by what the first one left."""
     left = NOT_SWEPT
 
     def sweep() -> None:
         nonlocal left
-        found = None
-        for _, done in sweep_parts(manager, orders, [Part(table, families, left)], lambda table, report: None):
-            if done.problem is not None:
-                raise click.ClickException(done.problem)
-            found = done.left if found is None else found.and_of(done.left)
-        left = found or left
+        (done,) = _sweep(manager, Part(table, families, left), here)
+        left = done.left
 
     return [_seconds(sweep) for _ in range(2)]
+
+
+def _sweep(manager: TransactionManager, part: Part, sweep_parts: SweepParts) -> list[SweptPart]:
+    """Without the rest of a vacuum, which waits for the oracle to say that nobody reads below the horizon."""
+    orders = Orders(manager.snapshot().timestamp, lasting_records_max=0, dry_run=True)
+    swept = [done for _, done in sweep_parts(manager, orders, [part], lambda table, report: None)]
+    for done in swept:
+        if done.problem is not None:
+            raise click.ClickException(done.problem)
+    return swept
 
 
 def _seconds(job: Callable[[], object]) -> float:

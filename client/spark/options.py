@@ -38,7 +38,7 @@ READ_BATCH_ROWS: Final = 10_000
 WRITE_BATCH_ROWS: Final = 50_000
 """Rows that are written together, by default, of as many of Spark's Arrow batches: each time costs a manifest row, and
 a look whether the transaction is open."""
-_MIN_PARTITIONS_MAX: Final = 10_000
+MIN_PARTITIONS_MAX: Final = 10_000
 _BATCH_ROWS_MAX: Final = 100_000
 
 
@@ -109,7 +109,7 @@ def parse(options: Mapping[str, str], *connections: Mapping[str, str]) -> Source
         snapshot=snapshot,
         as_of=_moment(given["as_of"]) if "as_of" in given else None,
         columns=_columns(given["columns"]) if "columns" in given else None,
-        min_partitions=_whole_number(given, "min_partitions", _MIN_PARTITIONS_MAX) or MIN_PARTITIONS,
+        min_partitions=_whole_number(given, "min_partitions", MIN_PARTITIONS_MAX) or MIN_PARTITIONS,
         batch_rows=_whole_number(given, "batch_rows", _BATCH_ROWS_MAX),
         push_filters=_truth(given, "push_filters"),
         operation=_one_of(given, "operation", OPERATIONS),

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
 
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
@@ -21,13 +20,12 @@ from client.errors import InvalidRequest
 from client.manager import TransactionManager
 from client.settings import ClientSettings
 from client.spark.connections import manager_for
+from client.spark.options import MIN_PARTITIONS_MAX
 from client.spark.task_ranges import WHOLE_TABLE, task_ranges
 from client.spark.worker_interpreter import warn_of_workers_without_us
 from client.vacuum.parts import Orders, Part, Progress, SweptPart, here
 from client.vacuum.report import TableReport
 from store import CellStore, StoreError
-
-MIN_PARTITIONS_MAX: Final = 10_000
 
 
 class SparkSweep:
@@ -59,11 +57,11 @@ class SparkSweep:
         task = udf(sweep, BinaryType(), useArrow=False).asNondeterministic()
         job = self._spark.range(0, len(cut), 1, len(cut)).select("id", task("id"))
         done: defaultdict[str, TableReport] = defaultdict(TableReport)
-        for number, swept in job.collect():
-            part, (report, left, problem) = cut[number], pickle.loads(swept)
-            done[part.table].add(report)
+        for number, told in job.collect():
+            part, swept = cut[number], pickle.loads(told)
+            done[part.table].add(swept.report)
             progress(part.table, done[part.table])
-            yield part, SweptPart(report, left, problem)
+            yield part, swept
 
 
 def pieces_of(store: CellStore, part: Part, min_partitions: int) -> list[Part]:
@@ -78,4 +76,4 @@ def pieces_of(store: CellStore, part: Part, min_partitions: int) -> list[Part]:
 def swept_in_task(settings: ClientSettings, orders: Orders, parts: Sequence[Part], number: int) -> bytes:
     """What one of the parts came to, pickled."""
     ((_, swept),) = here(manager_for(settings), orders, [parts[number]], lambda table, report: None)
-    return pickle.dumps(tuple(swept))
+    return pickle.dumps(swept)

@@ -114,25 +114,13 @@ class HBaseCellStore:
         """See ``CellStore``."""
         validation.check_rows(rows)
         name, choices, bound = _name(table), validation.chosen(columns), validation.bound(before)
-        size = AnswerSize(self._limits.answer_bytes_wanted, _GET_ROWS_FIRST)
-        found: dict[bytes, Row] = {}
 
-        def fetch(connection: GatewayConnection) -> list[bytes]:
-            piece = list(rows[asked : asked + size.rows(self._limits.rows_max)])
-            try:
-                results = connection.client.getRowsWithColumnsTs(name, piece, choices, bound, {})
-            except BREAKDOWNS:
-                size.was_lost(len(piece))
-                raise
-            read = {result.row: cells_of(result.columns) for result in results}
-            size.came(len(piece), bytes_of(read.values()))
-            found.update(read)
-            return piece
+        def read(connection: GatewayConnection, keys: Sequence[bytes]) -> tuple[dict[bytes, Row], int]:
+            results = connection.client.getRowsWithColumnsTs(name, list(keys), choices, bound, {})
+            found: dict[bytes, Row] = {result.row: cells_of(result.columns) for result in results}
+            return found, bytes_of(found.values())
 
-        asked = 0
-        while asked < len(rows):
-            asked += len(self._gateway.repeat(fetch))
-        return found
+        return {row: cells for found in self._by_keys(rows, read) for row, cells in found.items()}
 
     def get_columns(
         self,
@@ -146,7 +134,13 @@ class HBaseCellStore:
         """See ``CellStore``. Past Thrift's library."""
         validation.check_rows(rows)
         name, choices, bound = _name(table), validation.chosen(columns), validation.bound(before)
-        found = self._columns_of_keys(name, rows, choices, bound, known)
+        reader = ColumnAnswerReader(known, GET_ROWS, framed=self._gateway.framed)
+
+        def read(connection: GatewayConnection, keys: Sequence[bytes]) -> tuple[ScannedColumns, int]:
+            batch = rows_of_keys(connection, name, keys, choices, bound, reader)
+            return batch, len(batch.cells.data)
+
+        found = (batch for batch in self._by_keys(rows, read) if batch.cells.rows)
         return gathered(found, self._limits.column_rows_max, BATCH_BYTES_WANTED)
 
     def versions(self, table: str, row: bytes, column: bytes, *, before: int | None = None, limit: int) -> list[Cell]:
@@ -255,28 +249,27 @@ class HBaseCellStore:
         for part in self._region_starts.parts(request.table, request.key_range, reverse=request.reverse):
             yield from Scanner(self._gateway, replace(request, key_range=part), form, size, patience).batches()
 
-    def _columns_of_keys(
-        self, name: bytes, keys: Sequence[bytes], columns: Sequence[bytes], before: int, known: Sequence[bytes]
-    ) -> Iterator[ScannedColumns]:
+    def _by_keys(
+        self, keys: Sequence[bytes], read: Callable[[GatewayConnection, Sequence[bytes]], tuple[Batch, int]]
+    ) -> Iterator[Batch]:
+        """The rows with these keys, in answers of bounded size; ``read`` gives one, and its bytes, more or less."""
         size = AnswerSize(self._limits.answer_bytes_wanted, _GET_ROWS_FIRST)
-        reader = ColumnAnswerReader(known, GET_ROWS, framed=self._gateway.framed)
 
-        def fetch(connection: GatewayConnection) -> tuple[int, ScannedColumns]:
+        def fetch(connection: GatewayConnection) -> tuple[int, Batch]:
             piece = keys[asked : asked + size.rows(self._limits.rows_max)]
             try:
-                batch = rows_of_keys(connection, name, piece, columns, before, reader)
+                found, answer_bytes = read(connection, piece)
             except BREAKDOWNS:
                 size.was_lost(len(piece))
                 raise
-            size.came(len(piece), len(batch.cells.data))
-            return len(piece), batch
+            size.came(len(piece), answer_bytes)
+            return len(piece), found
 
         asked = 0
         while asked < len(keys):
-            count, batch = self._gateway.repeat(fetch)
+            count, found = self._gateway.repeat(fetch)
             asked += count
-            if batch.cells.rows:
-                yield batch
+            yield found
 
     def _ask_region_starts(self, name: bytes) -> list[bytes]:
         regions = self._gateway.repeat(lambda connection: connection.client.getTableRegions(name))

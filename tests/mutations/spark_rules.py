@@ -152,7 +152,7 @@ SPARK_RULES = [
     Mutation(
         "many rows that are read at once come in one answer, however large they are",
         "store/hbase/adapter.py",
-        "            size.came(len(piece), len(batch.cells.data))\n",
+        "            size.came(len(piece), answer_bytes)\n",
         "            size.came(len(piece), 0)\n",
         "unit/store/test_answer_size.py::test_no_answer_of_large_rows_is_much_larger_than_wanted",
     ),
