@@ -90,7 +90,7 @@ def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping
     seconds[VACUUM], seconds[VACUUM_AGAIN] = _sweeps(manager, mapping.table, families)
     seconds[SMALL], seconds[SMALL_AGAIN] = _sweeps(manager, SMALL_TABLE, (b"f",))
     in_spark = SparkSweep(frame.sparkSession, min_partitions=SWEEP_TASKS)
-    seconds[SMALL_IN_SPARK] = _seconds(lambda: _sweep(manager, Part(SMALL_TABLE, (b"f",)), in_spark))
+    seconds[SMALL_IN_SPARK] = _seconds(lambda: _sweep(manager, Part(SMALL_TABLE, (b"f",), plain_through=0), in_spark))
     seconds[OVERWRITE] = _seconds(writer.mode("overwrite").save)
     keys = frame.select(*mapping.row_key).write.format("pythia").options(**options, operation="delete")
     seconds[DELETE] = _seconds(keys.mode("append").save)
@@ -105,7 +105,7 @@ def _sweeps(manager: TransactionManager, table: str, families: tuple[bytes, ...]
 
     def sweep() -> None:
         nonlocal left
-        (done,) = _sweep(manager, Part(table, families, left), here)
+        (done,) = _sweep(manager, Part(table, families, 0, left), here)
         left = done.left
 
     return [_seconds(sweep) for _ in range(2)]

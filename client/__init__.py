@@ -11,6 +11,7 @@
 On an event loop: ``AsyncTransactionManager``, of which the same is waited for.
 """
 
+from client.adoption.adopting import Adopted
 from client.asyncio_front import AsyncSavepoint, AsyncSnapshot, AsyncTransaction, AsyncTransactionManager
 from client.catalog.entry import CatalogEntry, ConflictLevel
 from client.cells import cell_id, row_id
@@ -47,6 +48,7 @@ from wire import CommitRequest, OutcomeStatus, Reason
 __all__ = [
     "Aborted",
     "AccessDenied",
+    "Adopted",
     "AsyncOracleClient",
     "AsyncSavepoint",
     "AsyncSnapshot",

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import tenacity
 
+from client.adoption.adopting import Adopted, adopt
 from client.bulk_writes.manifest import Attempt, Manifest
 from client.bulk_writes.writing import AttemptWriter, await_last_looks, require_not_ending, require_open
 from client.catalog.catalog import Catalog
@@ -150,6 +151,29 @@ class TransactionManager(StaysInItsProcess):
         """
         entry = CatalogEntry(conflict_level, family_names(families), description)
         self.catalog.create_table(table, entry, if_missing=if_missing)
+
+    def adopt_table(
+        self,
+        table: str,
+        *,
+        conflict_level: ConflictLevel = "cell",
+        description: bytes = b"",
+        progress: Callable[[int], None] = lambda rows: None,
+    ) -> Adopted:
+        """Take over a table that programs without transactions have written, where it is. No cell is changed.
+
+        Every snapshot shows then what lies in it as having been there from the beginning: the newest cell of each
+        column, whatever its value. From the call on it may be written in transactions only. What somebody goes on
+        putting without them is seen by nobody; what he deletes is gone for all, older snapshots too.
+
+        Each cell is read once; ``progress`` is told how many rows have been. Repeating it is harmless.
+        ``conflict_level``, ``description``: as in ``create_table``. Raises ``InvalidRequest`` where there is no such
+        table, it is this installation's already or agreed on otherwise, its families do not keep all versions for
+        ever, or a cell could be taken for a transaction's: by its timestamp, 2**52 or above, or by a qualifier that
+        begins with a zero byte. The idea is Tephra's, which reads data from before its first transaction by their
+        timestamps, too.
+        """
+        return adopt(self.store, self.catalog, table, conflict_level, description, progress)
 
     def drop_table(self, table: str) -> None:
         """Remove a table with all its data. Not part of any transaction.

@@ -3,7 +3,17 @@
 HBase's adapter is imported from ``store.hbase``, so that whoever needs only the Protocol or the twin loads no Thrift.
 """
 
-from store.cells import ALL_VERSIONS, CELL_TIMESTAMP_MAX, ROW_KEY_BYTES_MAX, Cell, Family, KeyRange, Row, RowPut
+from store.cells import (
+    ALL_VERSIONS,
+    CELL_TIMESTAMP_MAX,
+    FOR_EVER_SECONDS,
+    ROW_KEY_BYTES_MAX,
+    Cell,
+    Family,
+    KeyRange,
+    Row,
+    RowPut,
+)
 from store.errors import InvalidCell, StoreClosed, StoreError, StoreUnavailable, TableExists, TableMissing
 from store.memory import MemoryCellStore
 from store.protocol import Applied, CellStore, CompareAndSet, Rejected, Unknown
@@ -11,6 +21,7 @@ from store.protocol import Applied, CellStore, CompareAndSet, Rejected, Unknown
 __all__ = [
     "ALL_VERSIONS",
     "CELL_TIMESTAMP_MAX",
+    "FOR_EVER_SECONDS",
     "ROW_KEY_BYTES_MAX",
     "Applied",
     "Cell",

@@ -21,6 +21,10 @@ ALL_VERSIONS = 2**31 - 1
 """``Family.versions_max`` of a family that never drops a version by itself."""
 
 
+FOR_EVER_SECONDS = 2**31 - 1
+"""``Family.lives_seconds_max`` of a family that never drops a cell for its age."""
+
+
 class Cell(NamedTuple):
     """One version of one column."""
 
@@ -41,10 +45,13 @@ class RowPut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A column family: its name, and how many versions of a column the store keeps."""
+    """A column family: its name, how many versions of a column the store keeps, and for how long after the moment
+    that their timestamps say in milliseconds.
+    """
 
     name: str
     versions_max: int = ALL_VERSIONS
+    lives_seconds_max: int = FOR_EVER_SECONDS
 
 
 class KeyRange(NamedTuple):

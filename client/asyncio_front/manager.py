@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from tenacity import AsyncRetrying
 
+from client.adoption.adopting import Adopted
 from client.asyncio_front.blocking_calls import BlockingCalls
 from client.asyncio_front.opening import Opening
 from client.asyncio_front.snapshot import AsyncSnapshot
@@ -86,6 +87,21 @@ class AsyncTransactionManager:
         """Make a table. See ``TransactionManager.create_table``."""
         create = partial(self.blocking.create_table, conflict_level=conflict_level, description=description)
         await self._calls.run(partial(create, table, families, if_missing=if_missing))
+
+    async def adopt_table(
+        self,
+        table: str,
+        *,
+        conflict_level: ConflictLevel = "cell",
+        description: bytes = b"",
+        progress: Callable[[int], None] = lambda rows: None,
+    ) -> Adopted:
+        """Take over a table that programs without transactions have written; ``progress`` is called in a thread.
+
+        See ``TransactionManager.adopt_table``.
+        """
+        adopt = partial(self.blocking.adopt_table, conflict_level=conflict_level, description=description)
+        return await self._calls.run(partial(adopt, table, progress=progress))
 
     async def drop_table(self, table: str) -> None:
         """Remove a table with all its data. See ``TransactionManager.drop_table``."""

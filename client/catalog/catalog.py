@@ -6,7 +6,8 @@ Beside it, in a family of its own, lie the table's fences, which are written in 
 The conflict level is here, since two writers that detect conflicts by different keys would not see one another. The
 description is room for a layer above: the Spark mapping of the table lies in it.
 
-Invariants: only an empty table is agreed on, since cells that no transaction wrote would be seen by nobody. And no two
+Invariants: only an empty table is agreed on by itself, since cells that no transaction wrote would be seen by nobody;
+one that is not has to be adopted (``client.adoption``). And no two
 entries of a name are ever stored as the same bytes, nor two marks of a drop, so that a write whose answer was lost and
 that arrives late finds its compare-and-set out of date.
 
@@ -127,12 +128,41 @@ class Catalog:
         except TableExists:
             self._check_families(table, entry.families)
             self._check_empty(table)
+        self._agree(table, entry)
+
+    def adopt_table(self, table: str, entry: CatalogEntry) -> CatalogEntry:
+        """Agree on a table that HBase has, as one that was adopted; returns what is agreed on.
+
+        Raises ``InvalidRequest`` where it is agreed on otherwise, or was made by this installation.
+        """
+        self._check_name(table)
+        self.require_level()
+        stored = self._stored_value(table.encode(), _ENTRY)
+        if stored is not None and not _is_entry(stored):
+            _wait_until_forgotten(table, stored)
+        stands = CatalogEntry.parse(table, stored) if _is_entry(stored) else self._agree(table, entry)
+        if not stands.plain_through:
+            raise InvalidRequest(f"table {table!r} is one of this installation's already: there is nothing to adopt")
+        _require_same(table, stands, entry)
+        return stands
+
+    def plain_families(self, table: str) -> tuple[str, ...]:
+        """The families of a table that HBase has. Raises ``InvalidRequest`` where it has none of that name, or it
+        does not keep the versions that snapshots need.
+        """
+        self._check_name(table)
+        return self._check_families(table, (), missing="give the name that HBase knows it by")
+
+    def _agree(self, table: str, entry: CatalogEntry) -> CatalogEntry:
+        """The entry that stands afterwards; raises ``InvalidRequest`` for one that says otherwise."""
         if self._agreed_level(table, entry.conflict_level) != entry.conflict_level:
             raise InvalidRequest(
                 f"a table {table!r} with another conflict level than {entry.conflict_level!r} was dropped before, and "
                 f"running processes may remember it: keep its level, or choose another name"
             )
-        _require_same(table, self._register(table, entry), entry)  # somebody else may have made it meanwhile
+        stands = self._register(table, entry)
+        _require_same(table, stands, entry)  # somebody else may have made it meanwhile
+        return stands
 
     def entry(self, table: str) -> CatalogEntry:
         """The entry of a table, as it was at most ``ENTRY_AGE_SECONDS_MAX`` ago.
@@ -342,9 +372,9 @@ class Catalog:
         written = self._holds_data(table)
         if written and self._stored_entry(table) is None:  # by now another process may have agreed on it and written
             raise InvalidRequest(
-                f"table {table!r} holds data that was not written in transactions, which no snapshot would show: make "
-                f"a new table with manager.create_table and write the rows into it in a transaction, or let pythia "
-                f"table copy do that"
+                f"table {table!r} holds data that was not written in transactions, which no snapshot would show: have "
+                f"it adopted with manager.adopt_table or pythia table adopt, once nobody writes it but in "
+                f"transactions; or leave it as it is, and pythia table copy writes its rows into a new one"
             )
 
     def _holds_data(self, table: str) -> bool:

@@ -21,6 +21,10 @@ ConflictLevel = Literal["cell", "row"]
 """Whether two transactions conflict when they write the same cell, or already when they write the same row."""
 
 
+_MADE_BY_US, _ADOPTED = 1, 2
+"""The versions of stored entries."""
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
     """What is agreed on about one table. Raises ``InvalidRequest`` for what no table can have."""
@@ -28,6 +32,8 @@ class CatalogEntry:
     conflict_level: ConflictLevel
     families: tuple[str, ...]
     description: bytes = b""
+    plain_through: int = 0
+    """Of a table that was adopted: up to which HBase timestamp its cells are of programs without transactions."""
 
     def __post_init__(self) -> None:
         if self.conflict_level not in get_args(ConflictLevel):
@@ -45,7 +51,7 @@ class CatalogEntry:
         return tuple(family.encode() for family in self.families)
 
     def unlike(self, other: CatalogEntry) -> list[str]:
-        """In what two tables differ, in words; families have no order."""
+        """In what two tables differ, in words; families have no order, and how a table came to be is no difference."""
         return [
             name
             for name, one, another in (
@@ -58,13 +64,15 @@ class CatalogEntry:
 
     def encode(self, made: str) -> bytes:
         """The entry as it is stored. ``made`` is used once: no later entry of the table is stored as the same bytes."""
-        fields = {
-            "format": CATALOG_ENTRIES.newest,
+        fields: dict[str, Any] = {
+            "format": _MADE_BY_US,
             "conflict_level": self.conflict_level,
             "families": list(self.families),
             "description": base64.b64encode(self.description).decode(),
             "made": made,
         }
+        if self.plain_through:  # a reader who does not know of it would show nothing of what was there
+            fields |= {"format": _ADOPTED, "plain_through": self.plain_through}
         return json.dumps(fields).encode()
 
     @classmethod
@@ -79,6 +87,7 @@ class CatalogEntry:
             conflict_level=fields["conflict_level"],
             families=tuple(fields["families"]),
             description=base64.b64decode(fields["description"]),
+            plain_through=fields["plain_through"] if fields["format"] == _ADOPTED else 0,
         )
 
 

@@ -39,6 +39,7 @@ from client.snapshots.column_visibility import (
     shadowed,
     writers_of,
 )
+from client.snapshots.plain_cells import PlainCells, cells_of, outcome_of_plain
 from client.snapshots.resolver import Resolver, Site
 from client.snapshots.visibility import NOT_COMMITTED, OPEN, Settled, View, settle, with_bookkeeping
 from commit_table.timestamps import wall_time_of
@@ -68,6 +69,7 @@ INVISIBLE_VERSIONS_MAX = 1_000_000
 
 Rows = Sequence[tuple[bytes, Row]]
 Answer = TypeVar("Answer")
+Cells = CellStore | PlainCells
 
 
 class Tables(Protocol):
@@ -121,16 +123,16 @@ class SnapshotReader:
 
     def row(self, table: str, row: bytes, columns: Sequence[bytes] | None) -> dict[bytes, bytes] | None:
         """Column → value, reserved columns included; ``None`` where the snapshot sees nothing of the row."""
-        cells = self._ask(table, columns, lambda chosen: self._store.get(table, row, chosen, before=self._view.before))
-        return dict(self._seen(table, columns, [(row, cells)])).get(row)
+        found = self._ask(table, columns, lambda cells, chosen: cells.get(table, row, chosen, before=self._view.before))
+        return dict(self._seen(table, columns, [(row, found)])).get(row)
 
     def scan(
         self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None
     ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
         """Rows of a range in key order, reserved columns included; rows of which nothing is visible are left out."""
 
-        def begin(chosen: list[bytes]) -> tuple[Rows | None, Iterator[Rows]]:
-            rows = self._store.scan(table, key_range, chosen, before=self._view.before, batch_rows=SCAN_BATCH_ROWS)
+        def begin(cells: Cells, chosen: list[bytes]) -> tuple[Rows | None, Iterator[Rows]]:
+            rows = cells.scan(table, key_range, chosen, before=self._view.before, batch_rows=SCAN_BATCH_ROWS)
             batches = stored_batches(rows, SCAN_BATCH_ROWS, BATCH_BYTES_MAX)
             return next(batches, None), batches
 
@@ -225,10 +227,12 @@ class SnapshotReader:
         else:
             return
         rest = KeyRange(batch.cells.row_key(-1) + b"\x00", key_range.stop)
-        if self._wrote_few(batch, len(looked_at)):
+        if self._wrote_few(table, batch, len(looked_at)):
             asked_for = 0
             for batch in stored(rest, batch_rows, lean=True):
-                outcomes = {writer: self._outcome_at_hand(writer) for writer in _all_writers(batch, len(looked_at))}
+                outcomes = {
+                    writer: self._outcome_at_hand(table, writer) for writer in _all_writers(batch, len(looked_at))
+                }
                 unknown = [writer for writer, outcome in outcomes.items() if outcome == OPEN]
                 asked_for += len(unknown)
                 if unknown and asked_for <= WRITERS_ASKED_FOR_MAX:
@@ -257,8 +261,8 @@ class SnapshotReader:
         shadows = () if lean else map(shadow_column, dict.fromkeys(map(family_of, looked_at)))
         asked = (*looked_at, *shadows)
 
-        def begin(chosen: list[bytes]) -> tuple[ScannedColumns | None, Iterator[ScannedColumns]]:
-            batches = self._store.scan_columns(
+        def begin(cells: Cells, chosen: list[bytes]) -> tuple[ScannedColumns | None, Iterator[ScannedColumns]]:
+            batches = cells.scan_columns(
                 table,
                 key_range,
                 chosen,
@@ -274,10 +278,12 @@ class SnapshotReader:
             yield batch
             batch = next(batches, None)
 
-    def _wrote_few(self, batch: ScannedColumns, looked_at: int) -> bool:
+    def _wrote_few(self, table: str, batch: ScannedColumns, looked_at: int) -> bool:
         """Whether what became of everybody who wrote in a batch is known by now, and they are few."""
         writers = _all_writers(batch, looked_at)
-        return len(writers) <= FEW_WRITERS_MAX and all(self._outcome_at_hand(writer) != OPEN for writer in writers)
+        return len(writers) <= FEW_WRITERS_MAX and all(
+            self._outcome_at_hand(table, writer) != OPEN for writer in writers
+        )
 
     def newest_commit(self, table: str, rows: Sequence[bytes], columns: Sequence[bytes] | None) -> int:
         """The largest commit timestamp of a version that is visible in these rows; 0 for none.
@@ -287,7 +293,7 @@ class SnapshotReader:
         what was written conflict-free, where a later commit may lie below.
         """
         found = self._ask(
-            table, columns, lambda chosen: self._store.get_many(table, rows, chosen, before=self._view.before)
+            table, columns, lambda cells, chosen: cells.get_many(table, rows, chosen, before=self._view.before)
         )
         return max(
             (
@@ -300,7 +306,7 @@ class SnapshotReader:
             default=0,
         )
 
-    def _ask(self, table: str, columns: Sequence[bytes] | None, ask: Callable[[list[bytes]], Answer]) -> Answer:
+    def _ask(self, table: str, columns: Sequence[bytes] | None, ask: Callable[[Cells, list[bytes]], Answer]) -> Answer:
         """Ask the store for a choice of columns, every family by default.
 
         Once more, by what is agreed on now, where the table or a family is missing: the table may have been made anew.
@@ -308,11 +314,26 @@ class SnapshotReader:
         """
         try:
             try:
-                return ask(_choice(table, columns, self._tables.entry(table)))
+                return self._ask_of(table, columns, self._tables.entry(table), ask)
             except TableMissing:
-                return ask(_choice(table, columns, self._tables.fresh_entry(table)))
+                return self._ask_of(table, columns, self._tables.fresh_entry(table), ask)
         except (TableMissing, InvalidCell) as error:
             raise InvalidRequest(str(error)) from error
+
+    def _ask_of(
+        self,
+        table: str,
+        columns: Sequence[bytes] | None,
+        entry: CatalogEntry,
+        ask: Callable[[Cells, list[bytes]], Answer],
+    ) -> Answer:
+        return ask(cells_of(self._store, entry.plain_through), _choice(table, columns, entry))
+
+    def _plain_through(self, table: str) -> int:
+        return self._tables.entry(table).plain_through
+
+    def _cells(self, table: str) -> Cells:
+        return cells_of(self._store, self._plain_through(table))
 
     def _seen(self, table: str, columns: Sequence[bytes] | None, rows: Rows) -> list[tuple[bytes, dict[bytes, bytes]]]:
         """What of these rows, as they were read, is visible; read once more where a vacuum changed them meanwhile."""
@@ -331,7 +352,7 @@ class SnapshotReader:
         self, table: str, columns: Sequence[bytes] | None, keys: Sequence[bytes]
     ) -> list[tuple[bytes, Row]]:
         found = self._ask(
-            table, columns, lambda chosen: self._store.get_many(table, keys, chosen, before=self._view.before)
+            table, columns, lambda cells, chosen: cells.get_many(table, keys, chosen, before=self._view.before)
         )
         return [(key, found[key]) for key in keys if key in found]
 
@@ -408,7 +429,7 @@ class SnapshotReader:
     def _outcomes_of_writers(self, table: str, batch: ScannedColumns, looked_at: int) -> dict[int, int]:
         """What became of each writer in a batch, as far as it matters to the view."""
         writers = writers_of(batch, looked_at)
-        outcomes = {writer: self._outcome_at_hand(writer) for writer in writers}
+        outcomes = {writer: self._outcome_at_hand(table, writer) for writer in writers}
         still_open = [writer for writer, outcome in outcomes.items() if outcome == OPEN]
         if still_open:
             for writer, outcome in shadowed(batch, looked_at, still_open).items():
@@ -437,11 +458,14 @@ class SnapshotReader:
             outcomes.update(self._resolver.fence(self._view, {writer: sites[writer] for writer in still_open}))
         return outcomes
 
-    def _outcome_at_hand(self, writer: int) -> int:
-        """A writer's outcome as far as it is known without asking, or needs not be."""
+    def _outcome_at_hand(self, table: str, writer: int) -> int:
+        """The outcome of who wrote a cell of a table, as far as it is known without asking, or needs not be."""
         if not 0 < writer <= self._view.snapshot or writer == self._view.own:
             return NOT_COMMITTED  # a cell at 0 is no transaction's
-        return self._assumed[writer] if writer in self._assumed else self._resolver.remembered(writer)
+        if writer in self._assumed:
+            return self._assumed[writer]
+        plain = outcome_of_plain(writer, self._plain_through(table))
+        return self._resolver.remembered(writer) if plain == OPEN else plain
 
     def _settled(
         self,
@@ -513,12 +537,13 @@ class SnapshotReader:
         They end with the first that is surely visible: nothing has to be asked about what lies below it.
         """
         limit = size.rows(PAGE_VERSIONS_MAX)
-        versions = self._store.versions(table, row, column, before=before, limit=limit)
+        cells = self._cells(table)
+        versions = cells.versions(table, row, column, before=before, limit=limit)
         if not versions:
             return []
         size.came(len(versions), sum(len(version.value) for version in versions))
         shadow = shadow_column(family_of(column))
-        shadows = self._store.versions(table, row, shadow, before=versions[0].timestamp + 1, limit=limit)
+        shadows = cells.versions(table, row, shadow, before=versions[0].timestamp + 1, limit=limit)
         told_from = shadows[-1].timestamp if len(shadows) == limit else 0  # below it more may lie
         by_writer = {cell.timestamp: cell for cell in shadows}
         page: list[tuple[bytes, Row]] = []
@@ -526,9 +551,9 @@ class SnapshotReader:
             if version.timestamp < told_from:
                 break
             told = by_writer.get(version.timestamp)
-            cells = {column: version} if told is None else {column: version, shadow: told}
-            page.append((row, cells))
-            if settle(cells, self._view, self._outcome_at_hand).visible:
+            alone = {column: version} if told is None else {column: version, shadow: told}
+            page.append((row, alone))
+            if settle(alone, self._view, partial(self._outcome_at_hand, table)).visible:
                 break
         return page
 
@@ -536,11 +561,11 @@ class SnapshotReader:
         self, table: str, rows: Rows, outcomes: Mapping[int, int], vacuumed: Collection[int]
     ) -> list[tuple[bytes, Row, Settled]]:
         """Settle rows, asking for the outcomes that are open."""
-        known = {**self._assumed, **outcomes}  # for this batch: the cache may drop an entry between the two looks
+        known = {**outcomes}  # for this batch: the cache may drop an entry between the two looks
 
         def outcome_of(writer: int) -> int:
             if writer not in known:
-                known[writer] = self._resolver.remembered(writer)
+                known[writer] = self._outcome_at_hand(table, writer)
             return known[writer]
 
         first = [(row, cells, settle(cells, self._view, outcome_of)) for row, cells in rows]
@@ -561,7 +586,7 @@ class SnapshotReader:
         following: list[tuple[bytes, Row]] = []
         for writer, wanted in hidden.items():
             columns = with_bookkeeping(sorted(set().union(*wanted.values())))
-            found = self._store.get_many(table, list(wanted), columns, before=writer)
+            found = self._cells(table).get_many(table, list(wanted), columns, before=writer)
             following.extend((row, _only(cells, wanted[row])) for row, cells in found.items())
         return following
 
@@ -572,6 +597,8 @@ class SnapshotReader:
                 for family, writer_and_commit in settled.unshadowed.items():
                     missing[writer_and_commit].append((row, family))
         if missing:
+            plain = self._plain_through(table)
+            missing.pop((plain, plain), None)
             self._resolver.heal(table, missing)
 
 

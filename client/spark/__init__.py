@@ -8,7 +8,7 @@ from client.spark.progress import Progress
 from client.spark.source import PythiaDataSource, register
 from client.spark.streaming import land_batch, stream_progress
 from client.spark.sweeping import SparkSweep
-from client.spark.tables import create_table, table_mapping
+from client.spark.tables import adopt_table, create_table, table_mapping
 from client.spark.worker_interpreter import WorkersLackPythia
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "TableMapping",
     "ValueColumn",
     "WorkersLackPythia",
+    "adopt_table",
     "create_table",
     "land_batch",
     "record_batches",

@@ -17,6 +17,8 @@ from client.spark.errors import InvalidMapping
 
 TIMESTAMP: Final = "timestamp"
 TIMESTAMP_NTZ: Final = "timestamp_ntz"
+TEXTS: Final = ("string", "binary")
+"""Of as many bytes as a value has."""
 
 _SPARK: Final[dict[str, spark.DataType]] = {
     "string": spark.StringType(),

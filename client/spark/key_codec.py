@@ -2,7 +2,8 @@
 
 Row keys keep order: comparing two keys as bytes is comparing their columns one after the other, so a range of keys is a
 range of values. Whole numbers, dates and timestamps are big-endian with the sign bit flipped; text and binary have each
-zero byte followed by 0xFF and end with two zero bytes, so that "a" sorts before "ab" whatever comes after it.
+zero byte followed by 0xFF and end with two zero bytes, so that "a" sorts before "ab" whatever comes after it. A *plain*
+row key is one text or binary, as it is.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from client.snapshots.ranges import end_of_prefix
 from client.spark.byte_columns import ByteColumn, joined, split_text_keys, text_key_parts
-from client.spark.column_types import arrow_type
+from client.spark.column_types import TEXTS, arrow_type
 from client.spark.errors import InvalidData
 from client.spark.mapping import KeyColumn, TableMapping
 from client.spark.value_codec import (
-    TEXTS,
     WIDTHS,
     big_endian,
     is_utf8,
@@ -84,14 +85,21 @@ def key_part(column: KeyColumn, value: Any) -> bytes:
     return taken(*_join([column], [_one_value(column, value)]))[0]
 
 
-def key_part_prefix(text: str) -> bytes:
+def key_part_prefix(column: KeyColumn, text: str) -> bytes:
     """What the key parts of all text begin with that begins with ``text``, and no others."""
-    return text.encode().replace(b"\x00", _ESCAPED_ZERO)
+    return text.encode() if column.plain else text.encode().replace(b"\x00", _ESCAPED_ZERO)
+
+
+def end_of_key_part(column: KeyColumn, part: bytes) -> bytes:
+    """The first bytes after all row keys in which the column has this part; empty where there are none."""
+    return part + b"\x00" if column.plain else end_of_prefix(part)
 
 
 def is_whole_key_part(column: KeyColumn, part: bytes) -> bool:
-    """Whether these bytes, with which some part of the column begins, are a whole one."""
-    return part.endswith(_TERMINATOR) if column.type in TEXTS else len(part) == WIDTHS[column.type]
+    """Whether these bytes, with which some part of the column begins, are a whole one, and others may follow."""
+    if column.type in TEXTS:
+        return not column.plain and part.endswith(_TERMINATOR)
+    return len(part) == WIDTHS[column.type]
 
 
 def key_arrays(mapping: TableMapping, keys: ByteColumn) -> dict[str, pa.Array]:
@@ -100,7 +108,7 @@ def key_arrays(mapping: TableMapping, keys: ByteColumn) -> dict[str, pa.Array]:
     positions = np.zeros(len(keys.starts), np.int64)
     for column in mapping.key_columns:
         try:
-            array, positions = _split(column.type, keys, positions)
+            array, positions = _split(column, keys, positions)
         except (ValueError, pa.ArrowException) as error:
             raise InvalidData(
                 f"table {mapping.table!r}: a row key does not fit key column {column.name!r}: {error}"
@@ -151,7 +159,9 @@ def _one_value(column: KeyColumn, value: Any) -> pa.Array:
 
 def _join(columns: Sequence[KeyColumn], arrays: Sequence[pa.Array]) -> ByteColumn:
     parts = [_parts(column, array) for column, array in zip(columns, arrays, strict=True)]
-    keys = joined(parts, [column.type in TEXTS for column in columns])
+    keys = joined(parts, [column.type in TEXTS and not column.plain for column in columns])
+    if columns[0].plain and not keys.lengths.all():
+        raise InvalidData(f"row key column {columns[0].name!r} is empty: a plain row key has at least one byte")
     longest = int(keys.lengths.max(initial=0))
     if longest > ROW_KEY_BYTES_MAX:
         names = ", ".join(column.name for column in columns)
@@ -166,7 +176,7 @@ def _parts(column: KeyColumn, array: pa.Array) -> ByteColumn:
             f"row key column {column.name!r} is null (row {index} of a batch): a row key needs every part"
         )
     if column.type in TEXTS:
-        return text_key_parts(texts(array))
+        return texts(array) if column.plain else text_key_parts(texts(array))
     if column.type == "boolean":
         return big_endian(numbers(array.cast(pa.uint8())))
     values = numbers(array)
@@ -174,8 +184,11 @@ def _parts(column: KeyColumn, array: pa.Array) -> ByteColumn:
     return big_endian(unsigned ^ _sign_bit(values.itemsize))
 
 
-def _split(type_name: str, keys: ByteColumn, positions: Places) -> tuple[pa.Array, Places]:
+def _split(column: KeyColumn, keys: ByteColumn, positions: Places) -> tuple[pa.Array, Places]:
     """One key column of every key, read from ``positions`` on, and where the next column begins."""
+    type_name = column.type
+    if column.plain:
+        return to_array(type_name, keys), keys.lengths
     if type_name in TEXTS:
         found, after = split_text_keys(keys, positions)
         return to_array(type_name, found), after

@@ -27,20 +27,31 @@ from versions.formats import MAPPINGS
 FORMAT_VERSION: Final = 1
 PACKED_FORMAT_VERSION: Final = 2
 """Of the mappings of packed tables, so that a Pythia that knows none does not take one for another table."""
+PLAIN_KEY_FORMAT_VERSION: Final = 3
+"""Of mappings with a plain row key, for the same reason."""
 
 PACKED_QUALIFIER: Final = "packed"
 
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """A column that is part of the row key. ``type``: Spark's name of its type; no float, double or decimal."""
+    """A column that is part of the row key. ``type``: Spark's name of its type; no float, double or decimal.
+
+    ``plain``: its value is the row key, byte by byte, as programs without this library write text; then it is a string
+    or binary, and the only column of the row key.
+    """
 
     name: str
     type: str
+    plain: bool = False
 
     def __post_init__(self) -> None:
         _normalise_column(self)
         column_types.check_key_type(self.name, self.type)
+        if self.plain and self.type not in column_types.TEXTS:
+            raise InvalidMapping(
+                f"row key column {self.name!r} is of type {self.type}: a plain row key is a string or binary"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +136,10 @@ class TableMapping:
                 raise InvalidMapping(f"row key column {name!r} of table {self.table!r} is not among its key columns")
         if len(self.row_key) != len(keys) or len(set(self.row_key)) != len(self.row_key):
             raise InvalidMapping(f"row_key of table {self.table!r} must name each key column once: {sorted(keys)}")
+        if self.has_plain_row_key and (len(keys) > 1 or self.packed):
+            raise InvalidMapping(
+                f"the row key of table {self.table!r} is plain: then it is one column, and the table is not packed"
+            )
 
     def _check_cells(self) -> None:
         if not self.value_columns:
@@ -164,6 +179,11 @@ class TableMapping:
         return tuple(keys[name] for name in self.row_key)
 
     @property
+    def has_plain_row_key(self) -> bool:
+        """Whether the row key is the bytes of its column as they are."""
+        return any(column.plain for column in self.key_columns)
+
+    @property
     def value_columns(self) -> tuple[ValueColumn, ...]:
         """In the order of the DataFrame."""
         return tuple(column for column in self.columns if isinstance(column, ValueColumn))
@@ -184,11 +204,12 @@ class TableMapping:
         families: Mapping[str, str] | None = None,
         conflict_level: ConflictLevel = "row",
         packed: bool = False,
+        plain_row_key: bool = False,
     ) -> TableMapping:
         """The mapping of a DataFrame's schema: each column that is not in ``row_key`` gets the cell ``family:name``.
 
-        ``families`` names another family for some columns. Raises ``InvalidMapping``, also for a column that
-        ``row_key`` or ``families`` names and the schema lacks.
+        ``families`` names another family for some columns; ``plain_row_key``: see ``KeyColumn``. Raises
+        ``InvalidMapping``, also for a column that ``row_key`` or ``families`` names and the schema lacks.
         """
         chosen = dict(families or {})
         for name in [*row_key, *chosen]:
@@ -197,7 +218,12 @@ class TableMapping:
         for name in row_key:
             if name in chosen:
                 raise InvalidMapping(f"column {name!r} is part of the row key and has no family")
-        columns = tuple(_column(field, row_key, chosen.get(field.name, family)) for field in schema.fields)
+        columns = tuple(
+            KeyColumn(field.name, field.dataType.simpleString(), plain_row_key)
+            if field.name in row_key
+            else ValueColumn(field.name, field.dataType.simpleString(), chosen.get(field.name, family))
+            for field in schema.fields
+        )
         return cls(table, tuple(row_key), columns, conflict_level, packed)
 
     def to_struct(self, names: Sequence[str] | None = None) -> StructType:
@@ -271,11 +297,16 @@ class TableMapping:
         if problems:
             raise InvalidMapping(f"{what} table {self.table!r}: {'; '.join(problems)}")
 
+    def _format_version(self) -> int:
+        if self.has_plain_row_key:
+            return PLAIN_KEY_FORMAT_VERSION
+        return PACKED_FORMAT_VERSION if self.packed else FORMAT_VERSION
+
     def to_json(self) -> str:
         """For the catalog; read back by ``from_json``."""
         return json.dumps(
             {
-                "format": PACKED_FORMAT_VERSION if self.packed else FORMAT_VERSION,
+                "format": self._format_version(),
                 "table": self.table,
                 "conflict_level": self.conflict_level,
                 "row_key": list(self.row_key),
@@ -290,7 +321,8 @@ class TableMapping:
             fields = json.loads(text)
             version = fields["format"]
             MAPPINGS.require_known(version)
-            columns = tuple(_column_from_dict(column) for column in fields["columns"])
+            plain_row_key = version == PLAIN_KEY_FORMAT_VERSION
+            columns = tuple(_column_from_dict(column, plain_row_key) for column in fields["columns"])
             packed = version == PACKED_FORMAT_VERSION
             return cls(fields["table"], tuple(fields["row_key"]), columns, fields["conflict_level"], packed)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -299,11 +331,6 @@ class TableMapping:
             if isinstance(error, FormatNotSpoken):
                 raise InvalidMapping(str(error)) from None
             raise InvalidMapping(f"this is no table mapping ({error!r}): {text[:200]!r}") from error
-
-
-def _column(field: StructField, row_key: Sequence[str], family: str) -> KeyColumn | ValueColumn:
-    type_name = field.dataType.simpleString()
-    return KeyColumn(field.name, type_name) if field.name in row_key else ValueColumn(field.name, type_name, family)
 
 
 def _repeated(schema: StructType) -> list[str]:
@@ -324,7 +351,7 @@ def _column_to_dict(column: KeyColumn | ValueColumn) -> dict[str, str]:
     return {"name": column.name, "type": column.type, "family": column.family, "qualifier": column.qualifier}
 
 
-def _column_from_dict(fields: Mapping[str, Any]) -> KeyColumn | ValueColumn:
+def _column_from_dict(fields: Mapping[str, Any], plain_row_key: bool) -> KeyColumn | ValueColumn:
     if "family" not in fields:
-        return KeyColumn(fields["name"], fields["type"])
+        return KeyColumn(fields["name"], fields["type"], plain_row_key)
     return ValueColumn(fields["name"], fields["type"], fields["family"], fields["qualifier"])

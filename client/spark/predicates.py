@@ -35,7 +35,7 @@ from pyspark.sql.datasource import (
 
 from client.snapshots.ranges import end_of_prefix
 from client.spark.errors import InvalidData
-from client.spark.key_codec import is_whole_key_part, key_part, key_part_prefix
+from client.spark.key_codec import end_of_key_part, is_whole_key_part, key_part, key_part_prefix
 from client.spark.mapping import KeyColumn, TableMapping
 from store import KeyRange
 
@@ -121,7 +121,7 @@ def _positive_spans(column: KeyColumn, condition: Filter) -> list[Span] | None:
         case In(value=values):
             return sorted({_one_value(column, value) for value in values})
         case StringStartsWith(value=value) if column.type == "string":
-            return [_beginning_with(key_part_prefix(value))]
+            return [_beginning_with(key_part_prefix(column, value))]
         case IsNotNull():
             return list(_ALL)
         case IsNull():
@@ -141,7 +141,7 @@ def _one_value(column: KeyColumn, value: Any) -> Span:
     first = _GIVEN_AS_WRITTEN_FROM.get(column.type)
     if first is not None and value < first:
         raise InvalidData(f"key column {column.name!r}: {value!r} may have been another {column.type} in the filter")
-    return _beginning_with(part)
+    return part, end_of_key_part(column, part) or None
 
 
 def _beginning_with(part: bytes) -> Span:

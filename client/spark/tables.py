@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from client.adoption.adopting import Adopted
 from client.manager import TransactionManager
 from client.spark.errors import InvalidMapping
 from client.spark.mapping import TableMapping
@@ -22,6 +25,27 @@ def create_table(manager: TransactionManager, mapping: TableMapping, *, if_missi
     )
 
 
+def adopt_table(
+    manager: TransactionManager, mapping: TableMapping, *, progress: Callable[[int], None] = lambda rows: None
+) -> Adopted:
+    """Take over the mapping's table, which programs without transactions have written, and keep the mapping for good.
+
+    See ``TransactionManager.adopt_table``. The mapping says how the bytes that lie there are read: most such tables
+    have a plain row key (``KeyColumn``). Raises ``InvalidRequest`` as that does, and for a family that the table lacks.
+    """
+    lacking = sorted(set(mapping.families) - set(manager.catalog.plain_families(mapping.table)))
+    if lacking:
+        raise InvalidMapping(f"table {mapping.table!r} lacks families of the mapping: {', '.join(lacking)}")
+    if mapping.packed:
+        raise InvalidMapping(f"a table that is adopted has cells, and the mapping of {mapping.table!r} is packed")
+    return manager.adopt_table(
+        mapping.table,
+        conflict_level=mapping.conflict_level,
+        description=mapping.to_json().encode(),
+        progress=progress,
+    )
+
+
 def table_mapping(manager: TransactionManager, table: str) -> TableMapping:
     """The mapping with which a table was made.
 
@@ -31,6 +55,7 @@ def table_mapping(manager: TransactionManager, table: str) -> TableMapping:
     if not description:
         raise InvalidMapping(
             f"table {table!r} has no Spark mapping: Spark and pythia table read and write tables made by "
-            "client.spark.create_table(manager, TableMapping(...)), or pythia table create"
+            "client.spark.create_table(manager, TableMapping(...)), or pythia table create, and those that were "
+            "adopted with a mapping"
         )
     return TableMapping.from_json(description.decode(errors="replace"))

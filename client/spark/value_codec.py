@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from client.spark.byte_columns import ByteColumn, fixed, gathered
-from client.spark.column_types import arrow_type
+from client.spark.column_types import TEXTS, arrow_type
 from store.columns import ABSENT, Bytes
 
 DECIMAL_BYTES: Final = 16
@@ -31,7 +31,6 @@ WIDTHS: Final = {
     "timestamp": 8,
     "timestamp_ntz": 8,
 }
-TEXTS: Final = ("string", "binary")
 _TRUE: Final = 0xFF
 _OFFSET_MAX: Final = 2**31 - 1
 

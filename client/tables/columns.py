@@ -40,11 +40,18 @@ def mapping_of(
     family: str,
     conflict_level: ConflictLevel,
     packed: bool = False,
+    plain_row_key: bool = False,
 ) -> TableMapping:
     """The mapping of a table with these columns. Raises ``InvalidMapping``."""
     schema = StructType([StructField(name, column_types.spark_type(type_name)) for name, type_name in columns])
     return TableMapping.from_schema(
-        table, schema, row_key=row_key, family=family, conflict_level=conflict_level, packed=packed
+        table,
+        schema,
+        row_key=row_key,
+        family=family,
+        conflict_level=conflict_level,
+        packed=packed,
+        plain_row_key=plain_row_key,
     )
 
 

@@ -18,6 +18,7 @@ from client.snapshots.moments import parse_moment
 from client.spark.codecs import RowEncoder
 from client.spark.mapping import TableMapping
 from client.spark.tables import create_table, table_mapping
+from client.tables.adopt_command import adopt_command
 from client.tables.casting import cast, check_fits
 from client.tables.columns import columns_like, mapping_of, parse_column
 from client.tables.copy_command import copy_command
@@ -45,9 +46,10 @@ _REGIONS_MAX = 10_000
 
 @click.group()
 def table() -> None:
-    """Tables: list, create, describe, splits, import, export, copy, restore."""
+    """Tables: list, create, describe, splits, import, export, adopt, copy, restore."""
 
 
+table.add_command(adopt_command)
 table.add_command(copy_command)
 table.add_command(restore_command)
 
@@ -82,6 +84,9 @@ def list_(place: Place, as_json: bool) -> None:
               help="Whether transactions conflict when they write the same row, or only the same cell.")  # fmt: skip
 @click.option("--packed", is_flag=True,
               help="Keep all columns of a row in one cell: faster, but writes have them all.")  # fmt: skip
+@click.option(
+    "--plain-row-key", is_flag=True, help="The row key is one column, a string or binary, and its bytes as they are."
+)
 @json_option
 def create(
     name: str,
@@ -95,6 +100,7 @@ def create(
     family: str,
     level: ConflictLevel,
     packed: bool,
+    plain_row_key: bool,
     as_json: bool,
 ) -> None:
     """Make table NAME. Its columns, types and conflict level are for good.
@@ -110,7 +116,15 @@ def create(
                 chosen = [parse_column(column) for column in columns]
             else:
                 chosen = columns_like(data_file(like, file_format, delimiter, nulls).guessed_schema())
-            mapping = mapping_of(name, chosen, names_of(row_key), family=family, conflict_level=level, packed=packed)
+            mapping = mapping_of(
+                name,
+                chosen,
+                names_of(row_key),
+                family=family,
+                conflict_level=level,
+                packed=packed,
+                plain_row_key=plain_row_key,
+            )
         except InvalidRequest as error:
             raise click.UsageError(str(error)) from error
     with managed(place) as manager:

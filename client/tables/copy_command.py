@@ -33,6 +33,8 @@ def copy_command(
 ) -> None:
     """Copy the newest cells of HBase's table PLAIN, which no transaction wrote, into table NAME.
 
+    To take PLAIN over where it is there is pythia table adopt.
+
     NAME is made where it is missing, with the column families of PLAIN. Nothing may write PLAIN meanwhile. After a
     kill, or a failure of the services, run the same command again: it goes on after the last row that has landed.
     """

@@ -8,18 +8,19 @@ runs, and a count of its rows would then say nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
+from client.adoption.plain_tables import newest_cells
 from client.catalog.entry import ConflictLevel
-from client.cells import is_reserved
 from client.errors import InvalidRequest
 from client.manager import TransactionManager
-from client.snapshots.all_columns import ExpectedColumns, in_all_columns
+from client.snapshots.all_columns import in_all_columns
 from client.tables.batches import BATCH_ROWS_MAX, stored
 from client.tables.record import ImportRecord, Progress
 from client.tables.steps import Landed, Steps, Tell
-from store import CellStore, KeyRange, TableMissing
+from store import KeyRange, TableMissing
 from store.columns import CellColumns, ScannedColumns
 
 
@@ -46,32 +47,17 @@ def copy(
     steps = Steps(manager, target, record, recorded, tell)
     landed = Progress() if again else recorded
     key_range = KeyRange(landed.last_key + b"\x00" if landed.last_key else b"", b"")
-    batches = _newest(manager.store, source, key_range, [family.encode() for family in families])
+    found = newest_cells(manager.store, source, key_range, [family.encode() for family in families], BATCH_ROWS_MAX)
+    batches = chain.from_iterable(map(_all_cells, found))
     return steps.land_all(map(stored, batches), rows_per_transaction, landed)
 
 
-def _newest(store: CellStore, source: str, key_range: KeyRange, families: list[bytes]) -> Iterator[CellColumns]:
-    """The newest cells of all columns. Raises ``InvalidRequest`` for a column that would be taken for Pythia's."""
-    expected = ExpectedColumns(key_range)
-    for rest in expected.ranges():
-        batch_rows = expected.batch_rows(BATCH_ROWS_MAX)
-        for batch in store.scan_columns(source, rest, families, expected.columns, batch_rows=batch_rows):
-            yield from _all_cells(source, batch)
-            if expected.learn(batch):
-                break
-
-
-def _all_cells(source: str, batch: ScannedColumns) -> Iterator[CellColumns]:
-    singly: dict[int, dict[bytes, bytes]] = {}
+def _all_cells(batch: ScannedColumns) -> Iterator[CellColumns]:
     others = list(batch.others)
-    for index, (row, cells) in zip(others, batch.rows_at(others), strict=True):
-        reserved = next(filter(is_reserved, cells), None)
-        if reserved is not None:
-            raise InvalidRequest(
-                f"row {row!r} of table {source!r} has a column {reserved!r}: Pythia keeps names that begin with a zero "
-                "byte for itself"
-            )
-        singly[index] = {column: cell.value for column, cell in cells.items()}
+    singly = {
+        index: {column: cell.value for column, cell in cells.items()}
+        for index, (_, cells) in zip(others, batch.rows_at(others), strict=True)
+    }
     return in_all_columns(batch.cells, singly, np.ones(batch.cells.rows, np.bool_))
 
 

@@ -21,7 +21,8 @@ from store import ALL_VERSIONS, Family, KeyRange
 class Description:
     """A table: its mapping (``None`` where it has none), and how HBase keeps it.
 
-    ``fenced_at``: the timestamp of the newest fence, 0 where it was never fenced.
+    ``fenced_at``: the timestamp of the newest fence, 0 where it was never fenced. ``plain_through``: of a table that
+    was adopted, up to which timestamp its cells are plain; else 0.
     """
 
     table: str
@@ -30,6 +31,7 @@ class Description:
     families: Sequence[Family]
     regions: Sequence[KeyRange]
     fenced_at: int
+    plain_through: int
 
     def to_fields(self) -> dict[str, Any]:
         """For JSON; the bounds of regions in hexadecimal digits."""
@@ -44,6 +46,7 @@ class Description:
             ],
             "regions": [{"start": start.hex(), "stop": stop.hex()} for start, stop in self.regions],
             "fenced_at": self.fenced_at or None,
+            "plain_through": self.plain_through or None,
         }
 
     def lines(self) -> Iterator[str]:
@@ -55,6 +58,8 @@ class Description:
             yield f"  rows are sorted by {', '.join(self.mapping.row_key)}"
             for column in _columns(self.mapping):
                 yield f"  {column['name']}: {column['type']}, {column['place']}"
+        if self.plain_through:
+            yield f"  adopted: cells up to timestamp {self.plain_through} were there before the first transaction"
         yield f"  two transactions conflict when they write the same {self.conflict_level}"
         for family in self.families:
             yield f"  family {family.name}: {_versions(family)}"
@@ -78,6 +83,7 @@ def describe(manager: TransactionManager, table: str) -> Description:
         sorted(manager.store.families(table).values(), key=lambda family: family.name),
         manager.store.regions(table),
         _fenced_at(manager, table),
+        entry.plain_through,
     )
 
 

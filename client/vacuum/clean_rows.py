@@ -52,10 +52,11 @@ def looked_for(named: Sequence[bytes], families: Sequence[bytes]) -> tuple[bytes
     return (*named, *map(row_marker_column, families), *map(shadow_column, families))
 
 
-def clean_rows(batch: ScannedColumns, lasting: Collection[int]) -> CleanRows:
+def clean_rows(batch: ScannedColumns, lasting: Collection[int], plain_through: int) -> CleanRows:
     """Which rows have nothing to be removed or written, but for what may lie below their cells.
 
-    ``lasting``: transactions that committed, and need no shadow cells.
+    ``lasting``: transactions that committed, and need no shadow cells. ``plain_through``: where plain cells are seen,
+    of which none is lacking (``client.snapshots.plain_cells``).
     """
     columns, lengths, timestamps = batch.cells.columns, batch.cells.value_lengths, batch.timestamps
     is_there = lengths != ABSENT
@@ -66,14 +67,15 @@ def clean_rows(batch: ScannedColumns, lasting: Collection[int]) -> CleanRows:
     clean &= ~_may_be_tombstones(batch, of_value).any(axis=0)
     clean[list(batch.others)] = False
     lacking = np.zeros(batch.cells.rows, np.int64)
-    without = np.isin(writers, list(lasting))
+    plain = writers == plain_through
+    without = np.isin(writers, list(lasting)) | plain
     for shadow in np.flatnonzero(~of_value):
         family = family_of(columns[shadow])
         in_family = np.array([family_of(column) == family for column in columns], np.bool_) & of_value
         has_cells = is_there[in_family].any(axis=0)
         committed = _committed(batch, int(shadow))
         clean &= np.where(has_cells, committed | (without & ~is_there[shadow]), ~is_there[shadow])
-        lacking += has_cells & ~is_there[shadow]
+        lacking += has_cells & ~is_there[shadow] & ~plain
     return CleanRows(np.where(clean, writers, NOBODY), cells, lacking)
 
 

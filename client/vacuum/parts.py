@@ -28,10 +28,11 @@ Progress = Callable[[str, TableReport], None]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some rows of a table. ``before``: what an earlier vacuum left of it."""
+    """Some rows of a table. ``before``: what an earlier vacuum left of it; ``plain_through``: see ``Sweeping``."""
 
     table: str
     families: tuple[bytes, ...]
+    plain_through: int
     before: Swept = NOT_SWEPT
     key_range: KeyRange = EVERYTHING
 
@@ -65,7 +66,7 @@ def here(
     """Sweep one part after the other, in this process."""
     sweep = sweep_of(manager, orders)
     for part in parts:
-        sweeping = Sweeping(orders.horizon, part.before)
+        sweeping = Sweeping(orders.horizon, part.plain_through, part.before)
         reports = sweep.table(part.table, part.families, sweeping, part.key_range)
         report, problem = to_its_end(manager, part.table, reports, progress)
         yield part, SweptPart(report, sweeping.swept(), problem)

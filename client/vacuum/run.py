@@ -96,7 +96,7 @@ def run_vacuum(
     limits, named = _below_all_names(manager, wanted, dry_run=dry_run)
     report = VacuumReport(dry_run, limits.data, limits.outcomes)
     report.held_back_by = {snapshot.name: snapshot.timestamp for snapshot in named if snapshot.timestamp < wanted.data}
-    tables = {name: entry.family_columns for name, entry in manager.catalog.tables().items()}
+    tables = manager.catalog.tables()
     before = {} if everything else manager.catalog.swept()
     if not dry_run:
         for table in tables:
@@ -105,7 +105,10 @@ def run_vacuum(
             raise HorizonUnknown("another oracle became primary meanwhile, and nothing was dropped: vacuum again later")
         wait(MARK_AGE_SECONDS)
     orders = Orders(limits.data, lasting_records_max, dry_run)
-    parts = [Part(table, families, Swept.from_json(before.get(table))) for table, families in tables.items()]
+    parts = [
+        Part(table, entry.family_columns, entry.plain_through, Swept.from_json(before.get(table)))
+        for table, entry in tables.items()
+    ]
     lasting = _sweep_tables(manager, report, orders, sweep(manager, orders, parts, progress))
     lasting |= _sweep_fences(manager, report, orders, {table.encode() for table in tables}, progress)
     report.commit_table_rows_left_max = milliseconds_of(now) + 1 - limits.first_block_kept
@@ -174,7 +177,7 @@ def _sweep_fences(
     manager: TransactionManager, report: VacuumReport, orders: Orders, marked: Collection[bytes], progress: Progress
 ) -> set[int]:
     """Drop the fences of tables that have a mark: it stands for all below it. Returns whose records have to stay."""
-    own, sweeping = manager.catalog.own_table, Sweeping(orders.horizon)
+    own, sweeping = manager.catalog.own_table, Sweeping(orders.horizon, plain_through=0)
     fences = sweep_of(manager, orders).own_table(
         own, [FENCE_FAMILY.encode()], lambda row, value: row in marked, sweeping
     )

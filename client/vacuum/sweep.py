@@ -27,6 +27,7 @@ import numpy as np
 from client.bulk_writes.batching import BATCH_BYTES_MAX, stored_batches
 from client.cells import TOMBSTONE, decode_shadow, encode_shadow, family_of, is_shadow, shadow_column
 from client.snapshots.all_columns import ExpectedColumns
+from client.snapshots.plain_cells import PlainCells, cells_of, outcome_of_plain
 from client.snapshots.resolver import OutcomeCache
 from client.snapshots.visibility import NOT_COMMITTED, OPEN, with_bookkeeping
 from client.vacuum.clean_rows import NOBODY, Flags, clean_rows, looked_for
@@ -94,7 +95,7 @@ class Sweep:
         """
         expected = ExpectedColumns(key_range)
         for rest in expected.ranges():
-            batches = self._store.scan_columns(
+            batches = self.cells(sweeping).scan_columns(
                 table,
                 rest,
                 families,
@@ -132,7 +133,7 @@ class Sweep:
         self, families: Sequence[bytes], batch: ScannedColumns, sweeping: Sweeping
     ) -> tuple[Flags, TableReport]:
         """In which rows there is nothing to do since nobody wrote them, and what they count for."""
-        found = passed_over(batch, families, sweeping.before, self._may_last)
+        found = passed_over(batch, families, sweeping.before, self._may_last, sweeping.plain_through)
         sweeping.unshadowed.update(found.needed)
         rows = int(found.rows.sum())
         return found.rows, TableReport(
@@ -155,10 +156,10 @@ class Sweep:
         clean = np.zeros(batch.cells.rows, np.bool_)
         if passed.all():
             return clean, TableReport()
-        found = clean_rows(batch, self._lasting)
+        found = clean_rows(batch, self._lasting, sweeping.plain_through)
         found.writers[passed] = NOBODY
         for writer, rows in found.asked_about():
-            clean |= rows & ~self._over_something(table, families, batch, rows, writer)
+            clean |= rows & ~self._over_something(table, families, batch, rows, writer, sweeping)
             if (clean & rows & (found.lacking > 0)).any():
                 sweeping.unshadowed.add(writer)
         return clean, TableReport(
@@ -168,13 +169,19 @@ class Sweep:
         )
 
     def _over_something(
-        self, table: str, families: Sequence[bytes], batch: ScannedColumns, rows: Flags, writer: int
+        self,
+        table: str,
+        families: Sequence[bytes],
+        batch: ScannedColumns,
+        rows: Flags,
+        writer: int,
+        sweeping: Sweeping,
     ) -> Flags:
         """Below which of a writer's rows there is anything at all."""
         places = np.flatnonzero(rows)
         keys = {batch.cells.row_key(index): index for index in places.tolist()}
         first, last = batch.cells.row_key(int(places[0])), batch.cells.row_key(int(places[-1]))
-        below = self._store.scan_columns(
+        below = self.cells(sweeping).scan_columns(
             table,
             KeyRange(first, last + b"\x00"),
             families,
@@ -187,9 +194,18 @@ class Sweep:
             found[[keys[key] for key in older.cells.row_keys() if key in keys]] = True
         return found
 
-    def outcomes(self, table: str, sites: Mapping[int, Iterable[Site]], report: TableReport) -> dict[int, int]:
+    def cells(self, sweeping: Sweeping) -> CellStore | PlainCells:
+        """What is read, as readers look at it. Written and deleted is what is there in truth: a delete that reaches the
+        newest plain cell reaches all that lie below it, too.
+        """
+        return cells_of(self._store, sweeping.plain_through)
+
+    def outcomes(
+        self, table: str, sites: Mapping[int, Iterable[Site]], sweeping: Sweeping, report: TableReport
+    ) -> dict[int, int]:
         """Writer → final outcome, of writers without a shadow cell at any of these sites."""
-        known = {writer: self._cache.get(writer) for writer in sites}
+        known = {writer: outcome_of_plain(writer, sweeping.plain_through) for writer in sites}
+        known |= {writer: self._cache.get(writer) for writer, outcome in known.items() if outcome == OPEN}
         asked = [writer for writer, outcome in known.items() if outcome == OPEN and writer > 0]
         for writer, recorded in self._commit_table.outcomes(asked).items():
             if isinstance(recorded, Committed):
@@ -243,9 +259,11 @@ class Sweep:
         """Versions above it are left alone."""
         return self._horizon
 
-    def below(self, table: str, rows: Sequence[bytes], columns: Sequence[bytes], writer: int) -> dict[bytes, Row]:
+    def below(
+        self, table: str, rows: Sequence[bytes], columns: Sequence[bytes], writer: int, sweeping: Sweeping
+    ) -> dict[bytes, Row]:
         """The newest cells below a writer's."""
-        return self._store.get_many(table, rows, with_bookkeeping(columns), before=writer)
+        return self.cells(sweeping).get_many(table, rows, with_bookkeeping(columns), before=writer)
 
     def answers(self, requests: Sequence[Callable[[], Answer]]) -> list[Answer]:
         """What the requests return, which do nothing but read, in their order; several wait for the store at a time."""
@@ -284,7 +302,8 @@ class _Batch:
         """The timestamps of the shadow cells that were met."""
         self._unshadowed: defaultdict[int, dict[Site, None]] = defaultdict(dict)
         """Writer → sites where its shadow cell is missing."""
-        self._outcomes: dict[int, int] = {}
+        plain = sweeping.plain_through
+        self._outcomes: dict[int, int] = {plain: plain} if plain else {}
         self._report = TableReport()
 
     def sweep(self, rows: Level) -> TableReport:
@@ -316,7 +335,7 @@ class _Batch:
                 del unsure[writer][site]
         lacking = {writer: missing for writer, missing in unsure.items() if missing}
         unknown = {writer: sites for writer, sites in lacking.items() if writer not in self._outcomes}
-        self._outcomes.update(self._sweep.outcomes(self._table, unknown, self._report))
+        self._outcomes.update(self._sweep.outcomes(self._table, unknown, self._sweeping, self._report))
         for writer, missing in lacking.items():
             self._unshadowed[writer].update(missing)
 
@@ -325,7 +344,7 @@ class _Batch:
         unsure: defaultdict[int, dict[Site, None]] = defaultdict(dict)
         for row, column, writer in self._counting(level):
             site = row, family_of(column)
-            if writer not in self._shadows[site]:
+            if writer not in self._shadows[site] and writer != self._sweeping.plain_through:
                 unsure[writer][site] = None
         return unsure
 
@@ -365,7 +384,14 @@ class _Batch:
             wanted[writer][row].add(column)
         answers = self._sweep.answers(
             [
-                partial(self._sweep.below, self._table, list(rows), sorted(set().union(*rows.values())), writer)
+                partial(
+                    self._sweep.below,
+                    self._table,
+                    list(rows),
+                    sorted(set().union(*rows.values())),
+                    writer,
+                    self._sweeping,
+                )
                 for writer, rows in wanted.items()
             ]
         )

@@ -72,10 +72,13 @@ NOT_SWEPT: Final = Swept()
 @dataclass(slots=True)
 class Sweeping:
     """What can be said of a table while it is swept: ``through``, at first the horizon, and ``unshadowed``, of whom
-    cells stay that have no shadow cell. ``before``: what an earlier vacuum said of it.
+    cells stay that have no shadow cell. ``before``: what an earlier vacuum said of it. ``plain_through``: of a table
+    that was adopted, at which timestamp its plain cells are seen (``client.snapshots.plain_cells``), else 0. They need
+    neither shadow cells nor a record; a sweep that knows nothing of them would take them for what aborted.
     """
 
     through: int
+    plain_through: int
     before: Swept = NOT_SWEPT
     unshadowed: set[int] = field(default_factory=set)
 
@@ -101,12 +104,16 @@ class PassedOver:
 
 
 def passed_over(
-    batch: ScannedColumns, families: Sequence[bytes], before: Swept, may_last: Callable[[int], bool]
+    batch: ScannedColumns,
+    families: Sequence[bytes],
+    before: Swept,
+    may_last: Callable[[int], bool],
+    plain_through: int,
 ) -> PassedOver:
     """The rows of a batch that nobody has written since an earlier vacuum.
 
     ``batch``: as ``clean_rows.looked_for`` has it. ``may_last``: whether a transaction goes on without shadow cells; of
-    one that does not the rows are not passed over.
+    one that does not the rows are not passed over. ``plain_through``: see ``Sweeping``.
     """
     rows_count = batch.cells.rows
     rows, places, writers = _cells_of_value(batch, families)
@@ -114,7 +121,7 @@ def passed_over(
     newest = np.full(len(families) * rows_count, NOBODY, np.int64)
     np.maximum.at(newest, sites, writers)
     shown = _newest_shadows(batch, families)
-    is_lacking = newest > shown
+    is_lacking = (newest > shown) & (newest != plain_through)
     unshadowed = np.array(sorted(before.unshadowed), np.int64)
     passed = (~is_lacking | np.isin(newest, unshadowed)).reshape(-1, rows_count).all(axis=0)
     of_row = newest.reshape(-1, rows_count).max(axis=0, initial=NOBODY)

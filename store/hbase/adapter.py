@@ -82,8 +82,8 @@ class HBaseCellStore:
         """See ``CellStore``."""
         name = _name(table)
         descriptors = self._gateway.repeat(lambda connection: connection.client.getColumnDescriptors(name))
-        found = ((key.decode().rstrip(":"), descriptor.maxVersions) for key, descriptor in descriptors.items())
-        return {family: Family(family, versions_max) for family, versions_max in found}
+        found = ((key.decode().rstrip(":"), descriptor) for key, descriptor in descriptors.items())
+        return {name: Family(name, each.maxVersions, each.timeToLive) for name, each in found}
 
     def regions(self, table: str) -> list[KeyRange]:
         """See ``CellStore``. Asked again, as after a failure, while the answer does not cover the table."""
@@ -327,6 +327,7 @@ def _descriptor(family: Family) -> ColumnDescriptor:
     return ColumnDescriptor(
         name=family.name.encode() + b":",
         maxVersions=family.versions_max,
+        timeToLive=family.lives_seconds_max,
         bloomFilterType="ROW",
         blockCacheEnabled=True,
     )

@@ -52,7 +52,7 @@ def test_a_vacuum_that_goes_too_far_is_caught(
         now = manager.snapshot().timestamp
         for table, entry in manager.catalog.tables().items():
             for _ in Sweep(manager.store, manager.commit_table, manager.oracle.abort, now).table(
-                table, entry.family_columns, Sweeping(now)
+                table, entry.family_columns, Sweeping(now, entry.plain_through)
             ):
                 pass
         return report

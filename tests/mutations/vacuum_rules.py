@@ -418,7 +418,7 @@ VACUUM_RULES = [
         "the tasks of a vacuum do not know what was left before",
         "client/spark/sweeping.py",
         "replace(part, key_range=key_range)",
-        "Part(part.table, part.families, key_range=key_range)",
+        "Part(part.table, part.families, part.plain_through, key_range=key_range)",
         "unit/client_spark/test_task_ranges.py::"
         "test_a_vacuum_sweeps_every_region_by_itself_and_knows_what_was_left_of_the_table",
     ),

@@ -48,7 +48,7 @@ def test_of_nothing_wanted_one_task_reads_nothing() -> None:
 
 
 def test_a_vacuum_sweeps_every_region_by_itself_and_knows_what_was_left_of_the_table() -> None:
-    part = Part("t", (b"d",), Swept(9, frozenset({5})))
+    part = Part("t", (b"d",), 3, Swept(9, frozenset({5})))
     pieces = pieces_of(STORE, part, 1)
     assert [piece.key_range for piece in pieces] == ThreeRegions().regions("t")
     assert {(piece.table, piece.families, piece.before) for piece in pieces} == {("t", (b"d",), part.before)}
@@ -60,7 +60,7 @@ def test_a_table_that_is_gone_is_left_to_the_task_that_finds_it_so() -> None:
         def regions(self, table: str) -> list[KeyRange]:
             raise TableMissing("there is no table 't'")
 
-    part = Part("t", (b"d",))
+    part = Part("t", (b"d",), 0)
     assert pieces_of(cast(CellStore, Gone()), part, 4) == [part]
 
 
@@ -74,7 +74,7 @@ def test_a_task_sweeps_its_part_and_tells_what_it_came_to(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(sweeping, "manager_for", lambda settings: None)
     monkeypatch.setattr(sweeping, "here", here)
-    parts = pieces_of(STORE, Part("t", (b"d",)), 1)
+    parts = pieces_of(STORE, Part("t", (b"d",), 0), 1)
     settings = ClientSettings(zookeeper="127.0.0.1:1", thrift="127.0.0.1:2")
     told = sweeping.swept_in_task(settings, Orders(9, 0, dry_run=False), parts, 2)
     assert SweptPart(*pickle.loads(told)) == came_to

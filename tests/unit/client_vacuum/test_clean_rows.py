@@ -28,9 +28,11 @@ def value(text: bytes, writer: int = WRITER) -> Cell:
     return Cell(text, writer)
 
 
-def told(rows: list[Row], lasting: list[int] | None = None, named: tuple[bytes, ...] = (A, B, G)) -> CleanRows:
-    columns = looked_for(named, [b"f", b"g"])
-    return clean_rows(ScannedColumns.of_rows(columns, [(b"%d" % n, row) for n, row in enumerate(rows)]), lasting or [])
+def told(
+    rows: list[Row], lasting: list[int] | None = None, named: tuple[bytes, ...] = (A, B, G), *, plain_through: int = 0
+) -> CleanRows:
+    batch = ScannedColumns.of_rows(looked_for(named, [b"f", b"g"]), [(b"%d" % n, row) for n, row in enumerate(rows)])
+    return clean_rows(batch, lasting or [], plain_through)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +73,12 @@ def test_what_one_writer_wrote_who_committed_is_clean(row: Row, cells: int) -> N
 )
 def test_every_other_row_is_looked_at(row: Row) -> None:
     assert told([row]).writers.tolist() == [NOBODY]
+
+
+def test_what_was_there_before_a_table_was_adopted_is_clean_and_lacks_nothing() -> None:
+    rows: list[Row] = [{A: value(b"1", 7), G: value(b"1", 7)}, {A: value(b"1", 7), B: value(b"1")}, {A: value(b"1", 6)}]
+    found = told(rows, plain_through=7)
+    assert (found.writers.tolist(), found.lacking.tolist()) == ([7, NOBODY, NOBODY], [0, 1, 1])
 
 
 def test_without_its_shadow_cells_a_row_is_clean_where_the_record_lasts() -> None:

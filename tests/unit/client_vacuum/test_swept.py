@@ -27,7 +27,9 @@ def shadow(writer: int, outcome: int = THROUGH) -> Cell:
     return Cell(encode_shadow(outcome), writer)
 
 
-def told(rows: list[Row], before: Swept, named: Collection[bytes] = (A, B, G), *, lasting: int = 9) -> PassedOver:
+def told(
+    rows: list[Row], before: Swept, named: Collection[bytes] = (A, B, G), *, lasting: int = 9, plain_through: int = 0
+) -> PassedOver:
     """``named``: the columns that were expected. So many of the transactions may go on without shadow cells."""
     met: list[int] = []
 
@@ -37,7 +39,7 @@ def told(rows: list[Row], before: Swept, named: Collection[bytes] = (A, B, G), *
 
     columns = looked_for(tuple(named), FAMILIES)
     batch = ScannedColumns.of_rows(columns, [(b"%d" % number, row) for number, row in enumerate(rows)])
-    return passed_over(batch, FAMILIES, before, may_last)
+    return passed_over(batch, FAMILIES, before, may_last, plain_through)
 
 
 @pytest.fixture(params=[(A, B, G), (A,), ()], ids=["all expected", "one expected", "none expected"])
@@ -94,6 +96,17 @@ def test_whoever_passes_over_cells_without_shadow_cells_needs_the_records(named:
     assert (shown.rows.tolist(), shown.needed) == ([True], [])
 
 
+def test_what_was_there_before_a_table_was_adopted_is_passed_over_without_any_record(named: tuple[bytes, ...]) -> None:
+    rows: list[Row] = [
+        {A: value(7), G: value(7)},
+        {A: value(7), B: value(90), F_SHADOW: shadow(90), G: value(7)},
+        {A: value(7), B: value(90)},
+        {A: value(6)},
+    ]
+    found = told(rows, Swept(THROUGH), named, plain_through=7)
+    assert (found.rows.tolist(), found.lacking.tolist(), found.needed) == ([True, True, False, False], [0, 0, 1, 1], [])
+
+
 def test_of_a_transaction_that_does_not_go_on_without_shadow_cells_the_rows_are_looked_at(
     named: tuple[bytes, ...],
 ) -> None:
@@ -120,7 +133,7 @@ def test_of_parts_the_least_is_true_and_all_records_are_needed() -> None:
 
 
 def test_a_sweep_says_no_more_than_that_everything_below_its_oldest_open_column_is_done() -> None:
-    sweeping = Sweeping(THROUGH)
+    sweeping = Sweeping(THROUGH, plain_through=0)
     for newest in (90, 80, 95):
         sweeping.is_not_done_above(newest)
     assert sweeping.swept() == Swept(79)

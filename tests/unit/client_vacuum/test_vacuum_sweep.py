@@ -1,15 +1,17 @@
 """Any history, vacuumed: every snapshot at or above the horizon reads as the model says, before, amid and after.
 
 Also where the vacuum is killed at any call to the store, half of which took place, and repeated; and where another
-vacuum, with a horizon of its own, does all its work between any two calls of the first.
+vacuum, with a horizon of its own, does all its work between any two calls of the first. All of that of a table that is
+Pythia's from the beginning, and of one that was adopted.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import pytest
 from hypothesis import example, given, settings
@@ -18,7 +20,7 @@ from hypothesis import strategies as st
 from client import CatalogEntry
 from client.catalog.entry import ShownFrom
 from client.cells import TOMBSTONE
-from client.snapshots import reading
+from client.snapshots import plain_cells, reading
 from client.snapshots.all_columns import ExpectedColumns
 from client.snapshots.reading import SnapshotReader
 from client.snapshots.resolver import OutcomeCache, Resolver, Site
@@ -91,17 +93,47 @@ def expected_columns(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+PLAIN_THROUGH, STRAY = 900, 1_000
+PLAIN: Mapping[Place, Sequence[Cell]] = {
+    (b"r1", b"f:a"): [Cell(b"plain", PLAIN_THROUGH), Cell(b"below", 7), Cell(b"at the bottom", 3)],
+    (b"r1", b"f:b"): [Cell(b"of who went on without transactions", STRAY), Cell(TOMBSTONE, 800)],
+    (b"r2", b"f:a"): [Cell(b"of who went on without transactions", STRAY)],
+    (b"r2", b"g:a"): [Cell(TOMBSTONE + b"text", 700), Cell(b"below", 699)],
+    (b"r3", b"f:a"): [Cell(b"that nobody ever wrote", 600), Cell(b"below", 599)],
+    (b"r4", b"g:a"): [Cell(b"of who went on without transactions", STRAY)],
+}
+"""What programs without transactions put, the newest first: above ``PLAIN_THROUGH`` after the table was adopted."""
+BEGUN_WITH: Mapping[bytes, Mapping[bytes, bytes]] = {
+    b"r1": {b"f:a": b"plain", b"f:b": TOMBSTONE},
+    b"r2": {b"g:a": TOMBSTONE + b"text"},
+    b"r3": {b"f:a": b"that nobody ever wrote"},
+}
+"""Of that, what everybody sees."""
+
+
+@pytest.fixture(autouse=True, scope="module", params=[False, True], ids=["", "adopted"])
+def is_adopted(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whether the table was adopted."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param:
+            patch.setattr(plain_cells, "TRANSACTIONS_FROM", compose(1))
+            patch.setattr(World, "plain_through", PLAIN_THROUGH)
+        yield
+
+
 class Tables:
     """One table."""
 
     def entry(self, table: str) -> CatalogEntry:
-        return CatalogEntry("cell", ("f", "g"))
+        return CatalogEntry("cell", ("f", "g"), plain_through=World.plain_through)
 
     fresh_entry = entry
 
 
 class World:
     """A store with a table and a commit table, and what happens in them."""
+
+    plain_through: ClassVar[int] = 0
 
     def __init__(self) -> None:
         self.store = WatchedStore()
@@ -111,8 +143,12 @@ class World:
         self.resolver = Resolver(self.store, self.commits, OutcomeCache(100), heal=True)
         self.asked_to_abort: list[int] = []
         self.swept = Swept()
+        for (row, column), cells in PLAIN.items() if self.plain_through else ():
+            for value, timestamp in cells:
+                self.store.put(TABLE, [RowPut(row, {column: value})], timestamp)
 
     def abort(self, start: int) -> Committed | Aborted:
+        assert start >= compose(1), "no transaction's"
         self.asked_to_abort.append(start)
         return self.commits.abort(start)
 
@@ -168,7 +204,7 @@ class World:
                 dry_run=dry_run,
                 reads_at_once=reads_at_once,
             )
-            sweeping = Sweeping(horizon, NOT_SWEPT if everything else self.swept)
+            sweeping = Sweeping(horizon, self.plain_through, NOT_SWEPT if everything else self.swept)
             for report in sweep.table(TABLE, [b"f", b"g"], sweeping, part):
                 done.add(report)
             left = left.and_of(sweeping.swept())
@@ -189,12 +225,13 @@ class World:
 
 
 def expected(writers: Sequence[Writer], snapshot: int) -> dict[bytes, dict[bytes, bytes]]:
-    rows: dict[bytes, dict[bytes, bytes]] = {}
+    begun_with = BEGUN_WITH if World.plain_through else {}
+    rows: dict[bytes, dict[bytes, bytes | None]] = {row: {**values} for row, values in begun_with.items()}
     for writer in sorted(writers, key=lambda writer: writer.start):
         if writer.commit is not None and writer.commit <= snapshot:
             for row, column in writer.cells:
-                rows.setdefault(row, {})[column] = writer.value()
-    visible = {row: {c: value for c, value in values.items() if value != TOMBSTONE} for row, values in rows.items()}
+                rows.setdefault(row, {})[column] = None if writer.deletes else writer.value()
+    visible = {row: {c: value for c, value in values.items() if value is not None} for row, values in rows.items()}
     return {row: values for row, values in visible.items() if values}
 
 
@@ -261,12 +298,14 @@ def test_nothing_that_could_go_stays(writers: list[Writer], horizon: int) -> Non
     reported, _ = world.vacuum(horizon)
     left = world.everything()
     by_start = {writer.start: writer for writer in writers}
+    committed = {writer.start: writer.commit for writer in writers} | {STRAY: None}
     unshadowed = {
         cell.timestamp
         for (name, row, column), cells in left.items()
         if name == TABLE and not column.endswith(b":\x00")
         for cell in cells
-        if all(shadow.timestamp != cell.timestamp for shadow in left.get((TABLE, row, column[:2] + b"\x00"), []))
+        if cell.timestamp > World.plain_through
+        and all(shadow.timestamp != cell.timestamp for shadow in left.get((TABLE, row, column[:2] + b"\x00"), []))
     }
     lasting = {start >> 18 for start in unshadowed if by_start[start].lasts}
     assert len(lasting) <= 2
@@ -277,14 +316,16 @@ def test_nothing_that_could_go_stays(writers: list[Writer], horizon: int) -> Non
     for (name, _, column), cells in left.items():
         if name == COMMITS or column.endswith(b":\x00"):
             continue
-        commits = [by_start[cell.timestamp].commit for cell in cells]
+        plain = [cell for cell in cells if cell.timestamp <= World.plain_through]
+        written = cells[: len(cells) - len(plain)]
+        commits = [committed[cell.timestamp] for cell in written] + [World.plain_through] * bool(plain)
         lowest = commits[-1]
         assert lowest is not None, "what aborted lies at the bottom"
         settled = [commit for commit in commits if commit is not None and commit <= horizon]
         assert len(settled) <= 1
         assert not settled or settled == [lowest]
-        assert lowest > horizon or cells[-1].value != TOMBSTONE
-        counted += len(cells)
+        assert plain or lowest > horizon or cells[-1].value != TOMBSTONE
+        counted += len(commits)
     assert counted == reported.versions_kept + reported.aborted_cells_kept
     again, _ = world.vacuum(horizon)
     assert (again.columns_trimmed, again.columns_removed, again.shadow_cells_written) == (0, 0, 0)
@@ -432,7 +473,7 @@ def test_a_commit_that_comes_before_the_abort_and_is_settled_by_another_vacuum_i
         return world.commits.abort(start)
 
     sweep = Sweep(world.store, world.commits, abort_too_late, horizon)
-    list(sweep.table(TABLE, [b"f", b"g"], Sweeping(horizon)))
+    list(sweep.table(TABLE, [b"f", b"g"], Sweeping(horizon, World.plain_through)))
     check(world, [writer], horizon)
 
 
@@ -476,8 +517,9 @@ def test_a_record_that_lasts_is_needed_below_a_version_that_only_later_snapshots
     assert world.commits.outcome(lasting.start) == Committed(lasting.start + (1 << 18) + 2)
 
 
-def test_a_record_that_lasts_is_needed_by_a_row_that_is_clean() -> None:
+def test_a_record_that_lasts_is_needed_by_a_row_that_is_clean(monkeypatch: pytest.MonkeyPatch) -> None:
     """And by no other: that it lasts is found out at one that goes."""
+    monkeypatch.setattr(World, "plain_through", 0)
     world, start, commit = World(), compose(3, 3), compose(4, 5)
     for row, value in ((b"r1", TOMBSTONE), (b"r2", b"1")):
         world.store.put(TABLE, [RowPut(row, {b"f:a": value})], start)
@@ -499,7 +541,7 @@ def test_a_vacuum_takes_few_large_rows_at_a_time(monkeypatch: pytest.MonkeyPatch
         world.store.put(f"t{size}", rows, compose(2))
     swept = Sweep(world.store, world.commits, world.abort, compose(10))
     taken = {
-        size: [report.rows for report in swept.table(f"t{size}", [b"f", b"g"], Sweeping(compose(10)))]
+        size: [report.rows for report in swept.table(f"t{size}", [b"f", b"g"], Sweeping(compose(10), 0))]
         for size in (10, 400)
     }
     assert taken == {10: [20], 400: [16, 4]}

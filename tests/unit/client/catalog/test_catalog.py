@@ -336,7 +336,7 @@ def test_data_that_no_transaction_wrote_is_refused_and_not_hidden(
         lambda: manager.create_table("plain", ["f"]),
     ]
     for use in uses:
-        with pytest.raises(InvalidRequest, match=r"make a new table .* write the rows into it"):
+        with pytest.raises(InvalidRequest, match=r"have it adopted .* table copy writes its rows into a new one"):
             use()
     commits = installation.store.scan(table_name(SETTINGS.root), KeyRange(b"", b""), [b"f"])
     assert list(commits) == []

@@ -1,0 +1,1 @@
+"""Taking over tables that programs without transactions have written."""
