@@ -142,6 +142,20 @@ def test_a_plain_table_is_copied_also_by_a_command_that_was_killed(
     assert "is one of Pythia's" in command.refused("copy", name, plain)
 
 
+def test_a_plain_table_is_adopted_where_it_is(command: Command, manager: TransactionManager, name: str) -> None:
+    content = {b"%06d" % number: {b"d:a": b"\xc1%d" % number} for number in range(ROWS)}
+    for table, family in ((name, Family("d")), (f"{name}_narrow", Family("d", versions_max=1))):
+        manager.store.create_table(table, [family])
+        manager.store.put(table, [RowPut(row, values) for row, values in content.items()], 1_700_000_000_000)
+    assert "alter the family to VERSIONS => 2147483647" in command.refused("adopt", f"{name}_narrow")
+    columns = ["--column", "k:string", "--column", "a:binary", "--row-key", "k"]
+    adopted = command.done("adopt", name, *columns)
+    assert adopted["rows"] == ROWS
+    assert command.done("adopt", name, *columns) == adopted | {"rows": 0}
+    assert dict(manager.snapshot().scan(name)) == content
+    assert command.done("describe", name)["plain_through"] == adopted["plain_through"]
+
+
 def test_what_is_wrong_is_said_and_lands_nothing(
     command: Command, manager: TransactionManager, name: str, tmp_path: Path
 ) -> None:

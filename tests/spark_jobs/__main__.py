@@ -143,7 +143,7 @@ def kills(
 
 @main.command()
 @click.option("--only", metavar="NAME", default="", help="Only the rules whose name contains this.")
-@click.option("--seeds", type=click.IntRange(1), default=4, show_default=True, help="Stories for each rule, at most.")
+@click.option("--seeds", type=click.IntRange(1), default=7, show_default=True, help="Stories for each rule, at most.")
 @_services
 def broken(only: str, seeds: int, zookeeper: str | None, thrift: str | None) -> None:
     """Break rules one at a time, in a copy, and see that random jobs notice."""

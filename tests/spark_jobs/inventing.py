@@ -13,9 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from client.settings import BULK_SHADOW_CELLS
+from client.spark.column_types import TEXTS
 from tests.spark_jobs.deck import Deck
 from tests.spark_jobs.model import Draft, Key, Model, Outcome, State, Table, Values
 from tests.spark_jobs.steps import (
+    Adopt,
     Begin,
     Condition,
     Fault,
@@ -26,6 +28,7 @@ from tests.spark_jobs.steps import (
     Read,
     Step,
     Story,
+    Vacuum,
     Write,
     WriteShadows,
 )
@@ -87,7 +90,9 @@ class _Inventor:
     def __init__(self, seed: int) -> None:
         self._choice = choice = random.Random(seed)
         self._acts = Deck(choice, [self._alone, self._alone, self._together, self._side_by_side])
-        self._conflicts = Deck(choice, ["by cell", "by row", "packed"])
+        self._conflicts = Deck(choice, ["by cell", "by row", "packed", "by cell, adopted", "by row, adopted"])
+        self._plain_keys = Deck(choice, [False, True])
+        self._after_acts = Deck(choice, [self._nothing, self._nothing, self._write_shadows, self._vacuum])
         self._widths = Deck(choice, WIDTHS)
         self._value_types = Deck(choice, VALUE_TYPES)
         self._value_decks = {type_name: Deck(choice, values_of(type_name)) for type_name in VALUE_TYPES}
@@ -100,15 +105,14 @@ class _Inventor:
         self._story = Story(seed, tables)
         self._model = Model(tables)
         self._keys = {table.name: self._some_keys(table) for table in tables}
-        self._transactions = 0
+        self._transactions = self._looks = 0
 
     def story(self, acts: int) -> Story:
         for table in self._story.tables:
             self._fill(table)
         for _ in range(acts):
             self._acts.deal()()
-            if self._choice.random() < 0.25:
-                self._add(WriteShadows())
+            self._after_acts.deal()()
             self._look()
             for _ in range(READS):
                 self._read()
@@ -121,8 +125,17 @@ class _Inventor:
         columns, keys = list(table.values), self._keys[table.name]
         rows = {key: self._values(table, columns) for key in self._choice.sample(keys, int(len(keys) * FILLED))}
         draft = self._model.begin()
+        if table.adopted:  # whoever puts cells without transactions has no nulls
+            there = {
+                key: {name: value for name, value in row.items() if value is not None} for key, row in rows.items()
+            }
+            rows = {key: row for key, row in there.items() if row}
         draft.upsert(table.name, rows)
-        self._add(Write(table.name, "", How.UPSERT, rows, columns, self._model.commit(draft), partitions=2))
+        outcome = self._model.commit(draft)
+        if table.adopted:
+            self._add(Adopt(table.name, rows, self._choice.sample(keys, len(keys) // 3)))
+        else:
+            self._add(Write(table.name, "", How.UPSERT, rows, columns, outcome, partitions=2))
 
     # --- acts
 
@@ -176,8 +189,19 @@ class _Inventor:
             self._story.points[f"before {name}"] = before
             self._story.points[f"at {name}"] = self._model.state
 
+    def _nothing(self) -> None:
+        """Between two acts."""
+
+    def _write_shadows(self) -> None:
+        self._add(WriteShadows())
+
+    def _vacuum(self) -> None:
+        self._add(Vacuum(self._choice.choice([0, 1, 1_000]), self._choice.random() < 0.3))
+        self._story.points.clear()
+
     def _look(self) -> None:
-        name = f"s{len(self._story.points)}"
+        self._looks += 1
+        name = f"s{self._looks}"
         self._add(Look(name))
         self._story.points[name] = self._model.state
 
@@ -306,15 +330,18 @@ class _Inventor:
     # --- tables
 
     def _table(self, name: str) -> Table:
-        types = self._choice.sample(KEY_TYPES, self._choice.randint(1, 3))
+        conflicts = self._conflicts.deal()
+        adopted = conflicts.endswith("adopted")
+        plain_key = adopted and self._plain_keys.deal()
+        types = self._choice.sample(TEXTS if plain_key else KEY_TYPES, 1 if plain_key else self._choice.randint(1, 3))
         keys = {f"k{number}": type_name for number, type_name in enumerate(types)}
         values = {f"v{number}": self._value_types.deal() for number in range(self._widths.deal())}
-        conflicts = self._conflicts.deal()
-        return Table(name, keys, values, by_row=conflicts != "by cell", packed=conflicts == "packed")
+        by_row = not conflicts.startswith("by cell")
+        return Table(name, keys, values, by_row, conflicts == "packed", adopted, plain_key)
 
     def _some_keys(self, table: Table) -> list[Key]:
         drawn = [tuple(self._choice.choice(values_of(each)) for each in table.keys.values()) for _ in range(KEYS_MAX)]
-        return list(dict.fromkeys(drawn))
+        return [key for key in dict.fromkeys(drawn) if key[0] or not table.plain_key]
 
     def _add(self, step: Step) -> None:
         self._story.steps.append(step)

@@ -35,7 +35,8 @@ class Outcome(Enum):
 @dataclass(frozen=True)
 class Table:
     """A table: its columns by name with their types; whether two writers of a row conflict or only of a cell; whether
-    all value columns of a row lie in one cell: then rows conflict, and every write has all columns.
+    all value columns of a row lie in one cell: then rows conflict, and every write has all columns. ``adopted``: its
+    first rows are put by a program without transactions; ``plain_key``: its row key is the bytes of its one key.
     """
 
     name: str
@@ -43,6 +44,8 @@ class Table:
     values: Mapping[str, str]
     by_row: bool
     packed: bool = False
+    adopted: bool = False
+    plain_key: bool = False
 
 
 @dataclass

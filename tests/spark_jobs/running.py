@@ -19,14 +19,19 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from client import Conflict, SnapshotHandle, Transaction, TransactionAborted, TransactionManager
-from client.spark import KeyColumn, TableMapping, ValueColumn, create_table, register, row_key
+from client.spark import KeyColumn, TableMapping, ValueColumn, adopt_table, create_table, register, row_key
 from client.spark.byte_columns import ByteColumn
 from client.spark.packing import unpack
+from client.vacuum.sweep import Sweep
+from client.vacuum.swept import NOT_SWEPT, Sweeping, Swept
+from lease.clocks import wall_ms
+from store import Family, RowPut
 from store.columns import ABSENT
 from tests.spark_jobs.faults import WANTED, with_fault
 from tests.spark_jobs.inventing import in_order, shown
-from tests.spark_jobs.model import Outcome, Table
+from tests.spark_jobs.model import Key, Outcome, Table, Values
 from tests.spark_jobs.steps import (
+    Adopt,
     Begin,
     Condition,
     Fault,
@@ -37,6 +42,7 @@ from tests.spark_jobs.steps import (
     Read,
     Step,
     Story,
+    Vacuum,
     Write,
     WriteShadows,
 )
@@ -66,12 +72,14 @@ class StoryRun:
         self._open: dict[str, Transaction] = {}
         self._snapshots: dict[str, SnapshotHandle] = {}
         self._timestamps: dict[str, int] = {}
+        self._swept: dict[str, Swept] = {}
 
     def run(self) -> None:
         """Do all steps, and read every moment once more at the end. Raises ``Difference``."""
         register(self._spark)
-        for mapping in self._mappings.values():
-            create_table(self._manager, mapping)
+        for name, mapping in self._mappings.items():
+            if not self._tables[name].adopted:
+                create_table(self._manager, mapping)
         try:
             for number, step in enumerate(self._story.steps, 1):
                 self.reached = number
@@ -97,6 +105,12 @@ class StoryRun:
 
     def _do(self, step: Step) -> None:
         match step:
+            case Adopt():
+                self._adopt(step)
+                self.done["adopted" + ", plain row key" * self._tables[step.table].plain_key] += 1
+            case Vacuum():
+                self._vacuum(step)
+                self.done["vacuum"] += 1
             case Begin():
                 self._open[step.transaction] = self._manager.transaction()
             case Write():
@@ -122,6 +136,46 @@ class StoryRun:
     def _agree(self, what: str, found: Any, expected: Any) -> None:
         if found != expected:
             raise Difference(f"{what}: {found}\nthe model:  {expected}")
+
+    # --- tables
+
+    def _adopt(self, step: Adopt) -> None:
+        """Put the rows as any program does, twice, with HBase's milliseconds for timestamps."""
+        mapping, store = self._mappings[step.table], self._manager.store
+        store.create_table(mapping.table, [Family(name) for name in mapping.families])
+        rows = self._cells_of(step.table, step.rows)
+        now_ms = wall_ms()
+        store.put(mapping.table, [RowPut(row, dict.fromkeys(cells, b"older")) for row, cells in rows.items()], 7)
+        store.put(mapping.table, [RowPut(row, cells) for row, cells in rows.items()], now_ms)
+        adopted = adopt_table(self._manager, mapping)
+        self._agree("the rows of the table that is adopted", adopted.rows, len(rows))
+        cell = mapping.value_columns[0].cell
+        strays = [RowPut(row_key(mapping, *key), {cell: b"stray"}) for key in step.strays]
+        store.put(mapping.table, strays, adopted.plain_through + 1)
+
+    def _vacuum(self, step: Vacuum) -> None:
+        """Sweep the tables as a vacuum does. No other ones: records are not dropped, which are those of all tests."""
+        manager, horizon = self._manager, self._manager.snapshot().timestamp
+        sweep = Sweep(
+            manager.store, manager.commit_table, manager.oracle.abort, horizon, lasting_records_max=step.lasting
+        )
+        for name, mapping in self._mappings.items():
+            entry = manager.catalog.fresh_entry(mapping.table)
+            before = NOT_SWEPT if step.everything else self._swept.get(name, NOT_SWEPT)
+            sweeping = Sweeping(horizon, entry.plain_through, before)
+            for _ in sweep.table(mapping.table, entry.family_columns, sweeping):
+                self.done["batches swept"] += 1
+            self._swept[name] = sweeping.swept()
+
+    def _cells_of(self, name: str, rows: Mapping[Key, Values]) -> dict[bytes, dict[bytes, bytes]]:
+        mapping, types = self._mappings[name], self._tables[name].values
+        cells = {column.name: column.cell for column in mapping.value_columns}
+        return {
+            row_key(mapping, *key): {
+                cells[column]: cell_bytes(types[column], value) for column, value in row.items() if column in cells
+            }
+            for key, row in rows.items()
+        }
 
     # --- writes
 
@@ -246,14 +300,7 @@ class StoryRun:
         }
 
     def _expected_cells(self, name: str, point: str) -> dict[bytes, dict[bytes, bytes]]:
-        mapping, types = self._mappings[name], self._tables[name].values
-        cells = {column.name: column.cell for column in mapping.value_columns}
-        return {
-            row_key(mapping, *key): {
-                cells[column]: cell_bytes(types[column], value) for column, value in row.items() if column in cells
-            }
-            for key, row in self._story.points[point][name].items()
-        }
+        return self._cells_of(name, self._story.points[point][name])
 
     def _type(self, table: str, column: str) -> str:
         return {**self._tables[table].keys, **self._tables[table].values}[column]
@@ -264,7 +311,7 @@ def _mapping(table: Table, name: str) -> TableMapping:
         ValueColumn(column, type_name, family="f" if table.packed else "fg"[number % 2])
         for number, (column, type_name) in enumerate(table.values.items())
     ]
-    keys = [KeyColumn(column, type_name) for column, type_name in table.keys.items()]
+    keys = [KeyColumn(column, type_name, table.plain_key) for column, type_name in table.keys.items()]
     return TableMapping(name, tuple(table.keys), (*keys, *values), "row" if table.by_row else "cell", table.packed)
 
 

@@ -84,6 +84,28 @@ class WriteShadows:
 
 
 @dataclass(frozen=True)
+class Adopt:
+    """A program without transactions puts rows into a new table, which is adopted then; and puts more, of ``strays``,
+    which nobody sees.
+    """
+
+    table: str
+    rows: Mapping[Key, Values]
+    strays: Sequence[Key]
+
+
+@dataclass(frozen=True)
+class Vacuum:
+    """All tables are swept at a snapshot that is taken now: what was before is nobody's to read from here on.
+
+    ``lasting``: so many records may last; ``everything``: rows that an earlier sweep was done with are looked at, too.
+    """
+
+    lasting: int
+    everything: bool
+
+
+@dataclass(frozen=True)
 class Condition:
     """A filter on a column: ``=``, ``<``, ``<=``, ``>``, ``>=``, ``in``, ``starts``, ``null`` or ``not null``."""
 
@@ -110,12 +132,12 @@ class Read:
     """Whether a snapshot is named by its handle, and not ``as_of`` its timestamp."""
 
 
-Step = Begin | Write | Plain | Finish | Look | WriteShadows | Read
+Step = Adopt | Begin | Write | Plain | Finish | Look | WriteShadows | Vacuum | Read
 
 
 @dataclass
 class Story:
-    """All steps of a seed; ``points``: what each moment that has a name has to show.
+    """All steps of a seed; ``points``: what each moment that has a name has to show, of those since the last vacuum.
 
     Snapshots have a name, and so have the moment of each commit of the driver's and the one before it: the names of
     these are ``at <transaction>`` and ``before <transaction>``.

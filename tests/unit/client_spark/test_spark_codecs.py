@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from client import cells
 from client.spark import codecs
 from client.spark.codecs import RowDecoder, RowEncoder
-from client.spark.column_types import arrow_type
+from client.spark.column_types import TEXTS, arrow_type
 from client.spark.errors import InvalidData
 from client.spark.key_codec import row_key
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
@@ -157,6 +157,30 @@ def test_composite_row_keys_come_back(data: st.DataObject, key_types: list[str])
     after = decoder.decode(visible(mapping, *((key, {}) for key in keys)))
     for index, name in enumerate(key_types):
         assert after.column(index).equals(pa.array([row[index] for row in rows], arrow_type(name)))
+
+
+@pytest.mark.parametrize("type_name", TEXTS)
+@settings(deadline=None)
+@given(data=st.data())
+def test_a_plain_row_key_is_its_value(type_name: str, data: st.DataObject) -> None:
+    mapping = TableMapping("t", ("k",), (KeyColumn("k", type_name, plain=True), ValueColumn("v", "int")))
+    values = data.draw(st.lists(KEY_VALUES[type_name].filter(bool), max_size=10, unique=True))
+    numbers = pa.array(range(len(values)), pa.int32())
+    batch = pa.record_batch([pa.array(values, arrow_type(type_name)), numbers], ["k", "v"])
+    puts = encoded(mapping, batch)
+    assert [put.row for put in puts] == [value if isinstance(value, bytes) else value.encode() for value in values]
+    assert RowDecoder(mapping, batch.schema).decode(as_scanned(mapping, puts)).equals(batch)
+
+
+def test_what_is_no_plain_row_key_is_refused() -> None:
+    mapping = TableMapping("t", ("k",), (KeyColumn("k", "string", plain=True), ValueColumn("v", "int")))
+    for value, words in (("", "'k' is empty: a plain row key has at least one byte"), (None, "'k' is null")):
+        batch = pa.record_batch([pa.array(["a", value]), pa.array([1, 2], pa.int32())], ["k", "v"])
+        with pytest.raises(InvalidData, match=words):
+            encoded(mapping, batch)
+    with pytest.raises(InvalidData, match="does not fit key column 'k'"):
+        RowDecoder(mapping, pa.schema([("k", pa.string())])).decode(visible(mapping, (b"\xff", {})))
+    assert row_key(mapping, "ab\x00") == b"ab\x00"
 
 
 def test_the_prefix_of_a_row_key_is_the_key_of_its_first_columns() -> None:

@@ -64,6 +64,7 @@ def test_any_mapping_comes_back_from_json(data: st.DataObject, names: list[str])
 
 
 KEY = KeyColumn("k", "int")
+PLAIN = KeyColumn("p", "string", plain=True)
 VALUE = ValueColumn("v", "int")
 
 
@@ -85,12 +86,28 @@ VALUE = ValueColumn("v", "int")
         (("default:t", ("k",), (KEY, VALUE)), "leave it out"),
         (("", ("k",), (KEY, VALUE)), "a table name has"),
         (("t", ("k",), (KEY, VALUE), "table"), "'cell' or 'row', not 'table'"),
+        (("t", ("k", "p"), (KEY, PLAIN, VALUE)), "is plain: then it is one column, and the table is not packed"),
+        (("t", ("p",), (PLAIN, VALUE), "row", True), "is plain: then it is one column, and the table is not packed"),
     ],
 )
 def test_a_mapping_that_contradicts_itself_is_refused(arguments: tuple[Any, ...], text: str) -> None:
     with pytest.raises(InvalidMapping) as caught:
         TableMapping(*arguments)
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("type_name", ["int", "date", "boolean"])
+def test_only_text_and_binary_are_plain_row_keys(type_name: str) -> None:
+    with pytest.raises(InvalidMapping, match=r"'k' is of type .*: a plain row key is a string or binary"):
+        KeyColumn("k", type_name, plain=True)
+
+
+def test_a_mapping_with_a_plain_row_key_is_none_for_who_knows_none() -> None:
+    schema = spark.StructType([spark.StructField("p", spark.StringType()), spark.StructField("v", spark.LongType())])
+    mapping = TableMapping.from_schema("t", schema, row_key=["p"], plain_row_key=True)
+    assert mapping.key_columns == (PLAIN,)
+    assert json.loads(mapping.to_json())["format"] == 3
+    assert TableMapping.from_json(mapping.to_json()) == mapping
 
 
 @pytest.mark.parametrize(
@@ -160,8 +177,8 @@ def test_what_is_no_mapping_is_refused(text: str) -> None:
 
 
 def test_a_mapping_of_a_newer_format_is_refused_by_its_number() -> None:
-    newer = json.dumps({**json.loads(MAPPING.to_json()), "format": 3})
-    with pytest.raises(InvalidMapping, match=r"format version 3 of .*reads 1 and 2.*upgrade this program"):
+    newer = json.dumps({**json.loads(MAPPING.to_json()), "format": 4})
+    with pytest.raises(InvalidMapping, match=r"format version 4 of .*reads 1 and 2 and 3.*upgrade this program"):
         TableMapping.from_json(newer)
 
 

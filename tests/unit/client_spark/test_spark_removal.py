@@ -256,6 +256,13 @@ def test_values_of_leading_key_columns_are_read_from_text() -> None:
     assert whole == row_key(KEYED, dt.date(2013, 7, 4), "AA", b"\x00\xff", 7, moment)
 
 
+def test_of_a_plain_row_key_that_is_what_the_text_begins_with() -> None:
+    mapping = TableMapping("t", ("k",), (KeyColumn("k", "string", plain=True), ValueColumn("v", "int")))
+    assert key_prefix(mapping, "o", '["2013-07"]') == b"2013-07"
+    with pytest.raises(InvalidOption, match="at least one byte"):
+        key_prefix(mapping, "o", '[""]')
+
+
 @pytest.mark.parametrize(
     "text",
     [

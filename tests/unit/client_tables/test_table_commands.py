@@ -86,6 +86,7 @@ def test_a_table_is_made_and_described(run: Run) -> None:
         "families": [{"name": "g", "versions_max": 2**31 - 1, "all_versions": True}],
         "regions": [{"start": "", "stop": ""}],
         "fenced_at": None,
+        "plain_through": None,
     }
 
 

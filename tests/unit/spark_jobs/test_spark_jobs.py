@@ -15,7 +15,7 @@ from tests.spark_jobs.inventing import in_order, invent, passes
 from tests.spark_jobs.jobs import reason_of
 from tests.spark_jobs.model import EXISTS, Model, Outcome, Table
 from tests.spark_jobs.pairs import Result, value_of, violations
-from tests.spark_jobs.steps import Condition, Fault, Finish, How, Plain, Read, Write
+from tests.spark_jobs.steps import Adopt, Condition, Fault, Finish, How, Plain, Read, Vacuum, Write
 from tests.spark_jobs.values import VALUE_TYPES, cell_bytes, comparable
 
 ROWS = Table("rows", {"k": "int"}, {"a": "int", "b": "int"}, by_row=True)
@@ -80,6 +80,8 @@ def test_a_seed_is_a_story_and_the_stories_have_everything() -> None:
     assert {bool(step.prefix) for step in writes} == {bool(step.transaction) for step in writes} == {False, True}
     assert {step.expected for step in steps if isinstance(step, Finish)} == set(Outcome)
     assert {step.values is None for step in steps if isinstance(step, Plain)} == {False, True}
+    assert all(any(isinstance(step, kind) for step in steps) for kind in (Adopt, Vacuum))
+    assert {table.plain_key for seed in range(60) for table in invent(seed).tables if table.adopted} == {False, True}
     reads = [step for step in steps if isinstance(step, Read)]
     assert {(bool(step.point), step.pushed, bool(step.conditions)) for step in reads if not step.transaction} == {
         (past, pushed, narrowed) for past in (False, True) for pushed in (False, True) for narrowed in (False, True)
@@ -97,7 +99,7 @@ def test_a_deck_deals_all_of_its_cards_before_any_again() -> None:
 
 
 def test_the_first_stories_have_what_the_broken_rules_are_about() -> None:
-    stories = [invent(seed) for seed in range(1, 5)]
+    stories = [invent(seed) for seed in range(1, 8)]
     deleted = [
         row
         for story in stories

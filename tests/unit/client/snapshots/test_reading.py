@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from client import CatalogEntry, InvalidRequest
 from client.catalog.entry import ShownFrom
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, decode_shadow, is_reserved, row_marker_column
-from client.snapshots import all_columns, reading
+from client.snapshots import all_columns, plain_cells, reading
 from client.snapshots.reading import SnapshotReader
 from client.snapshots.resolver import OutcomeCache, Resolver, Site
 from client.snapshots.visibility import NOT_COMMITTED, OPEN, View
@@ -38,8 +38,8 @@ WHOLE = KeyRange(b"", b"")
 class AgreedTables:
     """Every table has the same families."""
 
-    def __init__(self, *families: str) -> None:
-        self._entry = CatalogEntry("cell", families)
+    def __init__(self, *families: str, plain_through: int = 0) -> None:
+        self._entry = CatalogEntry("cell", families, plain_through=plain_through)
 
     def entry(self, table: str) -> CatalogEntry:
         return self._entry
@@ -70,14 +70,35 @@ class Writer:
         return TOMBSTONE if self.deletes else b"%d" % self.start
 
 
+PLAIN_THROUGH, STRAY = 900, 950
+PLAIN: Mapping[tuple[bytes, bytes], Sequence[Cell]] = {
+    (b"r1", b"f:a"): [Cell(b"plain", PLAIN_THROUGH), Cell(b"below", 7)],
+    (b"r1", b"f:b"): [Cell(b"of who went on without transactions", STRAY), Cell(TOMBSTONE, 800), Cell(b"below", 3)],
+    (b"r2", b"f:a"): [Cell(b"of who went on without transactions", STRAY)],
+    (b"r3", b"g:a"): [Cell(TOMBSTONE + b"text", 700)],
+}
+BEGUN_WITH: Mapping[bytes, Mapping[bytes, bytes]] = {
+    b"r1": {b"f:a": b"plain", b"f:b": TOMBSTONE},
+    b"r3": {b"g:a": TOMBSTONE + b"text"},
+}
+
+
 @dataclass
 class World:
     store: FaultyCellStore
     commits: CommitTable
     resolver: Resolver
+    tables: AgreedTables = FAMILIES
 
     def reader(self, view: View) -> SnapshotReader:
-        return SnapshotReader(self.store, self.resolver, view, FAMILIES)
+        return SnapshotReader(self.store, self.resolver, view, self.tables)
+
+    def adopt(self) -> None:
+        """The table had cells already that no transaction wrote, and gets one more."""
+        self.tables = AgreedTables("f", "g", plain_through=PLAIN_THROUGH)
+        for (row, column), cells in PLAIN.items():
+            for value, timestamp in cells:
+                self.store.put(TABLE, [RowPut(row, {column: value})], timestamp)
 
 
 @pytest.fixture
@@ -109,14 +130,16 @@ def write(world: World, writer: Writer) -> None:
     world.resolver.write_shadows(kept, writer.start, writer.commit_timestamp)
 
 
-def expected(writers: list[Writer], snapshot: int) -> dict[bytes, dict[bytes, bytes]]:
-    rows: dict[bytes, dict[bytes, bytes]] = {}
+def expected(
+    writers: list[Writer], snapshot: int, begun_with: Mapping[bytes, Mapping[bytes, bytes]] = MappingProxyType({})
+) -> dict[bytes, dict[bytes, bytes]]:
+    rows: dict[bytes, dict[bytes, bytes | None]] = {row: {**values} for row, values in begun_with.items()}
     for writer in sorted(writers, key=lambda writer: writer.start):
         if writer.commit_timestamp is not None and writer.commit_timestamp <= snapshot:
             for row, column in writer.cells:
-                rows.setdefault(row, {})[column] = writer.value()
+                rows.setdefault(row, {})[column] = None if writer.deletes else writer.value()
     visible = {
-        row: {column: value for column, value in values.items() if value != TOMBSTONE} for row, values in rows.items()
+        row: {column: value for column, value in values.items() if value is not None} for row, values in rows.items()
     }
     return {row: values for row, values in visible.items() if values}
 
@@ -166,6 +189,7 @@ def history(writers: list[Writer]) -> list[Writer]:
     st.sampled_from([0, 1, 8]),
     st.integers(1, 4),
     st.integers(0, 4),
+    st.booleans(),
 )
 def test_a_reader_sees_what_the_model_says(
     writers: list[Writer],
@@ -175,13 +199,17 @@ def test_a_reader_sees_what_the_model_says(
     before_pages: int,
     page_versions: int,
     expected_columns: int,
+    is_adopted: bool,
 ) -> None:
     world, past = make_world(), history(writers)
+    if is_adopted:
+        world.adopt()
     for writer in past:
         write(world, writer)
     reader = world.reader(View(snapshot, EPOCH))
-    want = expected(past, snapshot)
+    want = expected(past, snapshot, BEGUN_WITH if is_adopted else {})
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plain_cells, "TRANSACTIONS_FROM", OLD_EPOCH)
         patch.setattr(reading, "WRITERS_ASKED_FOR_MAX", asked_for_max)
         patch.setattr(reading, "PROBE_ROWS", probe_rows)
         patch.setattr(reading, "REQUESTS_BEFORE_PAGES", before_pages)
