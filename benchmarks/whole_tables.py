@@ -6,6 +6,7 @@ Narrow rows in a new table each round, on services and an oracle of its own, or 
 *backup*: all rows as one snapshot shows them, counted, and written to a directory; *restore*: two such scans, compared;
 *vacuum*: a sweep of the table. All beside one scan row by row, of which they were made before. *Vacuum again*: by what
 the sweep before it left on record; beside that one, and the same of a table that many small transactions wrote.
+*Adoption*: the same cells, put without a transaction, taken over; and a scan of them after that; both beside *scan*.
 *Overwrite*: a Spark job that replaces all rows by the same ones, so that it looks for rows to delete and finds none;
 *delete*: one that deletes all rows by their keys; both beside the job that appended them.
 """
@@ -27,19 +28,24 @@ from benchmarks.rounds import Case, show
 from benchmarks.spark_jobs import REST_MS_MAX, narrow_rows, renamed, seconds_of, source_options
 from benchmarks.spark_surroundings import spark_and_manager
 from benchmarks.surroundings import explained, once_each, surroundings
-from client import TransactionManager
+from client import Snapshot, TransactionManager
 from client.backups.creating import BATCH_ROWS, create
 from client.spark import SparkSweep, TableMapping, create_table
 from client.tables.restoring import restore
 from client.vacuum.parts import Orders, Part, SweepParts, SweptPart, here
 from client.vacuum.swept import NOT_SWEPT
+from lease.clocks import wall_ms
+from store import Family
 
 SCAN, SCAN_ROW_BY_ROW, BACKUP, RESTORE = "scan", "scan row by row", "backup", "restore with nothing to put back"
 VACUUM, VACUUM_AGAIN, OVERWRITE, APPEND = "vacuum with nothing to drop", "vacuum again", "overwrite", "append"
 SMALL, SMALL_AGAIN = "vacuum of rows of small transactions", "that vacuum again"
 SMALL_IN_SPARK, DELETE = "that vacuum as a Spark job", "delete by keys"
+ADOPTION, SCAN_ADOPTED = "adoption", "scan of what was adopted"
 COMPARED: Final = (
     *((job, SCAN_ROW_BY_ROW) for job in (SCAN, BACKUP, RESTORE, VACUUM)),
+    (ADOPTION, SCAN),
+    (SCAN_ADOPTED, SCAN),
     (VACUUM_AGAIN, VACUUM),
     (SMALL_AGAIN, SMALL),
     (SMALL_IN_SPARK, SMALL),
@@ -77,9 +83,14 @@ def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping
     seconds = {APPEND: _seconds(writer.mode("append").save)}
     snapshot = manager.snapshot()
     seconds[SCAN_ROW_BY_ROW] = _seconds(lambda: sum(1 for _ in snapshot.scan(mapping.table)))
-    seconds[SCAN] = _seconds(
-        lambda: sum(batch.rows for batch in snapshot.scan_columns(mapping.table, batch_rows=BATCH_ROWS))
-    )
+    seconds[SCAN] = _seconds(lambda: _rows_of(snapshot, mapping.table))
+    plain = f"{mapping.table}_plain"
+    manager.store.create_table(plain, [Family(name) for name in mapping.families])
+    for batch in snapshot.scan_columns(mapping.table, batch_rows=BATCH_ROWS):
+        manager.store.put_columns(plain, batch, wall_ms())
+    seconds[ADOPTION] = _seconds(lambda: manager.adopt_table(plain, conflict_level="row"))
+    seconds[SCAN_ADOPTED] = _seconds(lambda: _rows_of(snapshot, plain))
+    manager.drop_table(plain)
     seconds[BACKUP] = _seconds(
         lambda: create(manager, snapshot, [mapping.table], directory, lambda table, rows, counts: None)
     )
@@ -97,6 +108,10 @@ def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping
     shutil.rmtree(directory)
     manager.drop_table(mapping.table)
     return seconds
+
+
+def _rows_of(snapshot: Snapshot, table: str) -> int:
+    return sum(batch.rows for batch in snapshot.scan_columns(table, batch_rows=BATCH_ROWS))
 
 
 def _sweeps(manager: TransactionManager, table: str, families: tuple[bytes, ...]) -> list[float]:
