@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutations.access_rules import ACCESS_RULES
+from tests.mutations.adoption_rules import ADOPTION_RULES
 from tests.mutations.asyncio_rules import ASYNCIO_RULES
 from tests.mutations.backup_rules import BACKUP_RULES
 from tests.mutations.client_rules import CLIENT_RULES
@@ -34,6 +35,7 @@ RULES: list[Mutation] = [
     *PIPELINE_RULES,
     *CLIENT_RULES,
     *TRANSACTION_RULES,
+    *ADOPTION_RULES,
     *ASYNCIO_RULES,
     *FAILOVER_RULES,
     *VACUUM_RULES,

@@ -87,7 +87,7 @@ TABLE_RULES = [
     ),
     Mutation(
         "a plain cell is copied that would be taken for one of Pythia's",
-        "client/tables/copying.py",
+        "client/adoption/plain_tables.py",
         "next(filter(is_reserved, cells), None)",
         "None",
         f"{_COPYING}::test_columns_that_would_be_taken_for_pythias_are_refused",

@@ -67,7 +67,15 @@ WITHOUT_INPUT_OR_OUTPUT = {
     "client/catalog": ["entry"],
     "client/connection": ["exchange", "pauses", "tickets"],
     "client/inquiry": ["findings"],
-    "client/snapshots": ["all_columns", "column_visibility", "moments", "plain_cells", "ranges", "record", "visibility"],
+    "client/snapshots": [
+        "all_columns",
+        "column_visibility",
+        "moments",
+        "plain_cells",
+        "ranges",
+        "record",
+        "visibility",
+    ],
     "client/transactions": ["status", "write_buffer"],
     "client/asyncio_front": ["fair_line"],
     "client/spark": [

@@ -11,7 +11,7 @@ import pytest
 
 from client import Adopted, AsyncTransactionManager, CatalogEntry, Conflict, InvalidRequest, TransactionManager
 from client.adoption import adopting
-from client.catalog.catalog import Catalog
+from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX, Catalog
 from client.catalog.entry import ConflictLevel
 from client.cells import is_reserved
 from client.snapshots.plain_cells import TRANSACTIONS_FROM
@@ -248,6 +248,19 @@ def test_in_the_place_of_a_table_that_was_dropped_nothing_of_that_one_is_seen(pl
     assert content(manager) == {b"r1": {A: b"of another table"}}
     with pytest.raises(InvalidRequest, match="was dropped at"):
         before.get("old", b"r1")
+
+
+def test_a_name_is_adopted_once_every_process_has_had_to_ask_again(
+    plain: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager, slept = plain.manager(), list[float]()
+    manager.adopt_table("old")
+    manager.drop_table("old")
+    put_plainly(plain)
+    monkeypatch.setattr("client.catalog.catalog.REMADE_AFTER_SECONDS_MIN", ENTRY_AGE_SECONDS_MAX + 1)
+    monkeypatch.setattr("client.catalog.catalog.time.sleep", slept.append)
+    manager.adopt_table("old")
+    assert slept == [ENTRY_AGE_SECONDS_MAX + 1]
 
 
 def test_a_release_that_knows_nothing_of_it_shows_nothing(
