@@ -3,7 +3,8 @@
 Kept like HBase, as the rules above this room lean on it: bounds are exclusive, a put older than what is there is
 accepted and merely not the newest, a delete is a tombstone that also hides *later* puts at or below it, and a
 compare-and-set writes at the store's time or the checked cell's, whichever is larger. Where HBase is free to choose,
-the twin is harsh: versions beyond a family's ``versions_max`` are gone at once, tombstones stay for good.
+the twin is harsh: versions beyond a family's ``versions_max`` are gone at once, tombstones stay for good. No cell goes
+for its age, whatever a family says.
 """
 
 from __future__ import annotations

@@ -10,7 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from store.cells import ALL_VERSIONS, CELL_TIMESTAMP_MAX, ROW_KEY_BYTES_MAX, Family, KeyRange, RowPut
+from store.cells import (
+    ALL_VERSIONS,
+    CELL_TIMESTAMP_MAX,
+    FOR_EVER_SECONDS,
+    ROW_KEY_BYTES_MAX,
+    Family,
+    KeyRange,
+    RowPut,
+)
 from store.errors import InvalidCell
 
 TABLE_NAME_BYTES_MAX = 200
@@ -63,6 +71,10 @@ def check_families(families: Sequence[Family]) -> None:
         check_family_name(family.name)
         if not 1 <= family.versions_max <= ALL_VERSIONS:
             raise InvalidCell(f"a column family keeps 1 to {ALL_VERSIONS} versions, not {family.versions_max}")
+        if not 1 <= family.lives_seconds_max <= FOR_EVER_SECONDS:
+            raise InvalidCell(
+                f"a column family keeps cells for 1 to {FOR_EVER_SECONDS} seconds, not {family.lives_seconds_max}"
+            )
     if len({family.name for family in families}) != len(families):
         raise InvalidCell("two column families of one table share a name")
 

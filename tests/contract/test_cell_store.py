@@ -9,6 +9,7 @@ import pytest
 
 from store import (
     CELL_TIMESTAMP_MAX,
+    FOR_EVER_SECONDS,
     ROW_KEY_BYTES_MAX,
     Cell,
     CellStore,
@@ -40,6 +41,17 @@ class TestTables:
             "g": Family("g"),
             "latest": Family("latest", versions_max=1),
         }
+
+    def test_a_family_says_for_how_long_it_keeps_cells(self, store: CellStore, table: str) -> None:
+        name = f"{table}_short"
+        store.create_table(name, [Family("f", lives_seconds_max=86_400), Family("g")])
+        assert {family.name: family.lives_seconds_max for family in store.families(name).values()} == {
+            "f": 86_400,
+            "g": FOR_EVER_SECONDS,
+        }
+        store.drop_table(name)
+        with pytest.raises(InvalidCell, match="keeps cells for 1 to"):
+            store.create_table(name, [Family("f", lives_seconds_max=0)])
 
     def test_table_is_listed(self, store: CellStore, table: str) -> None:
         names = store.table_names()
