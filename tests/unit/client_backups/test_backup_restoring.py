@@ -18,7 +18,7 @@ from client.spark import table_mapping
 from client.tables.errors import UnreadableFile
 from client.tables.steps import Landed
 from commit_table import system_table
-from store import StoreUnavailable
+from store import Family, RowPut, StoreUnavailable
 from store.faults import Fault
 from tests.unit.client_backups.conftest import CONTENT, MAPPING, A, content, nothing_told
 
@@ -70,6 +70,19 @@ def test_a_mapping_that_another_release_wrote_is_kept_to_the_byte(
     create(manager, manager.snapshot(), ["typed"], tmp_path / "b", nothing_told)
     assert list(restored(manager, tmp_path / "b")) == ["typed"]
     assert manager.catalog.fresh_entry("typed").description == written
+
+
+def test_what_was_adopted_comes_back_as_a_table_of_our_own(
+    manager: TransactionManager, installation: Installation, tmp_path: Path
+) -> None:
+    installation.store.create_table("old", [Family("f"), Family("g")])
+    there = {row: cells for row, cells in CONTENT.items() if cells}
+    installation.store.put("old", [RowPut(row, cells) for row, cells in there.items()], 1_700_000_000_000)
+    manager.adopt_table("old")
+    create(manager, manager.snapshot(), ["old"], tmp_path / "b", nothing_told)
+    assert restored(manager, tmp_path / "b", prefix="new_") == {"new_old": Landed(0, len(there), 1)}
+    assert content(manager, "new_old") == content(manager, "old") == there
+    assert manager.catalog.fresh_entry("new_old").plain_through == 0
 
 
 def test_a_name_in_a_namespace_keeps_that(
