@@ -431,12 +431,12 @@ class _Batch:
         }
         wanting: set[tuple[int, Site]] = set()
         for (row, column), past in self._pasts.items() if unshadowed else ():
-            site = row, family_of(column)
-            for version in past.kept():
-                if site in unshadowed.get(version.writer, ()):
+            site, kept = (row, family_of(column)), set(past.kept())
+            for version, above in zip(past.versions, [None, *past.versions], strict=False):
+                if version in kept and site in unshadowed.get(version.writer, ()):
                     wanting.add((version.writer, site))
-                    if version is not past.versions[0]:  # the next vacuum would see what lies above it, and not ask
-                        self._sweeping.is_not_done_above(past.versions[0].writer)
+                    if above is not None:  # another vacuum would see that, or one above, and not ask what lies below
+                        self._sweeping.is_not_done_above(above.writer)
         self._sweeping.unshadowed.update(writer for writer, _ in wanting)
         self._report.shadow_cells_left_out += len(wanting)
 

@@ -57,7 +57,10 @@ class Swept:
 
     @classmethod
     def from_json(cls, stored: bytes | None) -> Swept:
-        """What is on record. Nothing where a newer release wrote it: then there is only more to do."""
+        """What is on record. Nothing where another release wrote it: then there is only more to do.
+
+        Version 1 said too much where a version without shadow cells lay below several that aborted.
+        """
         fields = json.loads(stored) if stored is not None else {}
         try:
             SWEPT_RECORDS.require_known(fields.get("format"))

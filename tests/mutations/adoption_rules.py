@@ -236,14 +236,14 @@ ADOPTION_RULES = [
         "client/spark/key_codec.py",
         'part + b"\\x00" if column.plain else end_of_prefix(part)',
         "end_of_prefix(part)",
-        "unit/client_spark/test_spark_predicates.py::test_ranges_and_remaining_filters_are_the_filters",
+        "unit/client_spark/test_spark_predicates.py::test_a_plain_row_key_ends_where_its_text_does",
     ),
     Mutation(
         "a zero byte in what a plain row key begins with is escaped",
         "client/spark/key_codec.py",
         'text.encode() if column.plain else text.encode().replace(b"\\x00", _ESCAPED_ZERO)',
         'text.encode().replace(b"\\x00", _ESCAPED_ZERO)',
-        "unit/client_spark/test_spark_predicates.py::test_ranges_and_remaining_filters_are_the_filters",
+        "unit/client_spark/test_spark_predicates.py::test_a_plain_row_key_ends_where_its_text_does",
     ),
     Mutation(
         "who knows no plain row keys takes their mapping for another",

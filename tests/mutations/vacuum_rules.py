@@ -262,8 +262,8 @@ VACUUM_RULES = [
     Mutation(
         "a vacuum takes one kept version of a row for the only one that needs a record",
         "client/vacuum/sweep.py",
-        "            for version in past.kept():\n",
-        "            for version in past.kept()[:1]:\n",
+        "set(past.kept())",
+        "set(past.kept()[:1])",
         "unit/client_vacuum/test_vacuum_sweep.py::"
         "test_a_record_that_lasts_is_needed_below_a_version_that_only_later_snapshots_see",
     ),
@@ -354,9 +354,16 @@ VACUUM_RULES = [
     Mutation(
         "a vacuum forgets whose record is needed below a version that aborted",
         "client/vacuum/sweep.py",
-        "                        self._sweeping.is_not_done_above(past.versions[0].writer)\n",
+        "                        self._sweeping.is_not_done_above(above.writer)\n",
         "                        pass\n",
         _AFTER_VACUUM,
+    ),
+    Mutation(
+        "a vacuum that goes less far than one before forgets whose record is needed below several that aborted",
+        "client/vacuum/sweep.py",
+        "self._sweeping.is_not_done_above(above.writer)",
+        "self._sweeping.is_not_done_above(past.versions[0].writer)",
+        _SWEEP + "test_a_record_that_lasts_is_needed_below_several_that_aborted",
     ),
     Mutation(
         "a vacuum says that it is done above what is not",

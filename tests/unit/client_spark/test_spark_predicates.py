@@ -150,6 +150,13 @@ def test_equality_on_leading_columns_and_a_prefix_of_the_next_are_one_range() ->
     assert planned.remaining == (conditions[3],)
 
 
+def test_a_plain_row_key_ends_where_its_text_does() -> None:
+    mapping = mapping_of("string", plain=True)
+    assert plan(mapping, [EqualTo(("k0",), "a")]).ranges == (KeyRange(b"a", b"a\x00"),)
+    assert plan(mapping, [LessThanOrEqual(("k0",), "a")]).ranges == (KeyRange(b"", b"a\x00"),)
+    assert plan(mapping, [StringStartsWith(("k0",), "a\x00")]).ranges == (KeyRange(b"a\x00", b"a\x01"),)
+
+
 def test_lists_of_values_multiply() -> None:
     mapping = mapping_of("int", "string")
     planned = plan(mapping, [In(("k1",), ("b", "a")), In(("k0",), (2, 1))])

@@ -58,6 +58,7 @@ def test_the_commands_of_the_documentation_work(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     installation.store.create_table("old", [Family("d", versions_max=1)])
+    installation.store.create_table("users", [Family("d")])
     Path("monday.csv").write_text("id,origin,price\n" + "".join(f"{number},JFK,9.99\n" for number in range(50)))
     tuesday = {"price": pa.array([Decimal("1.5")], pa.decimal128(3, 1)), "id": [50], "origin": ["LGA"]}
     pa.parquet.write_table(pa.table(tuesday), "tuesday.parquet")
@@ -68,7 +69,7 @@ def test_the_commands_of_the_documentation_work(
         result = run(*arguments)
         assert result.exit_code == 0, f"{line}: {result.output}"
         ran.append(arguments[0])
-    assert ran == ["create", "import", "describe", "export", "list", "create", "copy", "splits"]
+    assert ran == ["create", "import", "describe", "export", "list", "create", "adopt", "copy", "splits"]
     assert len(rows(Path("now.parquet"))) == 51
 
 

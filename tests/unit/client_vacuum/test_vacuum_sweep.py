@@ -314,6 +314,7 @@ def test_nothing_that_could_go_stays(writers: list[Writer], horizon: int) -> Non
     }
     counted = 0
     for (name, _, column), cells in left.items():
+        assert not column.endswith(b":\x00") or cells[-1].timestamp > World.plain_through
         if name == COMMITS or column.endswith(b":\x00"):
             continue
         plain = [cell for cell in cells if cell.timestamp <= World.plain_through]
@@ -382,6 +383,33 @@ def test_vacuum_after_vacuum_leaves_what_one_leaves_that_goes_over_everything(
         if set(lasting) == {9}:
             assert one_after_the_other.everything() == at_once.everything()
     live_on(one_after_the_other, writers, horizon)
+
+
+@settings(max_examples=300)
+@given(histories, st.lists(moments, min_size=2, max_size=3, unique=True), lasting_numbers)
+def test_a_vacuum_that_goes_less_far_than_one_before_leaves_what_later_ones_need(
+    writers: list[Writer], horizons: list[int], lasting: list[int]
+) -> None:
+    world = made(writers, max(horizons))
+    old = [writer for writer in writers if writer.start <= max(horizons)]
+    for done, (horizon, lasting_max) in enumerate(zip(horizons, lasting, strict=False), 1):
+        world.vacuum(horizon, lasting=lasting_max)
+        check(world, old, max(horizons[:done]))
+
+
+@pytest.mark.parametrize("second", [compose(4, 3), compose(5, 2)])
+def test_a_record_that_lasts_is_needed_below_several_that_aborted(second: int) -> None:
+    """Also by a vacuum that does not go as far as the one before, and sees another one of these as the newest."""
+    cell = frozenset({(b"r1", b"f:a")})
+    writers = [
+        Writer(3, cell, deletes=False, commit_ms=0, ended=True, marked="none", lasts=True),
+        Writer(4, cell, deletes=False, commit_ms=None, ended=True, marked="all"),
+        Writer(5, cell, deletes=False, commit_ms=None, ended=True, marked="all"),
+    ]
+    world = made(writers, compose(5, 3))
+    for horizon in (compose(5, 3), second, compose(6)):
+        world.vacuum(horizon)
+        check(world, writers, compose(6))
 
 
 @given(histories, st.lists(moments, min_size=2, max_size=2, unique=True))

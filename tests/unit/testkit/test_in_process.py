@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -110,7 +111,7 @@ def test_an_oracle_that_has_ended_is_not_waited_for() -> None:
 def test_what_takes_too_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     thread = OracleThread(SERVE, None, MemoryCellStore())
     monkeypatch.setattr(oracle, "START_SECONDS_MAX", 0)
-    thread._primary.clear()
+    monkeypatch.setattr(thread, "_primary", threading.Event())
     with pytest.raises(TimeoutError, match="alone did not come so far within 0 s"):
         thread.await_primary()
     monkeypatch.setattr(oracle, "STOP_SECONDS_MAX", 0)
