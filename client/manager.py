@@ -170,10 +170,11 @@ class TransactionManager(StaysInItsProcess):
         ``conflict_level``, ``description``: as in ``create_table``. Raises ``InvalidRequest`` where there is no such
         table, it is this installation's already or agreed on otherwise, its families do not keep all versions for
         ever, or a cell could be taken for a transaction's: by its timestamp, 2**52 or above, or by a qualifier that
-        begins with a zero byte. The idea is Tephra's, which reads data from before its first transaction by their
-        timestamps, too.
+        begins with a zero byte; ``NoPrimary``, ``StoreUnavailable``. The idea is Tephra's, which reads data from before
+        its first transaction by their timestamps, too.
         """
-        return adopt(self.store, self.catalog, table, conflict_level, description, progress)
+        now = self.oracle.begin().first_start_timestamp
+        return adopt(self.store, self.catalog, table, conflict_level, description, progress, now=now)
 
     def drop_table(self, table: str) -> None:
         """Remove a table with all its data. Not part of any transaction.

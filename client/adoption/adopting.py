@@ -17,11 +17,13 @@ from client.catalog.catalog import Catalog
 from client.catalog.entry import CatalogEntry, ConflictLevel
 from client.errors import InvalidRequest
 from client.snapshots.plain_cells import TRANSACTIONS_FROM
+from commit_table.timestamps import wall_time_of
 from lease.clocks import wall_ms
 from store import FOR_EVER_SECONDS, CellStore, KeyRange
 from store.columns import ABSENT, ScannedColumns
 
-BATCH_ROWS_MAX: Final = 2_000
+BATCH_ROWS_MAX: Final = 10_000
+"""Fewer of large ones."""
 _EVERYTHING: Final = KeyRange(b"", b"")
 
 
@@ -42,11 +44,19 @@ def adopt(
     conflict_level: ConflictLevel,
     description: bytes,
     progress: Callable[[int], None],
+    *,
+    now: int,
 ) -> Adopted:
-    """Adopt a table. ``progress`` is told how many rows have been looked at.
+    """Adopt a table. ``progress`` is told how many rows have been looked at; ``now``: a start timestamp that was handed
+    out just now.
 
     Raises ``InvalidRequest`` where it cannot be adopted, and ``StoreUnavailable``: then nothing is changed.
     """
+    if now < TRANSACTIONS_FROM:
+        raise InvalidRequest(
+            f"the oracle hands out timestamps of {wall_time_of(now):%Y-%m-%d}, as cells of plain puts have them: set the "
+            "clock of its machine, and end it and start it anew"
+        )
     families = catalog.plain_families(table)
     wanted = CatalogEntry(conflict_level, families, description)
     if catalog.has_entry(table):
@@ -78,8 +88,8 @@ def _newest_of(table: str, batch: ScannedColumns) -> int:
     if newest >= TRANSACTIONS_FROM:
         raise InvalidRequest(
             f"table {table!r} has a cell with the timestamp {newest}, between the rows {batch.cells.row_key(0)!r} and "
-            f"{batch.cells.row_key(-1)!r}: HBase's own are milliseconds, and below {TRANSACTIONS_FROM}. Transactions "
-            "wrote it, of another installation or another program; or it is to show first for ever, and such a table "
-            "can be copied (pythia table copy), if its newest cells are those that count"
+            f"{batch.cells.row_key(-1)!r}: HBase's own are milliseconds, and below {TRANSACTIONS_FROM}. It is of "
+            "transactions, those of another installation or another program, or a program chose it: then the table can "
+            "be copied (pythia table copy), if its newest cells are those that count"
         )
     return newest

@@ -162,6 +162,13 @@ ADOPTION_RULES = [
         _ADOPTING + "test_a_cell_that_could_be_a_transaction_s_is_refused",
     ),
     Mutation(
+        "a table is adopted while transactions cannot be told from plain puts",
+        "client/adoption/adopting.py",
+        "    if now < TRANSACTIONS_FROM:",
+        "    if now < 0:",
+        _ADOPTING + "test_while_the_oracle_s_clock_is_that_of_1970_nothing_is_adopted",
+    ),
+    Mutation(
         "a cell of a column that nobody expected is adopted with any timestamp",
         "client/adoption/adopting.py",
         "max(others, default=0))",

@@ -227,6 +227,15 @@ def refused(installation: Installation, table: str, words: str) -> None:
         manager.snapshot().get(table, b"r1")
 
 
+def test_while_the_oracle_s_clock_is_that_of_1970_nothing_is_adopted(plain: Installation) -> None:
+    """Its transactions could not be told from plain puts."""
+    manager = plain.manager()
+    with pytest.raises(InvalidRequest, match=r"hands out timestamps of 1970-07-18, .* set the clock of its machine"):
+        adopting.adopt(plain.store, manager.catalog, "old", "row", b"", print, now=TRANSACTIONS_FROM - 1)
+    assert not manager.catalog.has_entry("old")
+    adopting.adopt(plain.store, manager.catalog, "old", "row", b"", print, now=TRANSACTIONS_FROM)
+
+
 def test_an_empty_table_can_be_adopted_too(installation: Installation) -> None:
     installation.store.create_table("empty", [Family("f")])
     assert installation.manager().adopt_table("empty") == Adopted(0, NOW_MS)
