@@ -54,8 +54,8 @@ def adopt(
     """
     if now < TRANSACTIONS_FROM:
         raise InvalidRequest(
-            f"the oracle hands out timestamps of {wall_time_of(now):%Y-%m-%d}, as cells of plain puts have them: set the "
-            "clock of its machine, and end it and start it anew"
+            f"the oracle hands out timestamps of {wall_time_of(now):%Y-%m-%d}, as cells of plain puts have them: "
+            "set the clock of its machine, and end it and start it anew"
         )
     families = catalog.plain_families(table)
     wanted = CatalogEntry(conflict_level, families, description)
