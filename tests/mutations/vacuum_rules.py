@@ -321,7 +321,7 @@ VACUUM_RULES = [
         "client/vacuum/clean_rows.py",
         "commits > ABORTED_SHADOW",
         "True",
-        _SWEEP + "test_nothing_that_could_go_stays",
+        "unit/client_vacuum/test_clean_rows.py::test_every_other_row_is_looked_at",
     ),
     Mutation(
         "a vacuum takes a row that was deleted for clean",
