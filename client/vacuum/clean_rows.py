@@ -73,8 +73,7 @@ def clean_rows(batch: ScannedColumns, lasting: Collection[int], plain_through: i
         family = family_of(columns[shadow])
         in_family = np.array([family_of(column) == family for column in columns], np.bool_) & of_value
         has_cells = is_there[in_family].any(axis=0)
-        committed = _committed(batch, int(shadow))
-        clean &= np.where(has_cells, committed | (without & ~is_there[shadow]), ~is_there[shadow])
+        clean &= np.where(has_cells, committed(batch, int(shadow)) | (without & ~is_there[shadow]), ~is_there[shadow])
         lacking += has_cells & ~is_there[shadow] & ~plain
     return CleanRows(np.where(clean, writers, NOBODY), cells, lacking)
 
@@ -87,11 +86,11 @@ def _may_be_tombstones(batch: ScannedColumns, of_value: Flags) -> Flags:
     return may_be
 
 
-def _committed(batch: ScannedColumns, shadow: int) -> Flags:
+def committed(batch: ScannedColumns, shadow: int) -> Flags:
     """Whether a shadow cell is there that says "committed"."""
     starts, lengths = batch.cells.value_starts[shadow], batch.cells.value_lengths[shadow]
-    committed: Flags = lengths == _SHADOW_BYTES
-    places = starts[committed][:, None] + np.arange(_SHADOW_BYTES)
+    says_so: Flags = lengths == _SHADOW_BYTES
+    places = starts[says_so][:, None] + np.arange(_SHADOW_BYTES)
     commits = batch.cells.data[places].reshape(-1, _SHADOW_BYTES).copy().view(">i8").ravel()
-    committed[committed] = commits > ABORTED_SHADOW
-    return committed
+    says_so[says_so] = commits > ABORTED_SHADOW
+    return says_so

@@ -15,7 +15,9 @@ of theirs needs these records, too. All others that committed have theirs.
 Invariant: it is true of a table for ever, whatever other vacuums do. What comes in at or below ``through`` afterwards
 is of transactions that the oracle had given up: a process that slept writes on. Nobody sees it, and where it is the
 newest cell of its row and family the row is looked at, for want of its shadow cell; else it stays until the row is
-written again, or a vacuum goes over everything.
+written again, or a vacuum goes over everything. It may lie over a version that has no shadow cell, whose record is
+needed all the same. So where there are any such records a row is passed over only if each of its cells is of one of
+these transactions, or of the newest in its family, which committed: below that nobody reads.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from typing import Final
 import numpy as np
 
 from client.cells import family_of, is_shadow, shadow_column
-from client.vacuum.clean_rows import NOBODY, Flags
+from client.vacuum.clean_rows import NOBODY, Flags, committed
 from store.columns import ABSENT, Places, ScannedColumns
 from versions import FormatNotSpoken
 from versions.formats import SWEPT_RECORDS
@@ -133,6 +135,9 @@ def passed_over(
     may_lack = passed[rows] & np.isin(writers, unshadowed) & (writers != shown[sites])
     needed = [writer for writer in np.unique(writers[may_lack]).tolist() if may_last(writer)]
     passed[rows[may_lack & ~np.isin(writers, needed)]] = False
+    if before.unshadowed:
+        hides = (writers != shown[sites]) | ~_commits_shown(batch, families)[sites]
+        passed[rows[hides & ~np.isin(writers, unshadowed) & (writers != plain_through)]] = False
     lacking = is_lacking.reshape(-1, rows_count).sum(axis=0)
     return PassedOver(passed, np.bincount(rows, minlength=rows_count), lacking, needed)
 
@@ -155,6 +160,12 @@ def _cells_of_value(batch: ScannedColumns, families: Sequence[bytes]) -> tuple[P
         np.concatenate([places[columns], other_places]),
         np.concatenate([batch.timestamps[of_value][is_there], other_writers]),
     )
+
+
+def _commits_shown(batch: ScannedColumns, families: Sequence[bytes]) -> Flags:
+    """By family, and by row in each, whether the newest shadow cell says "committed"."""
+    shadows = [batch.cells.columns.index(shadow_column(family)) for family in families]
+    return np.concatenate([committed(batch, shadow) for shadow in shadows])
 
 
 def _newest_shadows(batch: ScannedColumns, families: Sequence[bytes]) -> Places:

@@ -359,11 +359,11 @@ VACUUM_RULES = [
         _AFTER_VACUUM,
     ),
     Mutation(
-        "a vacuum that goes less far than one before forgets whose record is needed below several that aborted",
+        "a vacuum that goes less far than one before forgets whose record is needed below several versions",
         "client/vacuum/sweep.py",
         "self._sweeping.is_not_done_above(above.writer)",
         "self._sweeping.is_not_done_above(past.versions[0].writer)",
-        _SWEEP + "test_a_record_that_lasts_is_needed_below_several_that_aborted",
+        _SWEEP + "test_a_record_that_lasts_is_needed_below_several_that_not_all_see",
     ),
     Mutation(
         "a vacuum says that it is done above what is not",
@@ -413,6 +413,20 @@ VACUUM_RULES = [
         "    passed[rows[may_lack & ~np.isin(writers, needed)]] = False\n",
         "",
         _AFTER_VACUUM,
+    ),
+    Mutation(
+        "a vacuum forgets whose record is needed below what was written late, and marked",
+        "client/vacuum/swept.py",
+        "(writers != shown[sites]) | ~_commits_shown(batch, families)[sites]",
+        "writers != shown[sites]",
+        _SWEEP + "test_a_record_that_lasts_is_needed_below_what_came_late",
+    ),
+    Mutation(
+        "a vacuum forgets whose record is needed below what was written late beside another column",
+        "client/vacuum/swept.py",
+        "(writers != shown[sites]) | ~_commits_shown(batch, families)[sites]",
+        "~_commits_shown(batch, families)[sites]",
+        _SWEEP + "test_a_record_that_lasts_is_needed_below_what_came_late",
     ),
     Mutation(
         "a task sweeps another part than its own",

@@ -107,6 +107,21 @@ def test_what_was_there_before_a_table_was_adopted_is_passed_over_without_any_re
     assert (found.rows.tolist(), found.lacking.tolist(), found.needed) == ([True, True, False, False], [0, 0, 1, 1], [])
 
 
+def test_what_may_hide_a_version_without_its_shadow_cell_is_looked_at(named: tuple[bytes, ...]) -> None:
+    """What a process writes late that was given up: of such a row nobody would know that a record is needed."""
+    rows: list[Row] = [
+        {A: value(80), F_SHADOW: shadow(80, ABORTED_SHADOW)},
+        {A: value(80), B: value(90), F_SHADOW: shadow(90)},
+        {A: value(LASTING), B: value(90), F_SHADOW: shadow(90)},
+        {A: value(90), B: value(90), F_SHADOW: shadow(90)},
+        {A: value(90), G: value(80), F_SHADOW: shadow(90), G_SHADOW: shadow(80, ABORTED_SHADOW)},
+        {A: value(7), B: value(90), F_SHADOW: shadow(90)},
+    ]
+    found = told(rows, Swept(THROUGH, frozenset({LASTING})), named, plain_through=7)
+    assert found.rows.tolist() == [False, False, True, True, False, True]
+    assert told(rows[:2], Swept(THROUGH), named).rows.tolist() == [True, True]
+
+
 def test_of_a_transaction_that_does_not_go_on_without_shadow_cells_the_rows_are_looked_at(
     named: tuple[bytes, ...],
 ) -> None:

@@ -398,18 +398,37 @@ def test_a_vacuum_that_goes_less_far_than_one_before_leaves_what_later_ones_need
 
 
 @pytest.mark.parametrize("second", [compose(4, 3), compose(5, 2)])
-def test_a_record_that_lasts_is_needed_below_several_that_aborted(second: int) -> None:
+@pytest.mark.parametrize("commit_ms", [None, 8])
+def test_a_record_that_lasts_is_needed_below_several_that_not_all_see(second: int, commit_ms: int | None) -> None:
     """Also by a vacuum that does not go as far as the one before, and sees another one of these as the newest."""
     cell = frozenset({(b"r1", b"f:a")})
     writers = [
         Writer(3, cell, deletes=False, commit_ms=0, ended=True, marked="none", lasts=True),
-        Writer(4, cell, deletes=False, commit_ms=None, ended=True, marked="all"),
-        Writer(5, cell, deletes=False, commit_ms=None, ended=True, marked="all"),
+        Writer(4, cell, deletes=False, commit_ms=commit_ms, ended=True, marked="all"),
+        Writer(5, cell, deletes=False, commit_ms=commit_ms, ended=True, marked="all"),
     ]
     world = made(writers, compose(5, 3))
     for horizon in (compose(5, 3), second, compose(6)):
         world.vacuum(horizon)
         check(world, writers, compose(6))
+
+
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_record_that_lasts_is_needed_below_what_came_late(marked: bool, beside: bool) -> None:
+    """A process that the oracle gave up writes on once a vacuum has been there, and may mark that it aborted."""
+    lasting = Writer(3, frozenset({(b"r1", b"f:a")}), False, commit_ms=0, ended=True, marked="none", lasts=True)
+    other = Writer(6, frozenset({(b"r1", b"f:b")}), False, commit_ms=0, ended=True, marked="all")
+    writers = [lasting, other] if beside else [lasting]
+    world = made(writers, compose(7))
+    world.vacuum(compose(7))
+    late = compose(5, 3)
+    world.store.put(TABLE, [RowPut(b"r1", {b"f:a": b"late"})], late)
+    if marked:
+        world.resolver.write_shadows([Site(TABLE, b"r1", b"f")], late, NOT_COMMITTED)
+    for horizon in (compose(8), compose(9)):
+        world.vacuum(horizon)
+        check(world, writers, compose(9))
 
 
 @given(histories, st.lists(moments, min_size=2, max_size=2, unique=True))
