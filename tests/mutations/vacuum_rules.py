@@ -305,15 +305,15 @@ VACUUM_RULES = [
     Mutation(
         "a vacuum takes a row for clean although a shadow cell is missing",
         "client/vacuum/clean_rows.py",
-        "np.where(has_cells, committed | (without & ~is_there[shadow]), ~is_there[shadow])",
-        "np.where(has_cells, committed | ~is_there[shadow], ~is_there[shadow])",
+        "committed(batch, int(shadow)) | (without & ~is_there[shadow]), ~is_there[shadow])",
+        "committed(batch, int(shadow)) | ~is_there[shadow], ~is_there[shadow])",
         _SWEEP + "test_nothing_that_could_go_stays",
     ),
     Mutation(
         "a vacuum leaves a shadow cell beside which there is nothing",
         "client/vacuum/clean_rows.py",
-        "committed | (without & ~is_there[shadow]), ~is_there[shadow])",
-        "committed | (without & ~is_there[shadow]), True)",
+        "committed(batch, int(shadow)) | (without & ~is_there[shadow]), ~is_there[shadow])",
+        "committed(batch, int(shadow)) | (without & ~is_there[shadow]), True)",
         _CLEAN + "test_every_other_row_is_looked_at",
     ),
     Mutation(
@@ -403,8 +403,8 @@ VACUUM_RULES = [
     Mutation(
         "a vacuum passes over cells below newer ones without a thought of the records that they need",
         "client/vacuum/swept.py",
-        "(writers != shown[sites])",
-        "(newest[sites] == writers) & (writers != shown[sites])",
+        "np.isin(writers, unshadowed) & (writers != shown[sites])",
+        "np.isin(writers, unshadowed) & (newest[sites] == writers) & (writers != shown[sites])",
         _SWEPT + "test_whoever_passes_over_cells_without_shadow_cells_needs_the_records",
     ),
     Mutation(
