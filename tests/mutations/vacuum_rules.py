@@ -352,11 +352,11 @@ VACUUM_RULES = [
         _AFTER_VACUUM,
     ),
     Mutation(
-        "a vacuum forgets whose record is needed below a version that aborted",
+        "a vacuum forgets whose record is needed below a version that not all see",
         "client/vacuum/sweep.py",
         "                        self._sweeping.is_not_done_above(above.writer)\n",
         "                        pass\n",
-        _AFTER_VACUUM,
+        _SWEEP + "test_a_record_that_lasts_is_needed_below_several_that_not_all_see",
     ),
     Mutation(
         "a vacuum that goes less far than one before forgets whose record is needed below several versions",

@@ -216,7 +216,7 @@ class _Inventor:
             prefix = self._choice.choice(self._met(table, state))[: self._choice.randint(1, len(table.keys))]
         columns = self._columns(table, how)
         among = self._met(table, state) if how is How.DELETE else self._keys[table.name]
-        keys = [key for key in among if key[: len(prefix)] == prefix]
+        keys = [key for key in among if table.is_within(key, prefix)]
         rows_min = int(how is How.DELETE or fault is not Fault.NONE)
         chosen = self._choice.sample(keys, self._choice.randint(rows_min, min(ROWS_MAX, len(keys))))
         rows = {key: self._values(table, columns) for key in chosen}

@@ -47,6 +47,12 @@ class Table:
     adopted: bool = False
     plain_key: bool = False
 
+    def is_within(self, key: Key, prefix: Key) -> bool:
+        """Whether a key begins with these values; a plain one with these very bytes, which go on."""
+        if self.plain_key and prefix:
+            return bool(key[0].startswith(prefix[0]))
+        return key[: len(prefix)] == prefix
+
 
 @dataclass
 class Draft:
@@ -78,7 +84,7 @@ class Draft:
 
     def overwrite(self, table: str, rows: Mapping[Key, Values], prefix: Key = ()) -> None:
         """Replace the table, or its rows whose keys begin with ``prefix``."""
-        here = [key for key in self.state()[table] if key[: len(prefix)] == prefix]
+        here = [key for key in self.state()[table] if self.tables[table].is_within(key, prefix)]
         self.delete(table, [key for key in here if key not in rows])
         self.upsert(table, rows)
 

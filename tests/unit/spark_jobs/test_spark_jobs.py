@@ -51,6 +51,14 @@ def test_an_overwrite_keeps_its_rows_and_those_beside_its_prefix() -> None:
     assert model.commit(draft) is Outcome.COMMITTED
 
 
+def test_an_overwrite_of_plain_keys_replaces_what_begins_so() -> None:
+    model = Model([Table("plain", {"k": "string"}, {"a": "int"}, by_row=True, adopted=True, plain_key=True)])
+    draft = model.begin()
+    draft.upsert("plain", {(key,): {"a": 1} for key in ("a", "ab", "b")})
+    draft.overwrite("plain", {("ac",): {"a": 2}}, ("a",))
+    assert draft.state()["plain"] == {("ac",): {"a": 2}, ("b",): {"a": 1}}
+
+
 @pytest.mark.parametrize(("table", "key", "outcome"), [
     (ROWS, (1,), Outcome.CONFLICT), (CELLS, (1, 1), Outcome.COMMITTED),
 ])  # fmt: skip
