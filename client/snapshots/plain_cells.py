@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -132,6 +132,10 @@ class PlainCells:
         return (columns_as_written(batch, self._plain_through) for batch in batches)
 
 
-def cells_of(store: CellStore, plain_through: int) -> CellStore | PlainCells:
+Cells: TypeAlias = CellStore | PlainCells
+"""What the readers of any table ask."""
+
+
+def cells_of(store: CellStore, plain_through: int) -> Cells:
     """A store as the readers of a table look at it; ``plain_through`` is 0 where it was not adopted."""
     return PlainCells(store, plain_through) if plain_through else store

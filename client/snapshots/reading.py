@@ -39,7 +39,7 @@ from client.snapshots.column_visibility import (
     shadowed,
     writers_of,
 )
-from client.snapshots.plain_cells import PlainCells, cells_of, outcome_of_plain
+from client.snapshots.plain_cells import Cells, cells_of, outcome_of_plain
 from client.snapshots.resolver import Resolver, Site
 from client.snapshots.visibility import NOT_COMMITTED, OPEN, Settled, View, settle, with_bookkeeping
 from commit_table.timestamps import wall_time_of
@@ -69,7 +69,6 @@ INVISIBLE_VERSIONS_MAX = 1_000_000
 
 Rows = Sequence[tuple[bytes, Row]]
 Answer = TypeVar("Answer")
-Cells = CellStore | PlainCells
 
 
 class Tables(Protocol):

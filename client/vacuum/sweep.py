@@ -27,7 +27,7 @@ import numpy as np
 from client.bulk_writes.batching import BATCH_BYTES_MAX, stored_batches
 from client.cells import TOMBSTONE, decode_shadow, encode_shadow, family_of, is_shadow, shadow_column
 from client.snapshots.all_columns import ExpectedColumns
-from client.snapshots.plain_cells import PlainCells, cells_of, outcome_of_plain
+from client.snapshots.plain_cells import Cells, cells_of, outcome_of_plain
 from client.snapshots.resolver import OutcomeCache
 from client.snapshots.visibility import NOT_COMMITTED, OPEN, with_bookkeeping
 from client.vacuum.clean_rows import NOBODY, Flags, clean_rows, looked_for
@@ -194,7 +194,7 @@ class Sweep:
             found[[keys[key] for key in older.cells.row_keys() if key in keys]] = True
         return found
 
-    def cells(self, sweeping: Sweeping) -> CellStore | PlainCells:
+    def cells(self, sweeping: Sweeping) -> Cells:
         """What is read, as readers look at it. Written and deleted is what is there in truth: a delete that reaches the
         newest plain cell reaches all that lie below it, too.
         """

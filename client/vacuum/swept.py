@@ -132,12 +132,13 @@ def passed_over(
     of_row = newest.reshape(-1, rows_count).max(axis=0, initial=NOBODY)
     passed &= (of_row > NOBODY) & (of_row <= before.through)
     # A shadow cell that is not the newest may lie below that, or be missing.
-    may_lack = passed[rows] & np.isin(writers, unshadowed) & (writers != shown[sites])
+    lasts, is_shown = np.isin(writers, unshadowed), writers == shown[sites]
+    may_lack = passed[rows] & lasts & ~is_shown
     needed = [writer for writer in np.unique(writers[may_lack]).tolist() if may_last(writer)]
     passed[rows[may_lack & ~np.isin(writers, needed)]] = False
     if before.unshadowed:
-        hides = (writers != shown[sites]) | ~_commits_shown(batch, families)[sites]
-        passed[rows[hides & ~np.isin(writers, unshadowed) & (writers != plain_through)]] = False
+        hides = ~is_shown | ~_commits_shown(batch, families)[sites]
+        passed[rows[hides & ~lasts & (writers != plain_through)]] = False
     lacking = is_lacking.reshape(-1, rows_count).sum(axis=0)
     return PassedOver(passed, np.bincount(rows, minlength=rows_count), lacking, needed)
 
@@ -162,13 +163,17 @@ def _cells_of_value(batch: ScannedColumns, families: Sequence[bytes]) -> tuple[P
     )
 
 
+def _shadow_columns(batch: ScannedColumns, families: Sequence[bytes]) -> list[int]:
+    """Which of the batch's columns has the shadow cells of each family."""
+    return [batch.cells.columns.index(shadow_column(family)) for family in families]
+
+
 def _commits_shown(batch: ScannedColumns, families: Sequence[bytes]) -> Flags:
     """By family, and by row in each, whether the newest shadow cell says "committed"."""
-    shadows = [batch.cells.columns.index(shadow_column(family)) for family in families]
-    return np.concatenate([committed(batch, shadow) for shadow in shadows])
+    return np.concatenate([committed(batch, shadow) for shadow in _shadow_columns(batch, families)])
 
 
 def _newest_shadows(batch: ScannedColumns, families: Sequence[bytes]) -> Places:
     """By family, and by row in each, whose shadow cell is the newest."""
-    shadows = [batch.cells.columns.index(shadow_column(family)) for family in families]
+    shadows = _shadow_columns(batch, families)
     return np.where(batch.cells.value_lengths[shadows] != ABSENT, batch.timestamps[shadows], NOBODY).ravel()

@@ -403,8 +403,8 @@ VACUUM_RULES = [
     Mutation(
         "a vacuum passes over cells below newer ones without a thought of the records that they need",
         "client/vacuum/swept.py",
-        "np.isin(writers, unshadowed) & (writers != shown[sites])",
-        "np.isin(writers, unshadowed) & (newest[sites] == writers) & (writers != shown[sites])",
+        "passed[rows] & lasts & ~is_shown",
+        "passed[rows] & lasts & (newest[sites] == writers) & ~is_shown",
         _SWEPT + "test_whoever_passes_over_cells_without_shadow_cells_needs_the_records",
     ),
     Mutation(
@@ -417,14 +417,14 @@ VACUUM_RULES = [
     Mutation(
         "a vacuum forgets whose record is needed below what was written late, and marked",
         "client/vacuum/swept.py",
-        "(writers != shown[sites]) | ~_commits_shown(batch, families)[sites]",
-        "writers != shown[sites]",
+        "~is_shown | ~_commits_shown(batch, families)[sites]",
+        "~is_shown",
         _SWEEP + "test_a_record_that_lasts_is_needed_below_what_came_late",
     ),
     Mutation(
         "a vacuum forgets whose record is needed below what was written late beside another column",
         "client/vacuum/swept.py",
-        "(writers != shown[sites]) | ~_commits_shown(batch, families)[sites]",
+        "~is_shown | ~_commits_shown(batch, families)[sites]",
         "~_commits_shown(batch, families)[sites]",
         _SWEEP + "test_a_record_that_lasts_is_needed_below_what_came_late",
     ),
