@@ -43,6 +43,10 @@ SETTLED_AT_ONCE_MAX: Final = 4
 """Expired transactions of unknown outcome that are settled together; each has a thread for as long as it waits."""
 
 
+_ANOTHER_REQUEST: Final = "serves another request"
+_ITS_END: Final = "was not used for too long, or was open for too long; it is being rolled back"
+
+
 @dataclass(eq=False, slots=True)
 class Held:
     """One open transaction. ``settling``: its commit ended without an answer."""
@@ -55,7 +59,8 @@ class Held:
     """The name of the token that began it."""
     booked_bytes: int = 0
     """What it counts for in what all of them hold: what it has written, and while a request writes what that brings."""
-    busy: bool = False
+    busy_with: str = ""
+    """What uses it now, as whoever else asks for it is told; empty: nothing does."""
     settling: bool = False
     savepoints: dict[str, Savepoint] = field(default_factory=dict)
 
@@ -249,7 +254,7 @@ class HeldTransactions:
         return [
             start
             for start, held in self._held.items()
-            if not held.busy
+            if not held.busy_with
             and (
                 (now_s - held.used_s) * 1000 > limits.transaction_idle_ms_max
                 or (now_s - held.began_s) * 1000 > limits.transaction_age_ms_max
@@ -258,13 +263,13 @@ class HeldTransactions:
 
     async def _give_up(self, start_timestamp: int) -> None:
         held = self._held.get(start_timestamp)
-        if held is None or held.busy:
+        if held is None or held.busy_with:
             return
         problem = Problem(
             "transaction-expired", f"transaction {start_timestamp} was not used for too long, or was open for too long"
         )
         ended = Ended("expired", problem=problem)
-        self._taken(held)
+        self._taken(held, _ITS_END)
         try:
             outcome = await self.in_thread(held.transaction.rollback)
             if isinstance(outcome, Committed):
@@ -277,7 +282,7 @@ class HeldTransactions:
                 self._forget(start_timestamp)
                 return
         finally:
-            held.busy = False  # and not used
+            held.busy_with = ""  # and not used
         self._end(start_timestamp, ended)
 
     def _found(self, start_timestamp: int) -> Held:
@@ -292,18 +297,18 @@ class HeldTransactions:
             raise ended.problem
         raise _ended(start_timestamp, ended.word)
 
-    def _taken(self, held: Held) -> Held:
-        if held.busy:
+    def _taken(self, held: Held, busy_with: str = _ANOTHER_REQUEST) -> Held:
+        if held.busy_with:
             raise Problem(
                 "transaction-busy",
-                f"transaction {held.transaction.start_timestamp} serves another request",
+                f"transaction {held.transaction.start_timestamp} {held.busy_with}",
                 retry_after_ms=self._limits.retry_after_ms,
             )
-        held.busy = True
+        held.busy_with = busy_with
         return held
 
     def _give_back(self, held: Held) -> None:
-        held.busy = False
+        held.busy_with = ""
         held.used_s = self._now_s()
         self._book(held, held.transaction.written_bytes)
 

@@ -61,8 +61,8 @@ REST_RULES = [
     Mutation(
         "two requests use one transaction at once",
         "rest/held_transactions.py",
-        "        if held.busy:\n",
-        "        if held.busy and held.settling:\n",
+        "        if held.busy_with:\n            raise Problem(",
+        "        if held.busy_with and held.settling:\n            raise Problem(",
         f"{_TRANSACTIONS}::test_one_transaction_serves_one_request_at_a_time",
     ),
     Mutation(

@@ -14,6 +14,7 @@ from client import Aborted, Committed, NoPrimary, TransactionManager
 from configuration.rest_limits import RestLimits
 from rest.held_transactions import SETTLED_AT_ONCE_MAX, HeldTransactions
 from rest.owners import CALLER
+from rest.problems import Problem
 from tests.unit.rest.conftest import WAIT_S
 
 IDLE_MS = 1_000
@@ -118,6 +119,28 @@ def test_what_is_due_while_no_thread_is_free_stays_due() -> None:
         await house.held_transactions.expire()
         assert house.transactions.ended == begun
         assert house.held_transactions.transactions == 0
+        await house.held_transactions.close()
+
+    asyncio.run(scenario())
+
+
+def test_who_asks_for_what_is_just_being_given_up_is_told_so_and_to_ask_again() -> None:
+    async def scenario() -> None:
+        house = House()
+        (start_timestamp,) = await house.begin(1, settling=True)
+        house.transactions.settled_together = threading.Barrier(2)
+        house.now_s += 2 * IDLE_MS / 1000
+        expiring = asyncio.create_task(house.held_transactions.expire())
+        while not house.transactions.ended:
+            await asyncio.sleep(0)
+        with pytest.raises(Problem, match="it is being rolled back") as told:
+            await house.held_transactions.commit(start_timestamp)
+        assert (told.value.code, told.value.kind.again) == ("transaction-busy", "request")
+        await asyncio.to_thread(house.transactions.settled_together.wait, WAIT_S)
+        assert await expiring == 1
+        with pytest.raises(Problem) as told:
+            await house.held_transactions.commit(start_timestamp)
+        assert told.value.code == "transaction-expired"
         await house.held_transactions.close()
 
     asyncio.run(scenario())
