@@ -20,10 +20,10 @@ from client.connection.primary import Directory, SoloDirectory, ZooKeeperDirecto
 from client.errors import InvalidRequest, InvalidSettings
 from client.handles import SnapshotHandle, StaysInItsProcess, TransactionHandle
 from client.settings import ClientSettings
+from client.snapshots.changes import ChangesReader
 from client.snapshots.moments import Moment, parse_moment, validate_name
 from client.snapshots.named import NamedSnapshots
 from client.snapshots.past import Past, moment_of
-from client.snapshots.reading import SnapshotReader
 from client.snapshots.record import NamedSnapshot
 from client.snapshots.resolver import OutcomeCache, Resolver
 from client.snapshots.snapshot import Snapshot
@@ -419,8 +419,8 @@ class TransactionManager(StaysInItsProcess):
             read_only=read_only,
         )
 
-    def _reader(self, view: View) -> SnapshotReader:
-        return SnapshotReader(
+    def _reader(self, view: View) -> ChangesReader:
+        return ChangesReader(
             self.store, self._services.resolver, view, self.catalog, shown_from=self.catalog.shown_from
         )
 

@@ -8,6 +8,7 @@ from functools import partial
 from client.asyncio_front.blocking_calls import BlockingCalls
 from client.asyncio_front.streaming import streamed
 from client.handles import SnapshotHandle
+from client.snapshots.changes import ChangedColumns, ChangedRow
 from client.snapshots.reading import SCAN_BATCH_ROWS
 from client.snapshots.snapshot import Snapshot
 from store.columns import CellColumns
@@ -67,4 +68,34 @@ class AsyncSnapshot:
     ) -> AsyncGenerator[CellColumns, None]:
         """Batches of many rows, for ``async for``. See ``Snapshot.scan_columns``."""
         begin = partial(self._snapshot.scan_columns, table, known, start=start, stop=stop, prefix=prefix)
+        return streamed(self._calls, partial(begin, columns=columns, batch_rows=batch_rows), 1)
+
+    def changes(
+        self,
+        table: str,
+        since: int,
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        prefix: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+    ) -> AsyncGenerator[ChangedRow, None]:
+        """The rows that are different since an earlier snapshot, for ``async for``. See ``Snapshot.changes``."""
+        begin = partial(self._snapshot.changes, table, since, start=start, stop=stop, prefix=prefix, columns=columns)
+        return streamed(self._calls, begin, SCAN_BATCH_ROWS)
+
+    def changes_columns(
+        self,
+        table: str,
+        since: int,
+        known: Sequence[bytes],
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        prefix: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+        batch_rows: int = SCAN_BATCH_ROWS,
+    ) -> AsyncGenerator[ChangedColumns, None]:
+        """Batches of many such rows, for ``async for``. See ``Snapshot.changes_columns``."""
+        begin = partial(self._snapshot.changes_columns, table, since, known, start=start, stop=stop, prefix=prefix)
         return streamed(self._calls, partial(begin, columns=columns, batch_rows=batch_rows), 1)

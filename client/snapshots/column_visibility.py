@@ -95,6 +95,33 @@ def settle_columns(scanned: ScannedColumns, columns: int, shown: int, visible: M
     return SettledColumns(values, states)
 
 
+def newest_commits(scanned: ScannedColumns, columns: int, commits: Mapping[int, int]) -> Places:
+    """Of each row the last commit to the newest cells of its first ``columns`` columns; 0 for none.
+
+    ``commits``: of each writer its commit timestamp, 0 where what it wrote is not seen.
+    """
+    writers = np.array(sorted(commits), np.int64)
+    newest = np.zeros(scanned.cells.rows, np.int64)
+    timestamps, lengths = packed(scanned.timestamps[:columns]), packed(scanned.cells.value_lengths[:columns])
+    by_place = np.array([commits[writer] for writer in writers.tolist()], np.int64)
+    find_newest_commits(timestamps, lengths, writers, by_place, newest)
+    return newest
+
+
+@kernel("void(int64[:, ::1], int64[:, ::1], int64[::1], int64[::1], int64[::1])", nogil=True)
+def find_newest_commits(timestamps: Places, lengths: Places, writers: Places, commits: Places, newest: Places) -> None:
+    """The greatest of the commits of those who wrote a row's cells."""
+    last, commit = np.int64(-1), np.int64(0)
+    for column in range(timestamps.shape[0]):
+        for row in range(timestamps.shape[1]):
+            if lengths[column, row] == ABSENT:
+                continue
+            if timestamps[column, row] != last:
+                last = timestamps[column, row]
+                commit = commits[_place_of(writers, last)]
+            newest[row] = max(newest[row], commit)
+
+
 @kernel("int64(int64[:, ::1], int64[:, ::1], int64[::1])", nogil=True)
 def distinct_writers(timestamps: Places, lengths: Places, found: Places) -> int:
     """Collect the timestamps of the cells that are there; how many, or -1 where they are more than ``found`` takes."""

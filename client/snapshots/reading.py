@@ -83,7 +83,7 @@ class Tables(Protocol):
         ...
 
 
-class _VacuumedMeanwhile(Exception):
+class VacuumedMeanwhile(Exception):
     """Of ``writers`` below the vacuum's mark nothing is on record any more: what was read of them may be outdated.
 
     The record goes when all their cells have their shadow cells, or are gone. A cell that is read from now on without
@@ -130,16 +130,24 @@ class SnapshotReader:
     ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
         """Rows of a range in key order, reserved columns included; rows of which nothing is visible are left out."""
 
+        for batch in self._stored_batches(table, key_range, columns, SCAN_BATCH_ROWS):
+            yield from self._seen(table, columns, batch)
+        self._require_shown(table)
+
+    def _stored_batches(
+        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, batch_rows: int
+    ) -> Iterator[Rows]:
+        """What is stored, as rows."""
+
         def begin(cells: Cells, chosen: list[bytes]) -> tuple[Rows | None, Iterator[Rows]]:
-            rows = cells.scan(table, key_range, chosen, before=self._view.before, batch_rows=SCAN_BATCH_ROWS)
-            batches = stored_batches(rows, SCAN_BATCH_ROWS, BATCH_BYTES_MAX)
+            rows = cells.scan(table, key_range, chosen, before=self._view.before, batch_rows=batch_rows)
+            batches = stored_batches(rows, batch_rows, BATCH_BYTES_MAX)
             return next(batches, None), batches
 
         batch, batches = self._ask(table, columns, begin)
         while batch is not None:
-            yield from self._seen(table, columns, batch)
+            yield batch
             batch = next(batches, None)
-        self._require_shown(table)
 
     def scan_columns(
         self,
@@ -193,7 +201,7 @@ class SnapshotReader:
         """What is visible of a batch, read once more where a vacuum changed it meanwhile: ``named`` or all columns."""
         try:
             shown = self._visible_columns(table, batch, len(named), len(looked_at), outcomes, all_columns=all_columns)
-        except _VacuumedMeanwhile:
+        except VacuumedMeanwhile:
             keys = [batch.cells.row_key(row) for row in range(batch.cells.rows)]
             again = self._seen(table, columns, self._stored_rows(table, columns, keys))
             shown = list(in_columns(again, None if all_columns else named, len(keys)))
@@ -335,12 +343,18 @@ class SnapshotReader:
         return cells_of(self._store, self._plain_through(table))
 
     def _seen(self, table: str, columns: Sequence[bytes] | None, rows: Rows) -> list[tuple[bytes, dict[bytes, bytes]]]:
-        """What of these rows, as they were read, is visible; read once more where a vacuum changed them meanwhile."""
+        """What of these rows, as they were read, is visible."""
+        return self._looked_at(table, columns, rows, partial(self._visible, table))
+
+    def _looked_at(
+        self, table: str, columns: Sequence[bytes] | None, rows: Rows, look: Callable[..., Iterable[Answer]]
+    ) -> list[Answer]:
+        """``look`` at rows, as they were read, or read once more where a vacuum changed them meanwhile."""
         vacuumed: set[int] = set()
         for _ in range(READS_AGAIN_MAX):
             try:
-                return list(self._visible(table, rows, vacuumed=vacuumed))
-            except _VacuumedMeanwhile as meanwhile:
+                return list(look(rows, vacuumed=vacuumed))
+            except VacuumedMeanwhile as meanwhile:
                 vacuumed.update(meanwhile.writers)
                 rows = self._stored_rows(table, columns, [row for row, _ in rows])
         raise StoreUnavailable(
@@ -366,7 +380,7 @@ class SnapshotReader:
     ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
         """``known``: outcomes that hold for this view. ``heal``: shadow cells came along, where there are any.
 
-        ``vacuumed``: writers of whom nothing was on record before the rows were read. Raises ``_VacuumedMeanwhile`` for
+        ``vacuumed``: writers of whom nothing was on record before the rows were read. Raises ``VacuumedMeanwhile`` for
         others of that kind.
         """
         stored: dict[bytes, dict[bytes, bytes]] = {row: {} for row, _ in rows}
@@ -375,23 +389,23 @@ class SnapshotReader:
                 stored[row].update(columns.visible)
         self._require_shown(table)
         for row, columns_stored in stored.items():
-            values = _values(columns_stored)
+            values = values_of(columns_stored)
             if values:
                 yield row, values
 
-    def _require_shown(self, table: str) -> None:
-        """Raise ``InvalidRequest`` where some of what the view should show may be gone."""
+    def _require_shown(self, table: str, at: int | None = None) -> None:
+        """Raise ``InvalidRequest`` where some of what is to be seen ``at`` a moment, the view's, may be gone."""
+        moment = self._view.snapshot if at is None else at
         vacuumed, dropped = self._shown_from(table)
-        if self._view.snapshot < dropped:
+        if moment < dropped:
             raise InvalidRequest(
                 f"table {table!r} was dropped at {dropped} ({wall_time_of(dropped):%Y-%m-%d %H:%M:%S} UTC) and made "
-                f"anew, so it cannot be read as of {self._view.snapshot} any more: take a later snapshot, or begin anew"
+                f"anew, so it cannot be read as of {moment} any more: take a later snapshot, or begin anew"
             )
-        if self._view.snapshot < vacuumed:
+        if moment < vacuumed:
             raise InvalidRequest(
                 f"table {table!r} was vacuumed below {vacuumed} ({wall_time_of(vacuumed):%Y-%m-%d %H:%M:%S} UTC), so "
-                f"it cannot be read as of {self._view.snapshot} any more: take a later one, and vacuum with a longer "
-                "--retain"
+                f"it cannot be read as of {moment} any more: take a later one, and vacuum with a longer --retain"
             )
 
     def _visible_columns(
@@ -453,7 +467,7 @@ class SnapshotReader:
             mark = self._shown_from(table).vacuumed_below
             gone = [writer for writer in still_open if writer < mark and writer not in vacuumed]
             if gone:
-                raise _VacuumedMeanwhile(gone)
+                raise VacuumedMeanwhile(gone)
             outcomes.update(self._resolver.fence(self._view, {writer: sites[writer] for writer in still_open}))
         return outcomes
 
@@ -660,7 +674,7 @@ def _only(cells: Row, columns: set[bytes]) -> Row:
     return {column: cell for column, cell in cells.items() if column in columns or is_shadow(column)}
 
 
-def _values(stored: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+def values_of(stored: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
     """Decoded, without what is deleted. Few values begin like a tombstone, and only those are taken apart."""
     values = {column: value for column, value in stored.items() if not value.startswith(TOMBSTONE)}
     if len(values) < len(stored):

@@ -12,8 +12,10 @@ from typing import Final
 from client.cells import require_list, validate_choice, validate_column, validate_row, without_reserved
 from client.errors import InvalidRequest
 from client.handles import SnapshotHandle, StaysInItsProcess
+from client.snapshots.changes import SINCE_THE_BEGINNING, ChangedColumns, ChangedRow, ChangesReader
+from client.snapshots.moments import require_timestamp
 from client.snapshots.ranges import key_range
-from client.snapshots.reading import SCAN_BATCH_ROWS, SnapshotReader
+from client.snapshots.reading import SCAN_BATCH_ROWS
 from store.columns import CellColumns
 
 _log = logging.getLogger(__name__)
@@ -26,7 +28,7 @@ class Snapshot(StaysInItsProcess):
 
     what_travels = "send its handle(), and resume_snapshot that there"
 
-    def __init__(self, handle: SnapshotHandle, reader: SnapshotReader) -> None:
+    def __init__(self, handle: SnapshotHandle, reader: ChangesReader) -> None:
         self._handle = handle
         self._reader = reader
 
@@ -112,6 +114,59 @@ class Snapshot(StaysInItsProcess):
         chosen = key_range(start, stop, prefix)
         check_columns_to_scan(known, columns, batch_rows)
         yield from self._reader.scan_columns(table, chosen, columns, known, batch_rows)
+
+    def changes(
+        self,
+        table: str,
+        since: int,
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        prefix: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+    ) -> Generator[ChangedRow, None, None]:
+        """The rows that are different from what a snapshot at ``since`` sees, in key order, each as it is now.
+
+        ``since``: the ``timestamp`` of an earlier snapshot, or 0 for the beginning: then all rows come that there are.
+        What was written several times in between comes once. A row that was written with the values it had comes, too;
+        one that was written and deleted in between comes as deleted. ``columns``: what counts and is read, by default
+        all; a row of which nothing chosen is visible any more has been deleted.
+
+        All of the range is read, whatever has changed. Raises ``InvalidRequest`` for a ``since`` that is later than
+        this snapshot or so early that a vacuum may have dropped what it saw, ``StoreUnavailable``.
+        """
+        chosen = key_range(start, stop, prefix)
+        check_choice(columns)
+        self._check_since(since)
+        yield from self._reader.scan_changes(table, chosen, columns, since)
+
+    def changes_columns(
+        self,
+        table: str,
+        since: int,
+        known: Sequence[bytes],
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        prefix: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+        batch_rows: int = SCAN_BATCH_ROWS,
+    ) -> Generator[ChangedColumns, None, None]:
+        """``changes`` for many rows, with the values of the columns ``known`` as columns; see ``scan_columns``."""
+        chosen = key_range(start, stop, prefix)
+        check_columns_to_scan(known, columns, batch_rows)
+        self._check_since(since)
+        yield from self._reader.scan_changed_columns(table, chosen, columns, known, since, batch_rows)
+
+    def _check_since(self, since: int) -> None:
+        if type(since) is int and since == SINCE_THE_BEGINNING:
+            return
+        require_timestamp(since)
+        if since > self.timestamp:
+            raise InvalidRequest(
+                f"what has changed since {since} is seen by a later snapshot than this one, which is at "
+                f"{self.timestamp}: take the snapshots in their order"
+            )
 
 
 def check_columns_to_scan(known: Sequence[bytes] | None, columns: Sequence[bytes] | None, batch_rows: int) -> None:

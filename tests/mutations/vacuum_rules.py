@@ -123,7 +123,7 @@ VACUUM_RULES = [
     Mutation(
         "what a vacuum removed under a reader's eyes is taken for never committed",
         "client/snapshots/reading.py",
-        "            if gone:\n                raise _VacuumedMeanwhile(gone)\n",
+        "            if gone:\n                raise VacuumedMeanwhile(gone)\n",
         "",
         "unit/client/test_vacuum.py::test_a_vacuum_that_ends_in_the_middle_of_a_read_changes_nothing_of_it",
     ),

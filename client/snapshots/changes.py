@@ -1,0 +1,182 @@
+"""Rows that changed between two snapshots: what is different in the later one, by who committed in between.
+
+What a snapshot sees of a cell is the version of one writer. Had that writer committed by an earlier snapshot, the
+earlier one sees the very same version: each version above it is hidden from the later snapshot, and all the more from
+the earlier. So a row is different where, and only where, something of it that the later snapshot sees, tombstones
+among it, was committed after the earlier one; and what there was before need not be read.
+
+The earlier snapshot has to be one that can still be read: a vacuum drops the tombstones that all later ones see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from client.cells import family_of, is_shadow, row_marker_column, without_reserved
+from client.snapshots.column_visibility import EMPTY, HIDDEN, is_visible, newest_commits, settle_columns
+from client.snapshots.reading import SCAN_BATCH_ROWS, Rows, SnapshotReader, VacuumedMeanwhile, values_of
+from client.snapshots.visibility import NOT_COMMITTED
+from store import KeyRange, Row
+from store.columns import CellColumns, Places, ScannedColumns
+
+SINCE_THE_BEGINNING: Final = 0
+"""In place of an earlier snapshot: everything there is, and nothing that is not."""
+
+
+class ChangedRow(NamedTuple):
+    """A row that is different now. ``values``: column → value as it is now; ``None`` where it has been deleted.
+
+    ``commit_timestamp``: of the last commit that changed it.
+    """
+
+    row: bytes
+    values: dict[bytes, bytes] | None
+    commit_timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedColumns:
+    """Many rows that are different now, in key order.
+
+    ``cells``: as they are now; those that have been deleted have none. ``deleted``: which these are, ``[rows]``.
+    ``commit_timestamps``: of the last commit that changed each, ``[rows]``.
+    """
+
+    cells: CellColumns
+    deleted: npt.NDArray[np.bool_]
+    commit_timestamps: Places
+
+    @classmethod
+    def of_rows(cls, known: Sequence[bytes], rows: Sequence[ChangedRow]) -> ChangedColumns:
+        """The same rows as columns; of their values those in ``known``."""
+        return cls(
+            CellColumns.of_values(tuple(known), [each.row for each in rows], [each.values or {} for each in rows]),
+            np.array([each.values is None for each in rows], np.bool_),
+            np.array([each.commit_timestamp for each in rows], np.int64),
+        )
+
+
+class ChangesReader(SnapshotReader):
+    """A snapshot's reader that also tells what is different since an earlier snapshot, or since the beginning."""
+
+    def scan_changes(
+        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, since: int
+    ) -> Iterator[ChangedRow]:
+        """The rows of a range that are different since, in key order.
+
+        ``columns``: what counts, families and columns; by default all. Raises ``InvalidRequest`` where some of what the
+        earlier snapshot saw may be gone, ``StoreUnavailable``.
+        """
+        for batch in self._stored_batches(table, key_range, columns, SCAN_BATCH_ROWS):
+            yield from self._changed_rows(table, columns, batch, since)
+        self._require_both_shown(table, since)
+
+    def scan_changed_columns(
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes] | None,
+        known: Sequence[bytes],
+        since: int,
+        batch_rows: int,
+    ) -> Iterator[ChangedColumns]:
+        """``scan_changes``, with the values of the columns ``known`` as columns, of up to ``batch_rows`` rows scanned.
+
+        Heals nothing, as ``scan_columns``.
+        """
+        looked_at = (*known, *map(row_marker_column, dict.fromkeys(map(family_of, known))))
+        for batch, outcomes in self._scanned(table, key_range, columns, looked_at, batch_rows):
+            try:
+                changed = self._changed_columns(table, batch, len(known), len(looked_at), outcomes, since)
+            except VacuumedMeanwhile:
+                keys = batch.cells.row_keys()
+                again = self._changed_rows(table, columns, self._stored_rows(table, columns, keys), since)
+                changed = ChangedColumns.of_rows(known, list(again))
+            self._require_both_shown(table, since)
+            if changed.cells.rows:
+                yield changed
+        self._require_both_shown(table, since)
+
+    def _require_both_shown(self, table: str, since: int) -> None:
+        self._require_shown(table)
+        if since != SINCE_THE_BEGINNING:
+            self._require_shown(table, since)
+
+    def _changed_rows(
+        self, table: str, columns: Sequence[bytes] | None, rows: Rows, since: int
+    ) -> Iterator[ChangedRow]:
+        """Of rows that were read those that are different; all of them, once it is sure that nothing was missing."""
+        found = self._looked_at(table, columns, rows, partial(self._as_committed, table))
+        self._require_both_shown(table, since)
+        yield from (each for each in found if _is_change(each, since))
+
+    def _as_committed(
+        self,
+        table: str,
+        rows: Rows,
+        known: Mapping[int, int] = MappingProxyType({}),
+        *,
+        heal: bool = True,
+        vacuumed: Collection[int] = (),
+    ) -> Iterator[ChangedRow]:
+        """Each row with the last commit to what is visible of it, be that nothing but tombstones. See ``_visible``."""
+        stored: dict[bytes, dict[bytes, bytes]] = {row: {} for row, _ in rows}
+        newest = dict.fromkeys(stored, NOT_COMMITTED)
+        for batch in self._settled(table, rows, known, heal=heal, vacuumed=vacuumed):
+            for row, cells, settled in batch:
+                stored[row].update(settled.visible)
+                commits = (settled.outcomes[cells[column].timestamp] for column in settled.visible)
+                newest[row] = max(newest[row], *commits, NOT_COMMITTED)
+        for row, columns in stored.items():
+            values = values_of(columns)
+            yield ChangedRow(row, without_reserved(values) if values else None, newest[row])
+
+    def _changed_columns(
+        self, table: str, batch: ScannedColumns, shown: int, looked_at: int, known: Mapping[int, int], since: int
+    ) -> ChangedColumns:
+        """Of a batch the rows that are different. See ``_visible_columns``."""
+        outcomes = known or self._outcomes_of_writers(table, batch, looked_at)
+        commits = {
+            writer: outcome if is_visible(writer, outcome, self._view) else NOT_COMMITTED
+            for writer, outcome in outcomes.items()
+        }
+        settled = settle_columns(batch, looked_at, shown, {writer: commit > 0 for writer, commit in commits.items()})
+        newest = newest_commits(batch, looked_at, commits)
+        cells, states = settled.values, settled.states
+        deleted = states == EMPTY
+        unclear = [int(row) for row in np.flatnonzero(states == HIDDEN)]
+        unclear += [
+            row
+            for row, others in batch.others.items()
+            if states[row] == EMPTY or (states[row] != HIDDEN and self._may_have_changed(table, others, since))
+        ]
+        if unclear:
+            found = list(self._as_committed(table, batch.rows_at(unclear), outcomes, heal=False))
+            newest[unclear] = [each.commit_timestamp for each in found]
+            deleted[unclear] = [each.values is None for each in found]
+            told = [(row, each.values or {}) for row, each in zip(unclear, found, strict=True) if newest[row] > since]
+            if told:
+                cells = cells.with_rows([row for row, _ in told], [values for _, values in told])
+        keep = newest > since
+        if since == SINCE_THE_BEGINNING:
+            keep &= ~deleted
+        return ChangedColumns(cells.only(keep), deleted[keep], newest[keep])
+
+    def _may_have_changed(self, table: str, others: Row, since: int) -> bool:
+        """Whether it cannot be ruled out, of a row's cells in columns that nobody asked for by name."""
+        return any(
+            not NOT_COMMITTED < self._outcome_at_hand(table, cell.timestamp) <= since
+            for column, cell in others.items()
+            if not is_shadow(column)
+        )
+
+
+def _is_change(each: ChangedRow, since: int) -> bool:
+    return each.commit_timestamp > since and (each.values is not None or since != SINCE_THE_BEGINNING)
