@@ -20,7 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from client.cells import family_of, is_shadow, row_marker_column, without_reserved
+from client.errors import InvalidRequest
 from client.snapshots.column_visibility import EMPTY, HIDDEN, is_visible, newest_commits, settle_columns
+from client.snapshots.moments import require_timestamp
 from client.snapshots.reading import SCAN_BATCH_ROWS, Rows, SnapshotReader, VacuumedMeanwhile, values_of
 from client.snapshots.visibility import NOT_COMMITTED
 from store import KeyRange, Row
@@ -28,6 +30,18 @@ from store.columns import CellColumns, Places, ScannedColumns
 
 SINCE_THE_BEGINNING: Final = 0
 """In place of an earlier snapshot: everything there is, and nothing that is not."""
+
+
+def check_since(since: int, until: int) -> None:
+    """Raise ``InvalidRequest`` for what cannot be an earlier snapshot's timestamp, or that of a later one."""
+    if type(since) is int and since == SINCE_THE_BEGINNING:
+        return
+    require_timestamp(since)
+    if since > until:
+        raise InvalidRequest(
+            f"what has changed since {since} is seen at a later snapshot than the one at {until}: take the moments in "
+            "their order"
+        )
 
 
 class ChangedRow(NamedTuple):

@@ -12,8 +12,7 @@ from typing import Final
 from client.cells import require_list, validate_choice, validate_column, validate_row, without_reserved
 from client.errors import InvalidRequest
 from client.handles import SnapshotHandle, StaysInItsProcess
-from client.snapshots.changes import SINCE_THE_BEGINNING, ChangedColumns, ChangedRow, ChangesReader
-from client.snapshots.moments import require_timestamp
+from client.snapshots.changes import ChangedColumns, ChangedRow, ChangesReader, check_since
 from client.snapshots.ranges import key_range
 from client.snapshots.reading import SCAN_BATCH_ROWS
 from store.columns import CellColumns
@@ -137,7 +136,7 @@ class Snapshot(StaysInItsProcess):
         """
         chosen = key_range(start, stop, prefix)
         check_choice(columns)
-        self._check_since(since)
+        check_since(since, self.timestamp)
         yield from self._reader.scan_changes(table, chosen, columns, since)
 
     def changes_columns(
@@ -155,18 +154,8 @@ class Snapshot(StaysInItsProcess):
         """``changes`` for many rows, with the values of the columns ``known`` as columns; see ``scan_columns``."""
         chosen = key_range(start, stop, prefix)
         check_columns_to_scan(known, columns, batch_rows)
-        self._check_since(since)
+        check_since(since, self.timestamp)
         yield from self._reader.scan_changed_columns(table, chosen, columns, known, since, batch_rows)
-
-    def _check_since(self, since: int) -> None:
-        if type(since) is int and since == SINCE_THE_BEGINNING:
-            return
-        require_timestamp(since)
-        if since > self.timestamp:
-            raise InvalidRequest(
-                f"what has changed since {since} is seen by a later snapshot than this one, which is at "
-                f"{self.timestamp}: take the snapshots in their order"
-            )
 
 
 def check_columns_to_scan(known: Sequence[bytes] | None, columns: Sequence[bytes] | None, batch_rows: int) -> None:

@@ -23,8 +23,8 @@ _WHERE: Final = ("zookeeper", "oracle")
 """Each says where the oracle is: the installation's, or one that is alone."""
 CONNECTION_OPTIONS: Final = (*_WHERE, "thrift", "root")
 _JOB_OPTIONS: Final = (
-    "table", "transaction", "snapshot", "as_of", "columns", "min_partitions", "batch_rows", "push_filters",
-    "operation", "overwrite_prefix", "shadow_cells",
+    "table", "transaction", "snapshot", "as_of", "changed_since", "poll_interval_ms", "columns", "min_partitions",
+    "batch_rows", "push_filters", "operation", "overwrite_prefix", "shadow_cells",
 )  # fmt: skip
 OPERATIONS: Final = ("upsert", "delete")
 _VIEWS: Final = ("transaction", "snapshot", "as_of")
@@ -39,6 +39,9 @@ WRITE_BATCH_ROWS: Final = 50_000
 """Rows that are written together, by default, of as many of Spark's Arrow batches: each time costs a manifest row, and
 a look whether the transaction is open."""
 MIN_PARTITIONS_MAX: Final = 10_000
+POLL_INTERVAL_MS: Final = 10_000
+"""How long a stream of changes waits for the next of them, by default: each batch reads the whole table."""
+_POLL_INTERVAL_MS_MAX: Final = 86_400_000
 _BATCH_ROWS_MAX: Final = 100_000
 
 
@@ -48,6 +51,8 @@ class SourceOptions:
     has a transaction or snapshot of its own.
 
     ``as_of``: the moment to read at: a timestamp, a time with its zone, or the name of a snapshot.
+    ``changed_since``: read what has changed since that moment; 0 for the beginning. ``poll_interval_ms``: how far apart
+    the batches of a stream of changes are at least, by default ``POLL_INTERVAL_MS``.
     ``columns``: the columns to read, ``None`` for all. ``min_partitions``: into how many parts a read is split at
     least, if the keys allow it. ``batch_rows``: rows that are encoded or decoded, and held in memory, at a time, by
     default ``READ_BATCH_ROWS`` and ``WRITE_BATCH_ROWS``.
@@ -62,12 +67,22 @@ class SourceOptions:
     transaction: TransactionHandle | None = None
     snapshot: SnapshotHandle | None = None
     as_of: Moment | None = None
+    changed_since: Moment | None = None
+    poll_interval_ms: int | None = None
     columns: tuple[str, ...] | None = None
     min_partitions: int = MIN_PARTITIONS
     batch_rows: int | None = None
     push_filters: bool = False
     operation: str = "upsert"
     overwrite_prefix: str | None = None
+
+    @property
+    def is_for_reading(self) -> bool:
+        """Whether something was asked for that has no meaning in a write."""
+        return any(
+            given is not None
+            for given in (self.snapshot, self.as_of, self.changed_since, self.poll_interval_ms, self.columns)
+        )
 
 
 def parse(options: Mapping[str, str], *connections: Mapping[str, str]) -> SourceOptions:
@@ -107,7 +122,9 @@ def parse(options: Mapping[str, str], *connections: Mapping[str, str]) -> Source
         table=given["table"],
         transaction=transaction,
         snapshot=snapshot,
-        as_of=_moment(given["as_of"]) if "as_of" in given else None,
+        as_of=_moment(given, "as_of"),
+        changed_since=0 if given.get("changed_since", "").strip() == "0" else _moment(given, "changed_since"),
+        poll_interval_ms=_whole_number(given, "poll_interval_ms", _POLL_INTERVAL_MS_MAX),
         columns=_columns(given["columns"]) if "columns" in given else None,
         min_partitions=_whole_number(given, "min_partitions", MIN_PARTITIONS_MAX) or MIN_PARTITIONS,
         batch_rows=_whole_number(given, "batch_rows", _BATCH_ROWS_MAX),
@@ -173,11 +190,14 @@ def _settings_of(handle: TransactionHandle | SnapshotHandle, given: Mapping[str,
     return handle.settings
 
 
-def _moment(text: str) -> Moment:
+def _moment(given: Mapping[str, str], name: str) -> Moment | None:
+    """``None`` where it is not given."""
+    if name not in given:
+        return None
     try:
-        return parse_moment(text)
+        return parse_moment(given[name])
     except InvalidRequest as error:
-        raise InvalidOption(f"the option 'as_of': {error}") from error
+        raise InvalidOption(f"the option {name!r}: {error}") from error
 
 
 def _columns(text: str) -> tuple[str, ...]:

@@ -17,12 +17,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, MutableMapping
-from typing import ClassVar, Final, NoReturn
+from typing import ClassVar, Final
 
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
+from client.spark.changes import (
+    ChangesReader,
+    FilteringChangesReader,
+    PythiaStreamReader,
+    check_stream,
+    with_change_columns,
+)
 from client.spark.connections import manager_for
 from client.spark.errors import InvalidOption
 from client.spark.mapping import TableMapping
@@ -52,24 +59,40 @@ class PythiaDataSource(DataSource):
         return "pythia"
 
     def schema(self) -> StructType:
-        """The table's columns, or those that the option ``columns`` names."""
-        return self._mapping().to_struct(self._job.columns)
+        """The table's columns, or those that the option ``columns`` names; of changes two more."""
+        schema = self._mapping().to_struct(self._job.columns)
+        return schema if self._job.changed_since is None else with_change_columns(schema, self._job.table)
 
-    def reader(self, schema: StructType) -> PythiaReader:
+    def reader(self, schema: StructType) -> PythiaReader | ChangesReader:
         """Read the columns of ``schema``."""
+        self._require_to_read()
+        if self._job.poll_interval_ms is not None:
+            raise InvalidOption("the option 'poll_interval_ms' is for streams: leave it out of a read")
+        if self._job.changed_since is not None:
+            changes = FilteringChangesReader if self._job.push_filters else ChangesReader
+            return changes(self._job, self._mapping(), schema)
+        kind = FilteringReader if self._job.push_filters else PythiaReader
+        return kind(self._job, self._mapping(), schema)
+
+    def streamReader(self, schema: StructType) -> PythiaStreamReader:  # noqa: N802  # Spark's name
+        """Read the columns of ``schema`` of what changes."""
+        self._require_to_read()
+        check_stream(self._job)
+        return PythiaStreamReader(self._job, self._mapping(), schema)
+
+    def _require_to_read(self) -> None:
         if self._job.operation != "upsert" or self._job.overwrite_prefix is not None:
             raise InvalidOption(
                 "the options 'operation' and 'overwrite_prefix' are for writing: leave them out of a read"
             )
-        kind = FilteringReader if self._job.push_filters else PythiaReader
-        return kind(self._job, self._mapping(), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> PythiaWriter:
         """Write a DataFrame of ``schema``, or delete the rows whose keys it has; ``overwrite``: and all other rows."""
         job, mapping = self._job, self._mapping()
-        if (job.snapshot, job.as_of, job.columns) != (None, None, None):
+        if job.is_for_reading:
             raise InvalidOption(
-                "the options 'snapshot', 'as_of' and 'columns' are for reading: leave them out of a write"
+                "the options 'snapshot', 'as_of', 'changed_since', 'poll_interval_ms' and 'columns' are for reading: "
+                "leave them out of a write"
             )
         if job.overwrite_prefix is not None and not overwrite:
             raise InvalidOption("the option 'overwrite_prefix' is for mode 'overwrite'; 'append' deletes nothing")
@@ -90,13 +113,6 @@ class PythiaDataSource(DataSource):
         mapping = self._mapping()
         mapping.check_writable(schema)
         return PythiaStreamWriter(self._job, mapping, schema.names)
-
-    def streamReader(self, schema: StructType) -> NoReturn:  # noqa: N802  # Spark's name
-        """There is none: raises ``InvalidOption``, in place of Spark's error about a method that is missing."""
-        raise InvalidOption(
-            f"table {self._job.table!r} cannot be read as a stream: there is no streaming source; read it again and "
-            "again with spark.read, each time as of one moment ('as_of' or 'snapshot')"
-        )
 
 
 def register(spark: SparkSession) -> None:

@@ -147,10 +147,11 @@ def check_streamable(options: SourceOptions, *, overwrite: bool) -> None:
             "output mode 'complete' is not supported: it would replace the whole table with every batch; write with "
             "outputMode('append'), which replaces the rows whose row keys are in the batch"
         )
-    if (options.transaction, options.snapshot, options.as_of, options.columns) != (None, None, None, None):
+    if options.transaction is not None or options.is_for_reading:
         raise InvalidOption(
-            "leave the options 'transaction', 'snapshot', 'as_of' and 'columns' out of a streaming write: each of its "
-            "batches is a transaction of its own, and has the columns of the stream"
+            "leave the options 'transaction', 'snapshot', 'as_of', 'changed_since', 'poll_interval_ms' and 'columns' "
+            "out of a streaming write: each of its batches is a transaction of its own, and has the columns of the "
+            "stream"
         )
     if options.operation != "upsert" or options.overwrite_prefix is not None:
         raise InvalidOption(

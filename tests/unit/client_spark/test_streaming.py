@@ -28,7 +28,6 @@ from client.spark import KeyColumn, TableMapping, ValueColumn, create_table, row
 from client.spark.errors import InvalidOption
 from client.spark.options import SourceOptions, parse
 from client.spark.progress import Progress
-from client.spark.source import PythiaDataSource
 from client.spark.streaming import PythiaStreamWriter, WrittenPart, land_batch, stream_progress
 from store import CellStore, StoreError
 from tests.unit.client.conftest import SETTINGS, Installation, InstallationDirectory
@@ -439,9 +438,3 @@ def test_a_batch_lands_exactly_once_whichever_call_its_first_run_ended_at(
         ends.add((failed, bool(earlier)))
     assert (True, False) in ends
     assert (True, True) in ends or not kills  # dead, and committed: what the record is there for
-
-
-def test_whoever_asks_for_a_streaming_source_is_told_what_there_is_instead() -> None:
-    source = PythiaDataSource({"table": "w", "zookeeper": "127.0.0.1:1", "thrift": "127.0.0.1:2"})
-    with pytest.raises(InvalidOption, match=r"'w' cannot be read as a stream: .* read it again and again"):
-        source.streamReader(TableMapping("w", ("k",), (KeyColumn("k", "int"), ValueColumn("v", "int"))).to_struct())
