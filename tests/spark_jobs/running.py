@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from client import Conflict, SnapshotHandle, Transaction, TransactionAborted, TransactionManager
 from client.spark import KeyColumn, TableMapping, ValueColumn, adopt_table, create_table, register, row_key
 from client.spark.byte_columns import ByteColumn
+from client.spark.changes import CHANGE_TYPE, DELETE
 from client.spark.packing import unpack
 from client.vacuum.sweep import Sweep
 from client.vacuum.swept import NOT_SWEPT, Sweeping, Swept
@@ -49,6 +51,7 @@ from tests.spark_jobs.steps import (
 from tests.spark_jobs.values import ARROW, as_json, cell_bytes
 
 FORMAT: Final = "pythia"
+CHANGED: Final = ", by what has changed since an earlier one"
 
 
 class Difference(AssertionError):
@@ -267,6 +270,7 @@ class StoryRun:
             columns = [*table.keys, *table.values]
             for point, found in self._read_at(name, self._story.read_again, columns):
                 self._agree_at(name, point, ", read by Spark", found, shown(table, self._story.points[point], columns))
+            self._agree_on_changes(name, columns)
 
     def _agree_at(self, name: str, point: str, how: str, found: Any, expected: Any) -> None:
         if found != expected:
@@ -275,6 +279,19 @@ class StoryRun:
                 f"{found}\nthe model:  {expected}"
             )
         self.done[f"moments read again{how}"] += 1
+
+    def _agree_on_changes(self, name: str, columns: Sequence[str]) -> None:
+        """What changed from each moment to the next, by the driver; between two of them, by Spark."""
+        in_turn = sorted(self._story.points, key=self._timestamps.__getitem__)
+        for earlier, later in pairwise(in_turn):
+            cells = self._changed_cells(name, earlier, later)
+            self._agree_at(name, later, CHANGED, cells, self._expected_cells(name, later))
+        again = [point for point in in_turn if point in self._story.read_again]
+        if len(again) > 1:
+            earlier, *_, later = again
+            rows = self._changed_rows(name, earlier, later, columns)
+            expected = shown(self._tables[name], self._story.points[later], columns)
+            self._agree_at(name, later, f"{CHANGED}, read by Spark", rows, expected)
 
     def _read_at(self, name: str, points: Sequence[str], columns: Sequence[str]) -> Iterator[tuple[str, Any]]:
         """In one query."""
@@ -290,14 +307,34 @@ class StoryRun:
 
     def _cells_at(self, name: str, point: str) -> dict[bytes, dict[bytes, bytes]]:
         mapping = self._mappings[name]
-        known = {column.cell for column in mapping.value_columns}
         snapshot = self._manager.snapshot(at=self._timestamps[point])
-        if mapping.packed:
-            return {row: _unpacked(mapping, cells) for row, cells in snapshot.scan(mapping.table)}
-        return {
-            row: {cell: value for cell, value in cells.items() if cell in known}
-            for row, cells in snapshot.scan(mapping.table)
-        }
+        return {row: _mapped(mapping, cells) for row, cells in snapshot.scan(mapping.table)}
+
+    def _changed_cells(self, name: str, earlier: str, later: str) -> dict[bytes, dict[bytes, bytes]]:
+        """What the model says of the earlier moment, and what has changed since on top of it."""
+        mapping = self._mappings[name]
+        snapshot = self._manager.snapshot(at=self._timestamps[later])
+        rows = self._expected_cells(name, earlier)
+        for row, cells, _ in snapshot.changes(mapping.table, self._timestamps[earlier]):
+            rows.pop(row, None)
+            if cells is not None:
+                rows[row] = _mapped(mapping, cells)
+        return rows
+
+    def _changed_rows(self, name: str, earlier: str, later: str, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+        """The same, of rows as Spark reads them."""
+        table = self._tables[name]
+        moments = {"changed_since": str(self._timestamps[earlier]), "as_of": str(self._timestamps[later])}
+        found = in_order(_rows(self._load(name, moments).select(CHANGE_TYPE, *columns)))
+        key = slice(0, len(table.keys))
+        rows = {row[key]: row for row in shown(table, self._story.points[earlier], columns)}
+        delete = in_order([[DELETE]])[0][0]
+        for kind, *values in found:
+            row = tuple(values)
+            rows[row[key]] = row
+            if kind == delete:
+                del rows[row[key]]
+        return sorted(rows.values(), key=repr)
 
     def _expected_cells(self, name: str, point: str) -> dict[bytes, dict[bytes, bytes]]:
         return self._cells_of(name, self._story.points[point][name])
@@ -315,8 +352,11 @@ def _mapping(table: Table, name: str) -> TableMapping:
     return TableMapping(name, tuple(table.keys), (*keys, *values), "row" if table.by_row else "cell", table.packed)
 
 
-def _unpacked(mapping: TableMapping, cells: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-    """What the one cell of a packed row has in it, by the cells that the columns would have else."""
+def _mapped(mapping: TableMapping, cells: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """The cells of a row that the mapping knows; of a packed one those that its columns would have else."""
+    if not mapping.packed:
+        known = {column.cell for column in mapping.value_columns}
+        return {cell: value for cell, value in cells.items() if cell in known}
     data = np.frombuffer(cells[mapping.cells[0]], np.uint8)
     one = ByteColumn(data, np.zeros(1, np.int64), np.array([len(data)], np.int64))
     places = unpack(mapping.value_columns, one)

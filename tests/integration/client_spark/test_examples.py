@@ -84,6 +84,18 @@ def test_several_tables_in_one_transaction(spark: SparkSession, manager: Transac
     ]
 
 
+@AGAIN
+def test_sums_follow_what_changed(
+    spark: SparkSession, manager: TransactionManager, capsys: pytest.CaptureFixture[str], again: str
+) -> None:
+    following = example("following_changes")
+    rows = [tuple(row) for row in following.run(spark, manager).collect()]
+    assert rows == [("north", 2, 15), ("south", 2, 10)]
+    computed = capsys.readouterr().out.splitlines()
+    assert computed[-1] == "computed: ['south', 'west']"
+    assert following.follow(spark, manager) == []
+
+
 def environment_of(oracle: ClientSettings) -> dict[str, str]:
     return os.environ | {
         "PYTHIA_ZOOKEEPER": oracle.zookeeper,
