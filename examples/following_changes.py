@@ -31,15 +31,16 @@ def make_tables(spark: SparkSession, manager: TransactionManager) -> None:
     manager.create_table(POSITIONS, ["d"], conflict_level="row", if_missing=True)
 
 
-def sell(
-    spark: SparkSession, sales: list[tuple[str, int, int]], *, cancelled: list[tuple[str, int]] | None = None
-) -> None:
-    """What happens to the table in a day."""
+def sell(spark: SparkSession, sales: list[tuple[str, int, int]]) -> None:
+    """Some rows more, or others in their place."""
     rows = spark.createDataFrame(sales, SALES_SCHEMA)
     rows.write.format("pythia").mode("append").option("table", SALES).save()
-    if cancelled:
-        keys = spark.createDataFrame(cancelled, "region string, number bigint")
-        keys.write.format("pythia").mode("append").options(table=SALES, operation="delete").save()
+
+
+def cancel(spark: SparkSession, sales: list[tuple[str, int]]) -> None:
+    """Some rows less."""
+    keys = spark.createDataFrame(sales, "region string, number bigint")
+    keys.write.format("pythia").mode("append").options(table=SALES, operation="delete").save()
 
 
 def follow(spark: SparkSession, manager: TransactionManager) -> list[str]:
