@@ -6,6 +6,7 @@ Narrow rows in a new table each round, on services and an oracle of its own, or 
 *backup*: all rows as one snapshot shows them, counted, and written to a directory; *restore*: two such scans, compared;
 *vacuum*: a sweep of the table. All beside one scan row by row, of which they were made before. *Vacuum again*: by what
 the sweep before it left on record; beside that one, and the same of a table that many small transactions wrote.
+*What changed*: since the snapshot of the scan, after one row of a hundred was written again; beside *scan*.
 *Adoption*: the same cells, put without a transaction, taken over; and a scan of them after that; both beside *scan*.
 *Overwrite*: a Spark job that replaces all rows by the same ones, so that it looks for rows to delete and finds none;
 *delete*: one that deletes all rows by their keys; both beside the job that appended them.
@@ -42,8 +43,10 @@ VACUUM, VACUUM_AGAIN, OVERWRITE, APPEND = "vacuum with nothing to drop", "vacuum
 SMALL, SMALL_AGAIN = "vacuum of rows of small transactions", "that vacuum again"
 SMALL_IN_SPARK, DELETE = "that vacuum as a Spark job", "delete by keys"
 ADOPTION, SCAN_ADOPTED = "adoption", "scan of what was adopted"
+CHANGES = "what changed"
 COMPARED: Final = (
     *((job, SCAN_ROW_BY_ROW) for job in (SCAN, BACKUP, RESTORE, VACUUM)),
+    (CHANGES, SCAN),
     (ADOPTION, SCAN),
     (SCAN_ADOPTED, SCAN),
     (VACUUM_AGAIN, VACUUM),
@@ -55,6 +58,8 @@ COMPARED: Final = (
 SMALL_TABLE: Final = "bench_small"
 SMALL_TRANSACTIONS: Final = 4_000
 SWEEP_TASKS: Final = 4
+CHANGED_OF: Final = 100
+"""One row of so many is written again."""
 ROWS_OF_EACH: Final = 5
 
 
@@ -102,6 +107,8 @@ def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping
     seconds[SMALL], seconds[SMALL_AGAIN] = _sweeps(manager, SMALL_TABLE, (b"f",))
     in_spark = SparkSweep(frame.sparkSession, min_partitions=SWEEP_TASKS)
     seconds[SMALL_IN_SPARK] = _seconds(lambda: _sweep(manager, Part(SMALL_TABLE, (b"f",), plain_through=0), in_spark))
+    frame.where(f"id % {CHANGED_OF} = 0").write.format("pythia").options(**options).mode("append").save()
+    seconds[CHANGES] = _seconds(lambda: _changes_since(snapshot, manager.snapshot(), mapping))
     seconds[OVERWRITE] = _seconds(writer.mode("overwrite").save)
     keys = frame.select(*mapping.row_key).write.format("pythia").options(**options, operation="delete")
     seconds[DELETE] = _seconds(keys.mode("append").save)
@@ -112,6 +119,11 @@ def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping
 
 def _rows_of(snapshot: Snapshot, table: str) -> int:
     return sum(batch.rows for batch in snapshot.scan_columns(table, batch_rows=BATCH_ROWS))
+
+
+def _changes_since(earlier: Snapshot, later: Snapshot, mapping: TableMapping) -> int:
+    changes = later.changes_columns(mapping.table, earlier.timestamp, mapping.cells, batch_rows=BATCH_ROWS)
+    return sum(batch.cells.rows for batch in changes)
 
 
 def _sweeps(manager: TransactionManager, table: str, families: tuple[bytes, ...]) -> list[float]:

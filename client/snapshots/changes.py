@@ -157,12 +157,9 @@ class ChangesReader(SnapshotReader):
     ) -> ChangedColumns:
         """Of a batch the rows that are different. See ``_visible_columns``."""
         outcomes = known or self._outcomes_of_writers(table, batch, looked_at)
-        commits = {
-            writer: outcome if is_visible(writer, outcome, self._view) else NOT_COMMITTED
-            for writer, outcome in outcomes.items()
-        }
-        settled = settle_columns(batch, looked_at, shown, {writer: commit > 0 for writer, commit in commits.items()})
-        newest = newest_commits(batch, looked_at, commits)
+        visible = {writer: is_visible(writer, outcome, self._view) for writer, outcome in outcomes.items()}
+        settled = settle_columns(batch, looked_at, shown, visible)
+        newest = newest_commits(batch, looked_at, outcomes)  # right where all of a row's newest cells are visible
         cells, states = settled.values, settled.states
         deleted = states == EMPTY
         unclear = [int(row) for row in np.flatnonzero(states == HIDDEN)]

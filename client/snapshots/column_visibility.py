@@ -95,15 +95,15 @@ def settle_columns(scanned: ScannedColumns, columns: int, shown: int, visible: M
     return SettledColumns(values, states)
 
 
-def newest_commits(scanned: ScannedColumns, columns: int, commits: Mapping[int, int]) -> Places:
-    """Of each row the last commit to the newest cells of its first ``columns`` columns; 0 for none.
+def newest_commits(scanned: ScannedColumns, columns: int, outcomes: Mapping[int, int]) -> Places:
+    """Of each row the greatest outcome of those who wrote its first ``columns`` columns: the last commit; 0 for none.
 
-    ``commits``: of each writer its commit timestamp, 0 where what it wrote is not seen.
+    ``outcomes``: of each writer, as ``client.snapshots.visibility`` has them.
     """
-    writers = np.array(sorted(commits), np.int64)
+    writers = np.array(sorted(outcomes), np.int64)
     newest = np.zeros(scanned.cells.rows, np.int64)
     timestamps, lengths = packed(scanned.timestamps[:columns]), packed(scanned.cells.value_lengths[:columns])
-    by_place = np.array([commits[writer] for writer in writers.tolist()], np.int64)
+    by_place = np.array([outcomes[writer] for writer in writers.tolist()], np.int64)
     find_newest_commits(timestamps, lengths, writers, by_place, newest)
     return newest
 

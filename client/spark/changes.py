@@ -22,6 +22,14 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+try:
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+except ImportError:  # before Spark 4.2, which makes one batch with this trigger, be that an earlier one that it repeats
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """In the place of Spark's mark for a source that can be asked where it is to stop."""
+
+
 from client.errors import InvalidRequest
 from client.handles import SnapshotHandle
 from client.manager import TransactionManager
@@ -141,7 +149,7 @@ class FilteringChangesReader(ChangesReader):
         return planned.remaining
 
 
-class PythiaStreamReader(DataSourceStreamReader):
+class PythiaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads what changes in a table, batch by batch: each from one snapshot to the next, a while later.
 
     The first batch begins at ``changed_since``. Lives in one process for as long as the query runs; after a restart
@@ -155,20 +163,27 @@ class PythiaStreamReader(DataSourceStreamReader):
         """Snapshots that were offered, by timestamp: held open for as long as a batch begins or ends there."""
         self._offered: int | None = None
         self._offered_s = 0.0
+        self._is_last = False
+        """Whether what was offered is where the query is to stop."""
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802  # Spark's name
         """Where a query without a checkpoint begins."""
         manager = manager_for(self._options.settings)
         return {_OFFSET: moment_since(manager, self._options.changed_since)}
 
-    def latestOffset(self) -> dict[str, int]:  # type: ignore[override]  # noqa: N802  # as Spark 4.1 has it
-        """Now; or what was answered last, for ``poll_interval_ms``: a batch reads the whole table."""
+    def latestOffset(self, start: object = None, limit: object = None) -> dict[str, int]:  # noqa: N802  # Spark's name
+        """Now; or what was answered last, for ``poll_interval_ms``: a batch reads the whole table.
+
+        ``start`` and ``limit`` come from Spark 4.2 on, and change nothing: of a moment there is no part.
+        """
         interval_s = (self._options.poll_interval_ms or POLL_INTERVAL_MS) / 1000
-        if self._offered is None or time.monotonic() - self._offered_s >= interval_s:
-            snapshot = manager_for(self._options.settings).snapshot()
-            self._offered, self._offered_s = snapshot.timestamp, time.monotonic()
-            self._kept[snapshot.timestamp] = snapshot
-        return {_OFFSET: self._offered}
+        is_due = not self._is_last and time.monotonic() - self._offered_s >= interval_s
+        return {_OFFSET: self._offer() if self._offered is None or is_due else self._offered}
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # Spark's name
+        """The query is to stop at what there is now."""
+        self._offer()
+        self._is_last = True
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of a batch, also of one that an earlier process had begun. Raises ``InvalidRequest``."""
@@ -182,6 +197,12 @@ class PythiaStreamReader(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The partition's rows that are different, in key order, in batches of bounded size."""
         return self._changes.read(partition)
+
+    def _offer(self) -> int:
+        snapshot = manager_for(self._options.settings).snapshot()
+        self._kept[snapshot.timestamp] = snapshot
+        self._offered, self._offered_s = snapshot.timestamp, time.monotonic()
+        return snapshot.timestamp
 
     def commit(self, end: dict[str, Any]) -> None:
         """What lies before ``end`` is done with; the next batch begins there."""

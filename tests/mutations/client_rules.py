@@ -279,8 +279,8 @@ CLIENT_RULES = [
     Mutation(
         "a scan holds as many large rows as small ones",
         "client/snapshots/reading.py",
-        "stored_batches(rows, SCAN_BATCH_ROWS, BATCH_BYTES_MAX)",
-        "stored_batches(rows, SCAN_BATCH_ROWS, 2**62)",
+        "stored_batches(rows, batch_rows, BATCH_BYTES_MAX)",
+        "stored_batches(rows, batch_rows, 2**62)",
         "unit/client/snapshots/test_reading.py::test_a_scan_holds_few_large_rows",
     ),
     Mutation(
@@ -429,7 +429,7 @@ CLIENT_RULES = [
     Mutation(
         "who looks from before a drop sees a new table, empty",
         "client/snapshots/reading.py",
-        "if self._view.snapshot < dropped:",
+        "if moment < dropped:",
         "if False:",
         "unit/client/catalog/test_catalog.py::test_who_looks_from_before_a_drop_is_told_of_it_and_sees_no_new_table",
     ),

@@ -6,6 +6,7 @@ from tests.mutations.access_rules import ACCESS_RULES
 from tests.mutations.adoption_rules import ADOPTION_RULES
 from tests.mutations.asyncio_rules import ASYNCIO_RULES
 from tests.mutations.backup_rules import BACKUP_RULES
+from tests.mutations.changes_rules import CHANGES_RULES
 from tests.mutations.client_rules import CLIENT_RULES
 from tests.mutations.column_rules import COLUMN_RULES
 from tests.mutations.commit_table_rules import COMMIT_TABLE_RULES
@@ -37,6 +38,7 @@ RULES: list[Mutation] = [
     *TRANSACTION_RULES,
     *ADOPTION_RULES,
     *ASYNCIO_RULES,
+    *CHANGES_RULES,
     *FAILOVER_RULES,
     *VACUUM_RULES,
     *SNAPSHOT_RULES,

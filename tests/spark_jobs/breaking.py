@@ -94,6 +94,13 @@ BROKEN: Final = (
         _NAMED,
     ),
     Mutation(
+        "a change in a column that comes before another one is overlooked",
+        "client/snapshots/column_visibility.py",
+        "            newest[row] = max(newest[row], commit)\n",
+        "            newest[row] = commit\n",
+        _NAMED,
+    ),
+    Mutation(
         "a boolean is true in no row",
         "client/spark/value_codec.py",
         "np.packbits(data != 0, bitorder=\"little\").tobytes())",

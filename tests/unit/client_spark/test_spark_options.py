@@ -52,6 +52,12 @@ def test_a_moment_is_a_timestamp_a_time_with_its_zone_or_a_name(text: str, momen
     assert parse({"table": "t", "as_of": text}, CONNECTION).as_of == moment
 
 
+@pytest.mark.parametrize(("text", "moment"), [(" 0 ", 0), ("end-of-2013", "end-of-2013")])
+def test_what_changed_is_told_since_a_moment_or_the_beginning(text: str, moment: int | str) -> None:
+    job = parse({"table": "t", "changed_since": text, "as_of": "now-or-then", "poll_interval_ms": "60000"}, CONNECTION)
+    assert (job.changed_since, job.as_of, job.poll_interval_ms) == (moment, "now-or-then", 60_000)
+
+
 def test_a_handle_brings_its_connection() -> None:
     assert parse({"table": "t", "transaction": TRANSACTION.to_json()}, {}).settings == SETTINGS
     job = parse({"table": "t", "snapshot": SNAPSHOT.to_json(), "root": "/here"}, {})
@@ -76,6 +82,9 @@ def test_a_handle_brings_its_connection() -> None:
         ({"table": "t", "as_of": "²"}, "a time with its zone such as"),
         ({"table": "t", "as_of": "9" * 5_000}, "a time with its zone such as"),
         ({"table": "t", "as_of": "1372939200000"}, "seconds or milliseconds since then are no timestamps"),
+        ({"table": "t", "changed_since": "1"}, "the option 'changed_since': the timestamp 1 is of the year 1970"),
+        ({"table": "t", "changed_since": ""}, "the option 'changed_since': a moment is"),
+        ({"table": "t", "poll_interval_ms": "86400001"}, "from 1 to 86,400,000, not '86400001'"),
         ({"table": "t", "transaction": TRANSACTION.to_json(), "root": "/there"}, "leave the option out"),
         ({"table": "t", "columns": "a,,b"}, "a list of column names"),
         ({"table": "t", "columns": ""}, "a list of column names"),

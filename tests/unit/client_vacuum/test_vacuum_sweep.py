@@ -22,6 +22,7 @@ from client.catalog.entry import ShownFrom
 from client.cells import TOMBSTONE
 from client.snapshots import plain_cells, reading
 from client.snapshots.all_columns import ExpectedColumns
+from client.snapshots.changes import ChangedRow, ChangesReader
 from client.snapshots.reading import SnapshotReader
 from client.snapshots.resolver import OutcomeCache, Resolver, Site
 from client.snapshots.visibility import NOT_COMMITTED, View
@@ -173,6 +174,11 @@ class World:
         reader = SnapshotReader(self.store, resolver, View(snapshot, EPOCH), Tables())
         return dict(reader.scan(TABLE, EVERYTHING, None))
 
+    def changes(self, since: int, snapshot: int) -> list[ChangedRow]:
+        resolver = Resolver(self.store, self.commits, OutcomeCache(100), heal=False)
+        reader = ChangesReader(self.store, resolver, View(snapshot, EPOCH), Tables())
+        return list(reader.scan_changes(TABLE, EVERYTHING, None, since))
+
     def read_below_mark(self, snapshot: int, mark: Callable[[], int]) -> dict[bytes, dict[bytes, bytes]]:
         """As long as the table's mark allows; column by column many versions at a time."""
         resolver = Resolver(self.store, self.commits, OutcomeCache(100), heal=True)
@@ -290,6 +296,24 @@ def test_every_snapshot_at_or_above_the_horizon_reads_the_same(writers: list[Wri
     world.vacuum(horizon)
     check(world, old, horizon)
     live_on(world, writers, horizon)
+
+
+@given(histories, moments, moments)
+def test_what_changed_since_the_horizon_or_later_stays_the_same(
+    writers: list[Writer], horizon: int, since: int
+) -> None:
+    world, end = made(writers, compose(END_MS)), compose(END_MS)
+    since = max(horizon, since)
+    before = {snapshot: world.changes(since, snapshot) for snapshot in (since, (since + end) // 2, end)}
+    for earlier, later in ((since, (since + end) // 2), (since, end)):
+        rows = expected(writers, earlier)
+        for row, values, _ in before[later]:
+            rows.pop(row, None)
+            if values is not None:
+                rows[row] = values
+        assert rows == expected(writers, later)
+    world.vacuum(horizon)
+    assert {snapshot: world.changes(since, snapshot) for snapshot in before} == before
 
 
 @given(histories, moments)

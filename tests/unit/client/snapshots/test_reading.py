@@ -18,6 +18,7 @@ from client import InvalidRequest
 from client.catalog.entry import ShownFrom
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, decode_shadow, is_reserved, row_marker_column
 from client.snapshots import all_columns, plain_cells, reading
+from client.snapshots.changes import SINCE_THE_BEGINNING, ChangesReader
 from client.snapshots.reading import SnapshotReader
 from client.snapshots.resolver import OutcomeCache, Resolver, Site
 from client.snapshots.visibility import NOT_COMMITTED, OPEN, View
@@ -61,6 +62,12 @@ def by_all_columns(
 ) -> dict[bytes, Mapping[bytes, bytes]]:
     """What one shows that is told of no column."""
     return dict(rows_of(reader.scan_columns(TABLE, WHOLE, columns, None, 2)))
+
+
+def by_changes(reader: ChangesReader) -> dict[bytes, Mapping[bytes, bytes]]:
+    """What one shows of all that has changed since the beginning."""
+    changes = reader.scan_changed_columns(TABLE, WHOLE, None, COLUMNS, SINCE_THE_BEGINNING, 2)
+    return dict(rows_of(batch.cells for batch in changes))
 
 
 def rows_of(batches: Iterable[CellColumns]) -> list[RowPut]:
@@ -218,9 +225,9 @@ def test_what_ends_with_its_first_rows_is_asked_for_once(rows: int) -> None:
     assert store.begun == [(b"", True)]
 
 
-@pytest.mark.parametrize("scanned", [by_columns, by_all_columns])
+@pytest.mark.parametrize("scanned", [by_columns, by_all_columns, by_changes])
 def test_a_writer_of_whom_a_vacuum_took_the_record_meanwhile_is_not_taken_for_aborted(
-    scanned: Callable[[SnapshotReader], dict[bytes, Mapping[bytes, bytes]]],
+    scanned: Callable[[ChangesReader], dict[bytes, Mapping[bytes, bytes]]],
 ) -> None:
     """Its commit-table row has gone before; the first place that it wrote to goes between the read and the question."""
     store = Scans()

@@ -1,0 +1,183 @@
+"""Broken rules of what changed: each row that is different, no other one, and nothing that a vacuum may have taken."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_CHANGES = "unit/client/snapshots/test_changes.py::"
+_MODEL = _CHANGES + "test_changes_on_top_of_the_earlier_snapshot_are_the_later_one"
+_SPARK = "unit/client_spark/test_changes_into_spark.py::"
+_CORE = "client/snapshots/changes.py"
+_SOURCE = "client/spark/changes.py"
+
+CHANGES_RULES = [
+    Mutation(
+        "what had committed at the earlier moment has changed since, in columns",
+        _CORE,
+        "        keep = newest > since\n",
+        "        keep = newest >= since\n",
+        _CHANGES + "test_a_row_without_values_is_there_and_a_value_that_looks_like_a_tombstone_is_one",
+    ),
+    Mutation(
+        "what had committed at the earlier moment has changed since, row by row",
+        _CORE,
+        "return each.commit_timestamp > since and",
+        "return each.commit_timestamp >= since and",
+        _CHANGES + "test_a_row_without_values_is_there_and_a_value_that_looks_like_a_tombstone_is_one",
+    ),
+    Mutation(
+        "of what changed in a row only the last column counts",
+        "client/snapshots/column_visibility.py",
+        "            newest[row] = max(newest[row], commit)\n",
+        "            newest[row] = commit\n",
+        _MODEL,
+    ),
+    Mutation(
+        "of what changed in a row only the last version that was looked for counts",
+        _CORE,
+        "                newest[row] = max(newest[row], *commits, NOT_COMMITTED)\n",
+        "                newest[row] = max(*commits, NOT_COMMITTED)\n",
+        _MODEL,
+    ),
+    Mutation(
+        "rows that are gone are no changes, in columns",
+        _CORE,
+        "        if since == SINCE_THE_BEGINNING:\n            keep &= ~deleted\n",
+        "        keep &= ~deleted\n",
+        _MODEL,
+    ),
+    Mutation(
+        "rows that are gone are no changes, row by row",
+        _CORE,
+        "(each.values is not None or since != SINCE_THE_BEGINNING)",
+        "each.values is not None",
+        _MODEL,
+    ),
+    Mutation(
+        "since the beginning rows have gone that no copy ever had, in columns",
+        _CORE,
+        "            keep &= ~deleted\n",
+        "            pass\n",
+        _MODEL,
+    ),
+    Mutation(
+        "since the beginning rows have gone that no copy ever had, row by row",
+        _CORE,
+        "(each.values is not None or since != SINCE_THE_BEGINNING)",
+        "True",
+        _MODEL,
+    ),
+    Mutation(
+        "what changed in columns that nobody names is overlooked",
+        _CORE,
+        "(states[row] != HIDDEN and self._may_have_changed(table, others, since))",
+        "False",
+        _MODEL,
+    ),
+    Mutation(
+        "a row is gone of which columns are left that nobody names",
+        _CORE,
+        "if states[row] == EMPTY or (states",
+        "if (states",
+        _MODEL,
+    ),
+    Mutation(
+        "a row is overlooked whose newest cell is not visible",
+        _CORE,
+        "for row in np.flatnonzero(states == HIDDEN)]",
+        "for row in np.flatnonzero(states == HIDDEN)[:0]]",
+        _MODEL,
+    ),
+    Mutation(
+        "changes are shown since a moment of which a vacuum has dropped something",
+        _CORE,
+        "        if since != SINCE_THE_BEGINNING:\n",
+        "        if False:\n",
+        _CHANGES + "test_what_an_earlier_snapshot_saw_may_be_gone",
+    ),
+    Mutation(
+        "changes are asked for since a moment that is later",
+        _CORE,
+        "    if since > until:\n",
+        "    if False:\n",
+        _SPARK + "test_what_a_batch_cannot_be_told",
+    ),
+    Mutation(
+        "what a vacuum changed while changes were read fails the read",
+        _CORE,
+        "            except VacuumedMeanwhile:\n",
+        "            except ZeroDivisionError:\n",
+        "unit/client/snapshots/test_reading.py::"
+        "test_a_writer_of_whom_a_vacuum_took_the_record_meanwhile_is_not_taken_for_aborted",
+    ),
+    Mutation(
+        "rows to put are to be deleted, and the other way round",
+        _SOURCE,
+        "_TYPES: Final = pa.array([UPSERT, DELETE])",
+        "_TYPES: Final = pa.array([DELETE, UPSERT])",
+        _SPARK + "test_a_batch_has_what_changed_with_what_is_to_be_done",
+    ),
+    Mutation(
+        "a batch that Spark repeats has what was committed since",
+        _SOURCE,
+        "kept = self._kept.get(until) or manager_for(self._options.settings).snapshot(at=until)",
+        "kept = self._kept.get(until) or manager_for(self._options.settings).snapshot()",
+        _SPARK + "test_after_a_restart_a_batch_is_what_it_was_and_the_rest_comes_with_the_next",
+    ),
+    Mutation(
+        "a stream reads the whole table as often as it can",
+        _SOURCE,
+        "time.monotonic() - self._offered_s >= interval_s",
+        "time.monotonic() - self._offered_s >= 0",
+        _SPARK + "test_between_two_batches_lies_the_interval",
+    ),
+    Mutation(
+        "a query that takes what there is never comes to its end",
+        _SOURCE,
+        "        self._is_last = True\n",
+        "",
+        _SPARK + "test_a_query_that_takes_what_there_is_stops_where_it_was_told_to",
+    ),
+    Mutation(
+        "a stream lets go of the snapshot at which its next batch begins",
+        _SOURCE,
+        "if timestamp >= until}",
+        "if timestamp > until}",
+        _SPARK + "test_snapshots_are_held_for_as_long_as_a_batch_begins_or_ends_there",
+    ),
+    Mutation(
+        "a stream holds every snapshot that it ever took",
+        _SOURCE,
+        "if timestamp >= until}",
+        "if timestamp >= 0}",
+        _SPARK + "test_snapshots_are_held_for_as_long_as_a_batch_begins_or_ends_there",
+    ),
+    Mutation(
+        "what a transaction wrote itself is read as a change",
+        _SOURCE,
+        "        if not isinstance(view, SnapshotHandle):\n",
+        "        if isinstance(view, ZeroDivisionError):\n",
+        _SPARK + "test_what_a_transaction_wrote_itself_is_no_change",
+    ),
+    Mutation(
+        "a filter on the row key narrows no read of changes, and Spark is told that it did",
+        _SOURCE,
+        "        self._wanted = planned.ranges\n",
+        "",
+        _SPARK + "test_filters_on_the_row_key_narrow_what_is_looked_at_and_no_others_do",
+    ),
+    Mutation(
+        "a table's own column is taken for the one that says what changed",
+        _SOURCE,
+        "    if taken:\n",
+        "    if False:\n",
+        _SPARK + "test_a_table_that_has_a_column_of_that_name_is_refused",
+    ),
+    Mutation(
+        "the offset of another source is taken for the beginning",
+        _SOURCE,
+        "    if type(timestamp) is not int:\n",
+        "    if timestamp is None:\n        return 0\n    if type(timestamp) is not int:\n",
+        _SPARK + "test_the_offset_of_another_source_is_refused",
+    ),
+]
