@@ -35,7 +35,7 @@ from client.errors import (
 from client.handles import SnapshotHandle, TransactionHandle
 from client.manager import TransactionManager
 from client.settings import ClientSettings
-from client.snapshots.changes import ChangedColumns, ChangedRow
+from client.snapshots.changed_rows import ChangedColumns, ChangedRow
 from client.snapshots.record import NamedSnapshot
 from client.snapshots.snapshot import Snapshot
 from client.transactions.hooks import CommitStep, TransactionHooks

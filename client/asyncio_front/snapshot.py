@@ -8,7 +8,7 @@ from functools import partial
 from client.asyncio_front.blocking_calls import BlockingCalls
 from client.asyncio_front.streaming import streamed
 from client.handles import SnapshotHandle
-from client.snapshots.changes import ChangedColumns, ChangedRow
+from client.snapshots.changed_rows import ChangedColumns, ChangedRow
 from client.snapshots.reading import SCAN_BATCH_ROWS
 from client.snapshots.snapshot import Snapshot
 from store.columns import CellColumns

@@ -11,70 +11,19 @@ The earlier snapshot has to be one that can still be read: a vacuum drops the to
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from client.cells import family_of, is_shadow, row_marker_column, without_reserved
-from client.errors import InvalidRequest
+from client.snapshots.changed_rows import ChangedColumns, ChangedRow
 from client.snapshots.column_visibility import EMPTY, HIDDEN, is_visible, newest_commits, settle_columns
-from client.snapshots.moments import require_timestamp
+from client.snapshots.moments import SINCE_THE_BEGINNING
 from client.snapshots.reading import SCAN_BATCH_ROWS, Rows, SnapshotReader, VacuumedMeanwhile, values_of
 from client.snapshots.visibility import NOT_COMMITTED
 from store import KeyRange, Row
-from store.columns import CellColumns, Places, ScannedColumns
-
-SINCE_THE_BEGINNING: Final = 0
-"""In place of an earlier snapshot: everything there is, and nothing that is not."""
-
-
-def check_since(since: int, until: int) -> None:
-    """Raise ``InvalidRequest`` for what cannot be an earlier snapshot's timestamp, or that of a later one."""
-    if type(since) is int and since == SINCE_THE_BEGINNING:
-        return
-    require_timestamp(since)
-    if since > until:
-        raise InvalidRequest(
-            f"what has changed since {since} is seen at a later snapshot than the one at {until}: take the moments in "
-            "their order"
-        )
-
-
-class ChangedRow(NamedTuple):
-    """A row that is different now. ``values``: column → value as it is now; ``None`` where it has been deleted.
-
-    ``commit_timestamp``: of the last commit that changed it.
-    """
-
-    row: bytes
-    values: dict[bytes, bytes] | None
-    commit_timestamp: int
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedColumns:
-    """Many rows that are different now, in key order.
-
-    ``cells``: as they are now; those that have been deleted have none. ``deleted``: which these are, ``[rows]``.
-    ``commit_timestamps``: of the last commit that changed each, ``[rows]``.
-    """
-
-    cells: CellColumns
-    deleted: npt.NDArray[np.bool_]
-    commit_timestamps: Places
-
-    @classmethod
-    def of_rows(cls, known: Sequence[bytes], rows: Sequence[ChangedRow]) -> ChangedColumns:
-        """The same rows as columns; of their values those in ``known``."""
-        return cls(
-            CellColumns.of_values(tuple(known), [each.row for each in rows], [each.values or {} for each in rows]),
-            np.array([each.values is None for each in rows], np.bool_),
-            np.array([each.commit_timestamp for each in rows], np.int64),
-        )
+from store.columns import ScannedColumns
 
 
 class ChangesReader(SnapshotReader):

@@ -12,6 +12,9 @@ from typing import Final
 from client.errors import InvalidRequest
 from commit_table.timestamps import TIMESTAMP_MAX, milliseconds_of
 
+SINCE_THE_BEGINNING: Final = 0
+"""In place of an earlier moment, where it is asked what has changed: everything there is, and nothing that is not."""
+
 Moment = int | datetime | str
 """A timestamp, a time with its zone, or a text that means either, or the name of a snapshot."""
 
@@ -50,6 +53,11 @@ def parse_moment(text: str) -> Moment:
             f"not {text!r}"
         )
     return moment
+
+
+def parse_since(text: str) -> Moment:
+    """What a text names from which on changes are asked for: a moment, or the beginning. Raises ``InvalidRequest``."""
+    return SINCE_THE_BEGINNING if text.strip() == str(SINCE_THE_BEGINNING) else parse_moment(text)
 
 
 def require_timestamp(timestamp: int) -> None:

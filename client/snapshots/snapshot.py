@@ -12,7 +12,8 @@ from typing import Final
 from client.cells import require_list, validate_choice, validate_column, validate_row, without_reserved
 from client.errors import InvalidRequest
 from client.handles import SnapshotHandle, StaysInItsProcess
-from client.snapshots.changes import ChangedColumns, ChangedRow, ChangesReader, check_since
+from client.snapshots.changed_rows import ChangedColumns, ChangedRow, check_since
+from client.snapshots.changes import ChangesReader
 from client.snapshots.ranges import key_range
 from client.snapshots.reading import SCAN_BATCH_ROWS
 from store.columns import CellColumns

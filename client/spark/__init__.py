@@ -1,6 +1,6 @@
 """The Spark data source ``pythia``: DataFrames in and out of transactions and snapshots."""
 
-from client.spark.batches import record_batches
+from client.spark.batches import record_batches, record_batches_of_changes
 from client.spark.errors import InvalidData, InvalidMapping, InvalidOption
 from client.spark.key_codec import row_key
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
@@ -26,6 +26,7 @@ __all__ = [
     "create_table",
     "land_batch",
     "record_batches",
+    "record_batches_of_changes",
     "register",
     "row_key",
     "stream_progress",

@@ -17,10 +17,9 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 try:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
@@ -33,10 +32,10 @@ except ImportError:  # before Spark 4.2, which makes one batch with this trigger
 from client.errors import InvalidRequest
 from client.handles import SnapshotHandle
 from client.manager import TransactionManager
-from client.snapshots.changes import SINCE_THE_BEGINNING, ChangedColumns, check_since
-from client.snapshots.moments import Moment
+from client.snapshots.changed_rows import check_since
+from client.snapshots.moments import SINCE_THE_BEGINNING, Moment
 from client.snapshots.snapshot import Snapshot
-from client.spark.codecs import RowDecoder
+from client.spark.change_columns import ChangeDecoder, without_change_columns
 from client.spark.connections import manager_for
 from client.spark.errors import InvalidOption
 from client.spark.mapping import TableMapping
@@ -46,12 +45,6 @@ from client.spark.reader import arrow_schema, families_of, view_to_read
 from client.spark.task_ranges import WHOLE_TABLE, task_ranges
 from store import KeyRange
 
-CHANGE_TYPE: Final = "_change_type"
-UPSERT, DELETE = "upsert", "delete"
-"""What is to be done with a row, by the name of the write's option ``operation``."""
-COMMIT_TIMESTAMP: Final = "_commit_timestamp"
-_OF_CHANGES: Final = (StructField(CHANGE_TYPE, StringType(), False), StructField(COMMIT_TIMESTAMP, LongType(), False))
-_TYPES: Final = pa.array([UPSERT, DELETE])
 _OFFSET: Final = "timestamp"
 
 
@@ -67,7 +60,7 @@ class TableChanges:
     """A table's changes, in the columns of ``schema``. Raises ``InvalidMapping`` where it does not have them so."""
 
     def __init__(self, options: SourceOptions, mapping: TableMapping, schema: StructType) -> None:
-        mapping.check_readable(StructType([field for field in schema.fields if not _is_of_changes(field.name)]))
+        mapping.check_readable(without_change_columns(schema))
         self._options = options
         self._mapping = mapping
         self._schema = arrow_schema(schema)
@@ -89,8 +82,7 @@ class TableChanges:
         """The rows of a task that are different, in key order."""
         task: ChangesTask = partition.value
         snapshot = manager_for(self._options.settings).resume_snapshot(task.view)
-        of_table = pa.schema([field for field in self._schema if not _is_of_changes(field.name)])
-        decoder = RowDecoder(self._mapping, of_table)
+        decoder = ChangeDecoder(self._mapping, self._schema)
         for start, stop in task.key_ranges:
             for changed in snapshot.changes_columns(
                 self._mapping.table,
@@ -101,17 +93,7 @@ class TableChanges:
                 columns=families_of(self._mapping),
                 batch_rows=self._options.batch_rows or READ_BATCH_ROWS,
             ):
-                yield self._with_change(decoder.decode(changed.cells), changed)
-
-    def _with_change(self, rows: pa.RecordBatch, changed: ChangedColumns) -> pa.RecordBatch:
-        of_changes = {
-            CHANGE_TYPE: _TYPES.take(pa.array(changed.deleted.astype(np.int8))),
-            COMMIT_TIMESTAMP: pa.array(changed.commit_timestamps),
-        }
-        arrays = [
-            of_changes[name.lower()] if _is_of_changes(name) else rows.column(name) for name in self._schema.names
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+                yield decoder.decode(changed)
 
 
 class ChangesReader(DataSourceReader):
@@ -210,17 +192,6 @@ class PythiaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._kept = {timestamp: kept for timestamp, kept in self._kept.items() if timestamp >= until}
 
 
-def with_change_columns(schema: StructType, table: str) -> StructType:
-    """The schema of a table's changes. Raises ``InvalidOption`` where the table has columns of these names itself."""
-    taken = [field.name for field in schema.fields if _is_of_changes(field.name)]
-    if taken:
-        raise InvalidOption(
-            f"the option 'changed_since' adds a column {taken[0]!r}, and table {table!r} has one: choose others with "
-            "'columns'"
-        )
-    return StructType([*schema.fields, *_OF_CHANGES])
-
-
 def moment_since(manager: TransactionManager, changed_since: Moment | None) -> int:
     """The timestamp of the earlier moment. Raises ``InvalidRequest`` for one that there is not, ``NoPrimary``."""
     if changed_since is None or changed_since == SINCE_THE_BEGINNING:
@@ -240,10 +211,6 @@ def check_stream(options: SourceOptions) -> None:
             "leave the options 'transaction', 'snapshot', 'as_of' and 'push_filters' out of a stream: each of its "
             "batches has a snapshot of its own, and Spark pushes no filters into streams"
         )
-
-
-def _is_of_changes(name: str) -> bool:
-    return name.lower() in (CHANGE_TYPE, COMMIT_TIMESTAMP)
 
 
 def _timestamp_of(offset: dict[str, Any]) -> int:

@@ -9,14 +9,14 @@ is alone is named by ``oracle`` in place of ``zookeeper``: whichever is named fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from client.errors import InvalidRequest
 from client.handles import SnapshotHandle, TransactionHandle
 from client.settings import BULK_SHADOW_CELLS, ClientSettings
-from client.snapshots.moments import Moment, parse_moment
+from client.snapshots.moments import Moment, parse_moment, parse_since
 from client.spark.errors import InvalidOption
 
 _WHERE: Final = ("zookeeper", "oracle")
@@ -122,8 +122,8 @@ def parse(options: Mapping[str, str], *connections: Mapping[str, str]) -> Source
         table=given["table"],
         transaction=transaction,
         snapshot=snapshot,
-        as_of=_moment(given, "as_of"),
-        changed_since=0 if given.get("changed_since", "").strip() == "0" else _moment(given, "changed_since"),
+        as_of=_moment(given, "as_of", parse_moment),
+        changed_since=_moment(given, "changed_since", parse_since),
         poll_interval_ms=_whole_number(given, "poll_interval_ms", _POLL_INTERVAL_MS_MAX),
         columns=_columns(given["columns"]) if "columns" in given else None,
         min_partitions=_whole_number(given, "min_partitions", MIN_PARTITIONS_MAX) or MIN_PARTITIONS,
@@ -190,12 +190,12 @@ def _settings_of(handle: TransactionHandle | SnapshotHandle, given: Mapping[str,
     return handle.settings
 
 
-def _moment(given: Mapping[str, str], name: str) -> Moment | None:
+def _moment(given: Mapping[str, str], name: str, parsed: Callable[[str], Moment]) -> Moment | None:
     """``None`` where it is not given."""
     if name not in given:
         return None
     try:
-        return parse_moment(given[name])
+        return parsed(given[name])
     except InvalidRequest as error:
         raise InvalidOption(f"the option {name!r}: {error}") from error
 

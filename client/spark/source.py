@@ -23,13 +23,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from client.spark.changes import (
-    ChangesReader,
-    FilteringChangesReader,
-    PythiaStreamReader,
-    check_stream,
-    with_change_columns,
-)
+from client.spark.change_columns import with_change_columns
+from client.spark.changes import ChangesReader, FilteringChangesReader, PythiaStreamReader, check_stream
 from client.spark.connections import manager_for
 from client.spark.errors import InvalidOption
 from client.spark.mapping import TableMapping

@@ -14,7 +14,8 @@ import click
 from client.catalog.entry import ConflictLevel
 from client.command_line import Place, connecting, explained, managed
 from client.errors import InvalidRequest
-from client.snapshots.moments import parse_moment
+from client.snapshots.moments import parse_moment, parse_since
+from client.spark.changes import moment_since
 from client.spark.codecs import RowEncoder
 from client.spark.mapping import TableMapping
 from client.spark.tables import create_table, table_mapping
@@ -220,6 +221,8 @@ def import_(
 @click.option(
     "--as-of", metavar="MOMENT", help="A timestamp, a time with its zone, or the name of a snapshot; by default now."
 )
+@click.option("--changed-since", metavar="MOMENT",
+              help="Only what has changed since then, and what is to be done with it; by default all.")  # fmt: skip
 @click.option("--columns", metavar="NAME[,…]", help="Only these; by default all.")
 @json_option
 def export_(
@@ -228,6 +231,7 @@ def export_(
     place: Place,
     file_format: FileFormat | None,
     as_of: str | None,
+    changed_since: str | None,
     columns: str | None,
     as_json: bool,
 ) -> None:
@@ -237,7 +241,8 @@ def export_(
         snapshot = manager.snapshot(None if as_of is None else parse_moment(as_of))
         chosen = None if columns is None else names_of(columns)
         written_as = format_of(file, file_format)
-        rows = export(snapshot, mapping, chosen, file, written_as, lambda rows: tell(rows, False))
+        since = None if changed_since is None else moment_since(manager, parse_since(changed_since))
+        rows = export(snapshot, mapping, chosen, file, written_as, lambda rows: tell(rows, False), since)
     if as_json:
         click.echo(json.dumps({"table": name, "file": str(file), "rows": rows, "snapshot": snapshot.timestamp}))
     else:

@@ -20,7 +20,8 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from client.snapshots.snapshot import Snapshot
-from client.spark.batches import record_batches
+from client.spark.batches import record_batches, record_batches_of_changes
+from client.spark.change_columns import with_change_columns
 from client.spark.errors import InvalidData
 from client.spark.mapping import TableMapping
 from client.spark.reader import arrow_schema
@@ -40,19 +41,26 @@ def export(
     path: Path,
     file_format: FileFormat,
     tell: Callable[[int], None],
+    since: int | None = None,
 ) -> int:
     """Write a table's rows, in the order of their keys, to a file that does not exist yet; how many they were.
 
-    ``columns``: all where ``None``, in the table's order. Raises ``InvalidMapping`` for a column that the table lacks,
-    ``InvalidData`` for a value that no import could read from a CSV file, ``UnreadableFile`` where the file is there or
-    cannot be written, and every error of a read.
+    ``columns``: all where ``None``, in the table's order. ``since``: only what has changed since that timestamp, with
+    columns that say what. Raises ``InvalidMapping`` for a column that the table lacks, ``InvalidData`` for a value that
+    no import could read from a CSV file, ``UnreadableFile`` where the file is there or cannot be written, and every
+    error of a read.
     """
-    schema = arrow_schema(mapping.to_struct(columns))
+    schema = mapping.to_struct(columns)
+    if since is None:
+        batches = record_batches(snapshot, mapping, columns, batch_rows=BATCH_ROWS)
+    else:
+        schema = with_change_columns(schema, mapping.table)
+        batches = record_batches_of_changes(snapshot, mapping, since, columns, batch_rows=BATCH_ROWS)
     if path.exists():
         raise UnreadableFile(f"{path} exists already: remove it, or choose another name")
     rows = 0
-    with _named_at_the_end(path) as unfinished, _writer(unfinished, schema, file_format) as writer:
-        for batch in record_batches(snapshot, mapping, columns, batch_rows=BATCH_ROWS):
+    with _named_at_the_end(path) as unfinished, _writer(unfinished, arrow_schema(schema), file_format) as writer:
+        for batch in batches:
             if file_format == "csv":
                 _require_known_years(batch, mapping.table, first_row=rows + 1)
                 batch = _as_text(batch)

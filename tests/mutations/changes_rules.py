@@ -9,6 +9,7 @@ _MODEL = _CHANGES + "test_changes_on_top_of_the_earlier_snapshot_are_the_later_o
 _SPARK = "unit/client_spark/test_changes_into_spark.py::"
 _CORE = "client/snapshots/changes.py"
 _SOURCE = "client/spark/changes.py"
+_COLUMNS = "client/spark/change_columns.py"
 
 CHANGES_RULES = [
     Mutation(
@@ -97,7 +98,7 @@ CHANGES_RULES = [
     ),
     Mutation(
         "changes are asked for since a moment that is later",
-        _CORE,
+        "client/snapshots/changed_rows.py",
         "    if since > until:\n",
         "    if False:\n",
         _SPARK + "test_what_a_batch_cannot_be_told",
@@ -112,7 +113,7 @@ CHANGES_RULES = [
     ),
     Mutation(
         "rows to put are to be deleted, and the other way round",
-        _SOURCE,
+        _COLUMNS,
         "_TYPES: Final = pa.array([UPSERT, DELETE])",
         "_TYPES: Final = pa.array([DELETE, UPSERT])",
         _SPARK + "test_a_batch_has_what_changed_with_what_is_to_be_done",
@@ -168,10 +169,17 @@ CHANGES_RULES = [
     ),
     Mutation(
         "a table's own column is taken for the one that says what changed",
-        _SOURCE,
+        _COLUMNS,
         "    if taken:\n",
         "    if False:\n",
         _SPARK + "test_a_table_that_has_a_column_of_that_name_is_refused",
+    ),
+    Mutation(
+        "an export of what has changed has all rows",
+        "client/tables/exporting.py",
+        "    if since is None:\n",
+        "    if since is None or True:\n",
+        "unit/client_tables/test_table_commands.py::test_an_export_may_be_of_what_has_changed",
     ),
     Mutation(
         "the offset of another source is taken for the beginning",

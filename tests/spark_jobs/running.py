@@ -22,7 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from client import Conflict, SnapshotHandle, Transaction, TransactionAborted, TransactionManager
 from client.spark import KeyColumn, TableMapping, ValueColumn, adopt_table, create_table, register, row_key
 from client.spark.byte_columns import ByteColumn
-from client.spark.changes import CHANGE_TYPE, DELETE
+from client.spark.change_columns import CHANGE_TYPE, DELETE
 from client.spark.packing import unpack
 from client.vacuum.sweep import Sweep
 from client.vacuum.swept import NOT_SWEPT, Sweeping, Swept

@@ -69,6 +69,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     "client/inquiry": ["findings"],
     "client/snapshots": [
         "all_columns",
+        "changed_rows",
         "column_visibility",
         "moments",
         "plain_cells",
@@ -80,6 +81,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     "client/asyncio_front": ["fair_line"],
     "client/spark": [
         "byte_columns",
+        "change_columns",
         "codecs",
         "column_types",
         "kept_rows",

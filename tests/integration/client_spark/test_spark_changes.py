@@ -18,7 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from client import Transaction, TransactionManager
 from client.spark import KeyColumn, TableMapping, ValueColumn, create_table, land_batch, row_key
-from client.spark.changes import COMMIT_TIMESTAMP, DELETE, UPSERT
+from client.spark.change_columns import COMMIT_TIMESTAMP, DELETE, UPSERT
 from client.vacuum import run_vacuum
 from drills.waiting import wait_until
 from tests.horizon import await_horizon

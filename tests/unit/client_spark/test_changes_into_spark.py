@@ -12,7 +12,8 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 
 from client import InvalidRequest, TransactionManager
 from client.spark import changes, source
-from client.spark.changes import DELETE, UPSERT, ChangesReader, FilteringChangesReader, PythiaStreamReader
+from client.spark.change_columns import DELETE, UPSERT
+from client.spark.changes import ChangesReader, FilteringChangesReader, PythiaStreamReader
 from client.spark.errors import InvalidMapping, InvalidOption
 from client.spark.key_codec import row_key
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
@@ -122,7 +123,7 @@ def test_a_table_that_has_a_column_of_that_name_is_refused(manager: TransactionM
     columns = (KeyColumn("k", "int"), ValueColumn("_Change_Type", "string"), ValueColumn("v", "int"))
     create_table(manager, TableMapping("taken", ("k",), columns))
     taken = PythiaDataSource({**OPTIONS, "table": "taken", "changed_since": "0"})
-    with pytest.raises(InvalidOption, match="adds a column '_Change_Type', and table 'taken' has one"):
+    with pytest.raises(InvalidOption, match="has a column '_Change_Type' that says what, and table 'taken' has one"):
         taken.schema()
     chosen = PythiaDataSource({**OPTIONS, "table": "taken", "changed_since": "0", "columns": "k,v"})
     assert chosen.schema().names == ["k", "v", "_change_type", "_commit_timestamp"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import errno
 import os
@@ -214,6 +215,42 @@ def test_an_export_is_one_moment(run: Run, manager: TransactionManager, flat: Pa
     soon = datetime.datetime.now(datetime.UTC).isoformat()
     done(run("export", "points", tmp_path / "soon.parquet", "--as-of", soon, "--json"))
     assert rows(tmp_path / "soon.parquet")[0] == {"k": 1, "v": "later"}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_an_export_may_be_of_what_has_changed(
+    run: Run, manager: TransactionManager, flat: Path, tmp_path: Path, ending: str
+) -> None:
+    run("create", "points", *POINTS)
+    run("import", "points", flat)
+    everything = done(run("export", "points", tmp_path / f"0.{ending}", "--changed-since", "0", "--json"))
+    assert everything["rows"] == 3
+    change_points(manager)
+    then = everything["snapshot"]
+    since = done(run("export", "points", tmp_path / f"1.{ending}", "--changed-since", then, "--json"))["snapshot"]
+    read = rows(tmp_path / "1.parquet") if ending == "parquet" else rows_of_csv(tmp_path / "1.csv")
+    assert [(row["k"], row["v"] or None, row["_change_type"]) for row in read] == [
+        (1, "later", "upsert"),
+        (3, None, "delete"),
+    ]
+    assert all(int(row["_commit_timestamp"]) <= since for row in read)
+    assert done(run("export", "points", tmp_path / "none.csv", "--changed-since", since, "--json"))["rows"] == 0
+    assert "take the moments in their order" in refused(
+        run("export", "points", tmp_path / "no.csv", "--changed-since", since, "--as-of", since - 1)
+    )
+    assert "is of the year 1970" in refused(run("export", "points", tmp_path / "no.csv", "--changed-since", "7"))
+
+
+def change_points(manager: TransactionManager) -> None:
+    mapping = table_mapping(manager, "points")
+    with manager.transaction() as transaction:
+        transaction.put("points", row_key(mapping, 1), {b"f:v": b"later"})
+        transaction.delete("points", row_key(mapping, 3))
+
+
+def rows_of_csv(path: Path) -> list[dict[str, Any]]:
+    with path.open(newline="") as lines:
+        return [{**row, "k": int(row["k"])} for row in csv.DictReader(lines)]
 
 
 def test_an_export_that_fails_leaves_no_file(

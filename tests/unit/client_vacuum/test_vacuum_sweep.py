@@ -22,7 +22,8 @@ from client.catalog.entry import ShownFrom
 from client.cells import TOMBSTONE
 from client.snapshots import plain_cells, reading
 from client.snapshots.all_columns import ExpectedColumns
-from client.snapshots.changes import ChangedRow, ChangesReader
+from client.snapshots.changed_rows import ChangedRow
+from client.snapshots.changes import ChangesReader
 from client.snapshots.reading import SnapshotReader
 from client.snapshots.resolver import OutcomeCache, Resolver, Site
 from client.snapshots.visibility import NOT_COMMITTED, View

@@ -12,7 +12,8 @@ from client import ChangedColumns, ChangedRow, InvalidRequest, TransactionManage
 from client.catalog.entry import ShownFrom
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, row_marker_column
 from client.snapshots import plain_cells, reading
-from client.snapshots.changes import SINCE_THE_BEGINNING, ChangesReader
+from client.snapshots.changes import ChangesReader
+from client.snapshots.moments import SINCE_THE_BEGINNING
 from client.snapshots.visibility import View
 from store import RowPut
 from tests.unit.client.snapshots.worlds import (

@@ -18,7 +18,8 @@ from client import InvalidRequest
 from client.catalog.entry import ShownFrom
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, decode_shadow, is_reserved, row_marker_column
 from client.snapshots import all_columns, plain_cells, reading
-from client.snapshots.changes import SINCE_THE_BEGINNING, ChangesReader
+from client.snapshots.changes import ChangesReader
+from client.snapshots.moments import SINCE_THE_BEGINNING
 from client.snapshots.reading import SnapshotReader
 from client.snapshots.resolver import OutcomeCache, Resolver, Site
 from client.snapshots.visibility import NOT_COMMITTED, OPEN, View
