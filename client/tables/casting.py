@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from client.spark.change_columns import CHANGE_TYPE, says_what, with_change_columns
 from client.spark.column_types import arrow_type
 from client.spark.errors import InvalidData
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
@@ -37,10 +38,18 @@ _WHOLE_NUMBER: Final = "^[+-]?[0-9]+$"
 _INFINITY: Final = "(?i)^[+-]?inf(inity)?$"
 
 
-def check_fits(mapping: TableMapping, schema: pa.Schema, file: str, file_format: FileFormat) -> None:
-    """Raise ``InvalidData`` that names every column in which a file does not fit a table."""
+def check_fits(
+    mapping: TableMapping, schema: pa.Schema, file: str, file_format: FileFormat, *, changes: bool = False
+) -> None:
+    """Raise ``InvalidData`` that names every column in which a file does not fit a table.
+
+    ``changes``: whether the file says what has changed, with columns for that (``client.spark.change_columns``).
+    """
     found = {name.lower(): kind for name, kind in zip(schema.names, schema.types, strict=True)}
     wanted = {column.name.lower() for column in mapping.columns}
+    if changes:
+        with_change_columns(mapping.to_struct(), mapping.table)
+        wanted |= {name for name in found if says_what(name)}
     problems = [f"column {name!r} is not in the table" for name in schema.names if name.lower() not in wanted]
     if len(found) < len(schema.names):
         problems.append("a column's name occurs twice")
@@ -55,6 +64,8 @@ def check_fits(mapping: TableMapping, schema: pa.Schema, file: str, file_format:
                 f"column {column.name!r} is {kind}, which cannot become the table's binary exactly: hexadecimal digits "
                 f"are for CSV files, so cast it to binary when the file is written"
             )
+    if changes and not _is_text(found.get(CHANGE_TYPE, pa.null())):
+        problems.append(f"column {CHANGE_TYPE!r}, which says what is to be done with each row, is missing, or no text")
     if problems:
         raise InvalidData(f"{file} does not fit table {mapping.table!r}: {'; '.join(problems)}")
 

@@ -188,6 +188,7 @@ def splits(
               help="Land N rows in each transaction; by default all in one, "
                    f"of {ROWS_PER_TRANSACTION_MAX:,} at most.")  # fmt: skip
 @click.option("--again", is_flag=True, help="Land rows that an import of the same files has landed before, too.")
+@click.option("--changes", is_flag=True, help="FILES are exports with --changed-since: put or delete their rows.")
 @json_option
 def import_(
     name: str,
@@ -198,6 +199,7 @@ def import_(
     nulls: tuple[str, ...],
     rows_per_transaction: int | None,
     again: bool,
+    changes: bool,
     as_json: bool,
 ) -> None:
     """Write the rows of FILES, CSV or Parquet, into table NAME: rows with the same row key are replaced.
@@ -209,7 +211,7 @@ def import_(
         mapping = table_mapping(manager, name)
         chosen = [data_file(file, file_format, delimiter, nulls) for file in files]
         with to_be_gone_on_with("import"):
-            landed = land(manager, mapping, chosen, rows_per_transaction, tell, again=again)
+            landed = land(manager, mapping, chosen, rows_per_transaction, tell, again=again, changes=changes)
     print_landed(name, landed, as_json)
 
 

@@ -10,6 +10,8 @@ _SPARK = "unit/client_spark/test_changes_into_spark.py::"
 _CORE = "client/snapshots/changes.py"
 _SOURCE = "client/spark/changes.py"
 _COLUMNS = "client/spark/change_columns.py"
+_FILES = "client/tables/change_files.py"
+_LANDING = "unit/client_tables/test_table_landing.py::"
 
 CHANGES_RULES = [
     Mutation(
@@ -187,5 +189,33 @@ CHANGES_RULES = [
         "    if type(timestamp) is not int:\n",
         "    if timestamp is None:\n        return 0\n    if type(timestamp) is not int:\n",
         _SPARK + "test_the_offset_of_another_source_is_refused",
+    ),
+    Mutation(
+        "an import of what has changed deletes nothing",
+        _FILES,
+        "        if gone.num_rows:\n",
+        "        if False:\n",
+        _LANDING + "test_a_file_that_says_what_changed_puts_and_deletes",
+    ),
+    Mutation(
+        "an import of what has changed puts what is gone",
+        _FILES,
+        "put, gone = rows.filter(pc.invert(is_gone)), rows.filter(is_gone)",
+        "put, gone = rows, rows.filter(is_gone)",
+        _LANDING + "test_a_file_that_says_what_changed_puts_and_deletes",
+    ),
+    Mutation(
+        "a row of which nobody says what is to be done with it is put",
+        _FILES,
+        "    if not pc.all(known, min_count=0).as_py():\n",
+        "    if False:\n",
+        _LANDING + "test_a_row_that_does_not_say_what_is_to_be_done_with_it_is_refused",
+    ),
+    Mutation(
+        "a file that does not say what changed is imported as one that does",
+        "client/tables/casting.py",
+        "    if changes and not _is_text(",
+        "    if False and not _is_text(",
+        _LANDING + "test_a_file_is_read_as_what_changed_only_where_it_is_asked_for_and_says_so",
     ),
 ]

@@ -70,7 +70,8 @@ def test_the_commands_of_the_documentation_work(
         result = run(*arguments)
         assert result.exit_code == 0, f"{line}: {result.output}"
         ran.append(arguments[0])
-    assert ran == ["create", "import", "describe", "export", "list", "create", "adopt", "copy", "splits"]
+    assert ran[:8] == ["create", "import", "describe", "export", "list", "create", "adopt", "copy"]
+    assert ran[8:] == ["create", "export", "import", "export", "import", "splits"]
     assert len(rows(Path("now.parquet"))) == 51
 
 
@@ -239,6 +240,22 @@ def test_an_export_may_be_of_what_has_changed(
         run("export", "points", tmp_path / "no.csv", "--changed-since", since, "--as-of", since - 1)
     )
     assert "is of the year 1970" in refused(run("export", "points", tmp_path / "no.csv", "--changed-since", "7"))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_what_one_table_is_told_of_another_keeps_it_the_same(
+    run: Run, manager: TransactionManager, flat: Path, tmp_path: Path, ending: str
+) -> None:
+    for table in ("points", "copy"):
+        run("create", table, *POINTS)
+    run("import", "points", flat)
+    since = "0"
+    for number in range(3):
+        file = tmp_path / f"{number}.{ending}"
+        since = done(run("export", "points", file, "--changed-since", since, "--json"))["snapshot"]
+        done(run("import", "copy", file, "--changes", "--json"))
+        assert list(manager.snapshot().scan("copy")) == list(manager.snapshot().scan("points"))
+        change_points(manager)
 
 
 def change_points(manager: TransactionManager) -> None:

@@ -318,3 +318,54 @@ def test_a_file_without_rows_lands_nothing(points: TransactionManager, tmp_path:
     pa.parquet.write_table(pa.table({"k": pa.array([], pa.int32()), "v": pa.array([], pa.string())}), tmp_path / "p")
     assert by(None)(points, csv(tmp_path / "f.csv", [])) == Landed(0, 0, 0)
     assert by(None)(points, DataFile(tmp_path / "p", "parquet")) == Landed(0, 0, 0)
+
+
+def changes(path: Path, lines: list[tuple[Any, Any, str]]) -> DataFile:
+    path.write_text(
+        "_change_type,k,v,_commit_timestamp\n" + "".join(f"{what},{key},{value},7\n" for key, value, what in lines)
+    )
+    return DataFile(path, "csv")
+
+
+@pytest.mark.parametrize("rows", [None, 2])
+def test_a_file_that_says_what_changed_puts_and_deletes(
+    points: TransactionManager, tmp_path: Path, rows: int | None
+) -> None:
+    land(points, MAPPING, [csv(tmp_path / "f.csv", numbered(5))], None, ignore)
+    with points.transaction() as transaction:
+        transaction.put("points", row_key(MAPPING, 3), {b"f:other": b"goes, too"})
+    lines = [(1, "", "delete"), (2, "changed", "upsert"), (3, "", "delete"), (7, "new", "upsert"), (9, "", "delete")]
+    file = changes(tmp_path / "c.csv", lines)
+    assert by(rows, changes=True)(points, file) == Landed(0, 5, 1 if rows is None else 3)
+    assert seen(points) == {0: "v0", 2: "changed", 4: "v4", 7: "new"}
+    assert by(rows, changes=True)(points, file) == Landed(5, 0, 0), "it has landed"
+
+
+@pytest.mark.parametrize("piece_rows", [1, 100])
+def test_a_row_of_which_two_things_are_said_is_refused(
+    points: TransactionManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_rows: int
+) -> None:
+    monkeypatch.setattr(landing, "PIECE_ROWS", piece_rows)
+    file = changes(tmp_path / "c.csv", [(1, "", "delete"), (1, "a", "upsert")])
+    with pytest.raises(InvalidData, match=r"c\.csv, rows .*, the row with the key .*same row key \(k\)"):
+        land(points, MAPPING, [file], None, ignore, changes=True)
+    assert seen(points) == {}
+
+
+@pytest.mark.parametrize("said", ["", "Delete", "update_preimage"])
+def test_a_row_that_does_not_say_what_is_to_be_done_with_it_is_refused(
+    points: TransactionManager, tmp_path: Path, said: str
+) -> None:
+    file = changes(tmp_path / "c.csv", [(1, "a", "upsert"), (2, "b", said)])
+    with pytest.raises(InvalidData, match=r"c\.csv, row 2, column '_change_type': it says 'upsert' or 'delete', not "):
+        land(points, MAPPING, [file], None, ignore, changes=True)
+    assert seen(points) == {}
+
+
+def test_a_file_is_read_as_what_changed_only_where_it_is_asked_for_and_says_so(
+    points: TransactionManager, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidData, match="column '_change_type' is not in the table"):
+        land(points, MAPPING, [changes(tmp_path / "c.csv", [(1, "a", "upsert")])], None, ignore)
+    with pytest.raises(InvalidData, match=r"'_change_type', which says .* is missing, or no text"):
+        land(points, MAPPING, [csv(tmp_path / "f.csv", numbered(1))], None, ignore, changes=True)
