@@ -28,6 +28,7 @@ from client.bulk_writes.manifest import Job
 from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX
 from client.cells import decode_shadow, encode_value
 from client.connection.tickets import Decision
+from client.snapshots.moments import SINCE_THE_BEGINNING
 from client.vacuum import HorizonUnknown, TableReport, VacuumReport, run_vacuum
 from client.vacuum.command import vacuum
 from client.vacuum.parts import Progress
@@ -607,11 +608,20 @@ def _columns_of(snapshot: Snapshot) -> dict[bytes, dict[bytes, bytes]]:
     return {put.row: dict(put.columns) for batch in snapshot.scan_columns("t", [A, B]) for put in batch.puts()}
 
 
+def _changes_of(snapshot: Snapshot) -> dict[bytes, dict[bytes, bytes]]:
+    return {row: values or {} for row, values, _ in snapshot.changes("t", SINCE_THE_BEGINNING)}
+
+
+def _changed_columns_of(snapshot: Snapshot) -> dict[bytes, dict[bytes, bytes]]:
+    batches = snapshot.changes_columns("t", SINCE_THE_BEGINNING, [A, B])
+    return {put.row: dict(put.columns) for batch in batches for put in batch.cells.puts()}
+
+
 def _each_of(snapshot: Snapshot) -> dict[bytes, dict[bytes, bytes]]:
     return {row: values for row in ROWS if (values := snapshot.get("t", row))}
 
 
-@pytest.mark.parametrize("read", [_rows_of, _columns_of, _each_of])
+@pytest.mark.parametrize("read", [_rows_of, _columns_of, _changes_of, _changed_columns_of, _each_of])
 @pytest.mark.parametrize("question", [1, 2, 3])
 def test_a_vacuum_that_ends_in_the_middle_of_a_read_changes_nothing_of_it(
     manager: TransactionManager,

@@ -141,6 +141,15 @@ def test_a_row_without_values_is_there_and_a_value_that_looks_like_a_tombstone_i
     assert by_row(reader, 2_105) == by_columns(reader, 2_105) == want
 
 
+def test_a_row_is_there_as_long_as_it_has_a_column_that_nobody_names() -> None:
+    world = make_world()
+    both = frozenset({(b"r1", b"f:a"), (b"r1", b"f:b")})
+    write(world, Writer(2_100, both, False, 5, recorded=True, marked="all"))
+    write(world, Writer(2_200, frozenset({(b"r1", b"f:a")}), True, 5, recorded=True, marked="all"))
+    changed = by_columns(world.reader(View(2_500, EPOCH)), 2_150, [b"f:a"])
+    assert changed == {b"r1": ChangedRow(b"r1", {}, 2_205)}
+
+
 @pytest.mark.parametrize("shown_from", [ShownFrom(vacuumed_below=2_100), ShownFrom(dropped_below=2_100)])
 def test_what_an_earlier_snapshot_saw_may_be_gone(shown_from: ShownFrom) -> None:
     world = make_world()
