@@ -143,6 +143,7 @@ def test_a_row_without_values_is_there_and_a_value_that_looks_like_a_tombstone_i
 
 def test_a_row_is_there_as_long_as_it_has_a_column_that_nobody_names() -> None:
     world = make_world()
+    world.resolver.remember(2_100, 2_105)
     both = frozenset({(b"r1", b"f:a"), (b"r1", b"f:b")})
     write(world, Writer(2_100, both, False, 5, recorded=True, marked="all"))
     write(world, Writer(2_200, frozenset({(b"r1", b"f:a")}), True, 5, recorded=True, marked="all"))
