@@ -112,6 +112,24 @@ def test_a_transaction_reads_its_own_writes_and_nobody_else_does(manager: Transa
     on_a_loop(manager, test)
 
 
+def test_tasks_are_told_what_changed(manager: TransactionManager) -> None:
+    put(manager, b"r", b"old")
+    put(manager, b"s", b"old")
+
+    async def test(front: AsyncTransactionManager) -> None:
+        earlier = (await front.snapshot()).timestamp
+        async with front.transaction() as transaction:
+            await transaction.put("t", b"r", {A: b"new"})
+            await transaction.delete("t", b"s", [A])
+        later = await front.snapshot()
+        changes = [(row, values) async for row, values, _ in later.changes("t", earlier)]
+        assert changes == [(b"r", {A: b"new"}), (b"s", None)]
+        (batch,) = [batch async for batch in later.changes_columns("t", earlier, [A], stop=b"s")]
+        assert (batch.cells.row_keys(), batch.deleted.tolist()) == ([b"r"], [False])
+
+    on_a_loop(manager, test)
+
+
 def test_a_block_that_raises_is_rolled_back(manager: TransactionManager) -> None:
     async def test(front: AsyncTransactionManager) -> None:
         transaction = await front.transaction()
