@@ -51,6 +51,8 @@ def check_fits(
         with_change_columns(mapping.to_struct(), mapping.table)
         wanted |= {name for name in found if says_what(name)}
     problems = [f"column {name!r} is not in the table" for name in schema.names if name.lower() not in wanted]
+    if not changes and CHANGE_TYPE in found and CHANGE_TYPE not in wanted:
+        problems.append("it says what has changed: import it with --changes")
     if len(found) < len(schema.names):
         problems.append("a column's name occurs twice")
     for column in mapping.columns:

@@ -365,7 +365,7 @@ def test_a_row_that_does_not_say_what_is_to_be_done_with_it_is_refused(
 def test_a_file_is_read_as_what_changed_only_where_it_is_asked_for_and_says_so(
     points: TransactionManager, tmp_path: Path
 ) -> None:
-    with pytest.raises(InvalidData, match="column '_change_type' is not in the table"):
+    with pytest.raises(InvalidData, match=r"column '_change_type' is not in the table; .*: import it with --changes"):
         land(points, MAPPING, [changes(tmp_path / "c.csv", [(1, "a", "upsert")])], None, ignore)
     with pytest.raises(InvalidData, match=r"'_change_type', which says .* is missing, or no text"):
         land(points, MAPPING, [csv(tmp_path / "f.csv", numbered(1))], None, ignore, changes=True)
