@@ -262,6 +262,17 @@ class TransactionManager(StaysInItsProcess):
         handle = self._handle_at(at)
         return self._named.create(name, handle.timestamp, handle.epoch)
 
+    def move_snapshot(self, name: str, at: Moment | None = None) -> NamedSnapshot:
+        """Have a name stand for what is committed by now, or was by then: a later moment than it stood for.
+
+        The vacuum is held back by the one moment or by the other, without a gap. For who follows what changes, and
+        keeps the moment that was got to. Raises ``InvalidRequest`` where there is no such name, or the moment is
+        earlier, or somebody else has moved it meanwhile; ``NoPrimary``, ``StoreUnavailable``: repeat it.
+        """
+        validate_name(name)
+        handle = self._handle_at(at)
+        return self._named.move(name, handle.timestamp, handle.epoch)
+
     def snapshots(self) -> list[NamedSnapshot]:
         """The snapshots that have a name, by name; also those whose creation was not finished. Needs no oracle."""
         return self._named.all()

@@ -149,6 +149,10 @@ class AsyncTransactionManager:
         """Give a moment a name. See ``TransactionManager.create_snapshot``."""
         return await self._calls.run(partial(self.blocking.create_snapshot, name, at))
 
+    async def move_snapshot(self, name: str, at: Moment | None = None) -> NamedSnapshot:
+        """Have a name stand for a later moment. See ``TransactionManager.move_snapshot``."""
+        return await self._calls.run(partial(self.blocking.move_snapshot, name, at))
+
     async def snapshots(self) -> list[NamedSnapshot]:
         """The snapshots that have a name. See ``TransactionManager.snapshots``."""
         return await self._calls.run(self.blocking.snapshots)

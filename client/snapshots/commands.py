@@ -30,18 +30,21 @@ def _checked_name(context: click.Context, parameter: click.Parameter, value: str
 
 @click.group()
 def snapshot() -> None:
-    """Named snapshots: create, list, drop."""
+    """Named snapshots: create, move, list, drop."""
 
 
-@snapshot.command()
-@click.argument("name", callback=_checked_name)
-@connecting
-@click.option(
+_at_option = click.option(
     "--at",
     metavar="WHEN",
     callback=moment_option,
     help="A timestamp, a time with its zone, or another name; by default now.",
 )
+
+
+@snapshot.command()
+@click.argument("name", callback=_checked_name)
+@connecting
+@_at_option
 @_json_option
 def create(name: str, place: Place, at: Moment | None, as_json: bool) -> None:
     """Give what is committed by now, or was by WHEN, the name NAME: no vacuum drops what it shows.
@@ -50,8 +53,18 @@ def create(name: str, place: Place, at: Moment | None, as_json: bool) -> None:
     manager.snapshot(at="NAME"), or in Spark with the option as_of. Drop it when it is read no more.
     """
     with managed(place) as manager:
-        made = manager.create_snapshot(name, at)
-    click.echo(json.dumps(_fields(made)) if as_json else f"{made.name}: {made.timestamp}, {_time(made)}")
+        _tell(manager.create_snapshot(name, at), as_json)
+
+
+@snapshot.command()
+@click.argument("name", callback=_checked_name)
+@connecting
+@_at_option
+@_json_option
+def move(name: str, place: Place, at: Moment | None, as_json: bool) -> None:
+    """Have the name NAME stand for what is committed by now, or was by WHEN: a later moment than it stood for."""
+    with managed(place) as manager:
+        _tell(manager.move_snapshot(name, at), as_json)
 
 
 @snapshot.command("list")
@@ -78,6 +91,10 @@ def drop(name: str, place: Place, as_json: bool) -> None:
     with managed(place, needs_oracle=False) as manager:
         manager.drop_snapshot(name)
     click.echo(json.dumps({"dropped": name}) if as_json else f"{name}: dropped")
+
+
+def _tell(named: NamedSnapshot, as_json: bool) -> None:
+    click.echo(json.dumps(_fields(named)) if as_json else f"{named.name}: {named.timestamp}, {_time(named)}")
 
 
 def _fields(named: NamedSnapshot) -> dict[str, Any]:

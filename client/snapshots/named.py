@@ -12,6 +12,9 @@ The store answers a write only when every later read sees it, so of the two at l
 invariant: a snapshot that is finished, and was not dropped, lies at or above all that any vacuum marks or drops. It
 holds from the record's first write on without a gap, since finishing replaces that very record by compare-and-set.
 
+A name that is moved goes forward only, and by a single write: whatever a vacuum sees of it, before or after, lies at or
+below where it is in the end, and the vacuum goes no further than that.
+
 Who is killed halfway leaves an unfinished record. It holds back the vacuum, cannot be read, and is replaced by whoever
 creates a snapshot of that name.
 """
@@ -70,6 +73,26 @@ class NamedSnapshots:
                 f"somebody else has created or dropped a snapshot {name!r} meanwhile: look, and repeat"
             )
         return finished
+
+    def move(self, name: str, timestamp: int, epoch: int) -> NamedSnapshot:
+        """Have a name stand for a later moment, which is known, in this epoch, to be settled.
+
+        Raises ``InvalidRequest`` where there is no such name, or it stands for a still later moment, or somebody else
+        had it meanwhile; ``StoreUnavailable``: then it may have been moved.
+        """
+        standing = self.find(name)
+        self._catalog.require_level()
+        if timestamp < standing.timestamp:
+            raise InvalidRequest(
+                f"the snapshot {name!r} is of {standing.timestamp} ({_time(standing.timestamp)}) and is moved forward "
+                f"only, not to {timestamp} ({_time(timestamp)}), of which a vacuum may have dropped something"
+            )
+        moved = replace(standing, timestamp=timestamp, epoch=epoch)
+        if not self._replace(name, lambda stored: stored == standing, moved.encode()):
+            raise InvalidRequest(
+                f"somebody else has moved or dropped the snapshot {name!r} meanwhile: look, and repeat"
+            )
+        return moved
 
     def find(self, name: str) -> NamedSnapshot:
         """The finished snapshot of that name. Raises ``InvalidRequest`` where there is none, ``StoreUnavailable``."""

@@ -1,7 +1,8 @@
 """A named snapshot as a value, and as it is stored. Pure.
 
 Invariants: no two records are ever stored as the same bytes, nor two marks of a drop, so that a write whose answer was
-lost and that arrives late finds its compare-and-set out of date. And of one snapshot, only ``is_finished`` changes.
+lost and that arrives late finds its compare-and-set out of date. Of one snapshot ``is_finished`` changes, and then its
+``timestamp``, which grows, with the ``epoch``.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ HBase's Thrift 1 API cannot tell which rows were written since some time, so a r
 what has not changed is dropped before anything of it is decoded.
 
 A stream's offset is a snapshot's timestamp. While the stream runs, its reader keeps the snapshots open from which on
-batches are still to be read, so that no vacuum drops what they need.
+batches are still to be read, so that no vacuum drops what they need. While it does not, a name that it has moved along
+(``position_snapshot``) keeps the last of them.
 """
 
 from __future__ import annotations
@@ -174,6 +175,7 @@ class PythiaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         kept = self._kept.get(until) or manager_for(self._options.settings).snapshot(at=until)
         self._kept[until] = kept
+        self._name_position(until if since == SINCE_THE_BEGINNING else since)
         return self._changes.tasks(since, kept.handle(), WHOLE_TABLE)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -189,7 +191,22 @@ class PythiaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: dict[str, Any]) -> None:
         """What lies before ``end`` is done with; the next batch begins there."""
         until = _timestamp_of(end)
+        self._name_position(until)
         self._kept = {timestamp: kept for timestamp, kept in self._kept.items() if timestamp >= until}
+
+    def _name_position(self, timestamp: int) -> None:
+        """Have the snapshot of the name that was given be there, where a batch still to be done begins.
+
+        Spark says late that a batch is done, of the last one only after a restart: so it is where a batch begins, too.
+        """
+        name, manager = self._options.position_snapshot, manager_for(self._options.settings)
+        if name is None:
+            return
+        standing = next((each for each in manager.snapshots() if each.name == name and each.is_finished), None)
+        if standing is None:
+            manager.create_snapshot(name, timestamp)
+        elif standing.timestamp < timestamp:
+            manager.move_snapshot(name, timestamp)
 
 
 def moment_since(manager: TransactionManager, changed_since: Moment | None) -> int:

@@ -16,15 +16,15 @@ from typing import Final
 from client.errors import InvalidRequest
 from client.handles import SnapshotHandle, TransactionHandle
 from client.settings import BULK_SHADOW_CELLS, ClientSettings
-from client.snapshots.moments import Moment, parse_moment, parse_since
+from client.snapshots.moments import Moment, parse_moment, parse_since, validate_name
 from client.spark.errors import InvalidOption
 
 _WHERE: Final = ("zookeeper", "oracle")
 """Each says where the oracle is: the installation's, or one that is alone."""
 CONNECTION_OPTIONS: Final = (*_WHERE, "thrift", "root")
 _JOB_OPTIONS: Final = (
-    "table", "transaction", "snapshot", "as_of", "changed_since", "poll_interval_ms", "columns", "min_partitions",
-    "batch_rows", "push_filters", "operation", "overwrite_prefix", "shadow_cells",
+    "table", "transaction", "snapshot", "as_of", "changed_since", "poll_interval_ms", "position_snapshot",
+    "columns", "min_partitions", "batch_rows", "push_filters", "operation", "overwrite_prefix", "shadow_cells",
 )  # fmt: skip
 OPERATIONS: Final = ("upsert", "delete")
 _VIEWS: Final = ("transaction", "snapshot", "as_of")
@@ -52,7 +52,8 @@ class SourceOptions:
 
     ``as_of``: the moment to read at: a timestamp, a time with its zone, or the name of a snapshot.
     ``changed_since``: read what has changed since that moment; 0 for the beginning. ``poll_interval_ms``: how far apart
-    the batches of a stream of changes are at least, by default ``POLL_INTERVAL_MS``.
+    the batches of a stream of changes are at least, by default ``POLL_INTERVAL_MS``. ``position_snapshot``: the name of
+    a snapshot that such a stream moves with it.
     ``columns``: the columns to read, ``None`` for all. ``min_partitions``: into how many parts a read is split at
     least, if the keys allow it. ``batch_rows``: rows that are encoded or decoded, and held in memory, at a time, by
     default ``READ_BATCH_ROWS`` and ``WRITE_BATCH_ROWS``.
@@ -69,6 +70,7 @@ class SourceOptions:
     as_of: Moment | None = None
     changed_since: Moment | None = None
     poll_interval_ms: int | None = None
+    position_snapshot: str | None = None
     columns: tuple[str, ...] | None = None
     min_partitions: int = MIN_PARTITIONS
     batch_rows: int | None = None
@@ -79,10 +81,15 @@ class SourceOptions:
     @property
     def is_for_reading(self) -> bool:
         """Whether something was asked for that has no meaning in a write."""
-        return any(
-            given is not None
-            for given in (self.snapshot, self.as_of, self.changed_since, self.poll_interval_ms, self.columns)
+        return (
+            any(given is not None for given in (self.snapshot, self.as_of, self.changed_since, self.columns))
+            or self.is_for_streams_of_changes
         )
+
+    @property
+    def is_for_streams_of_changes(self) -> bool:
+        """Whether something was asked for that only these have."""
+        return (self.poll_interval_ms, self.position_snapshot) != (None, None)
 
 
 def parse(options: Mapping[str, str], *connections: Mapping[str, str]) -> SourceOptions:
@@ -125,6 +132,7 @@ def parse(options: Mapping[str, str], *connections: Mapping[str, str]) -> Source
         as_of=_moment(given, "as_of", parse_moment),
         changed_since=_moment(given, "changed_since", parse_since),
         poll_interval_ms=_whole_number(given, "poll_interval_ms", _POLL_INTERVAL_MS_MAX),
+        position_snapshot=_name(given, "position_snapshot"),
         columns=_columns(given["columns"]) if "columns" in given else None,
         min_partitions=_whole_number(given, "min_partitions", MIN_PARTITIONS_MAX) or MIN_PARTITIONS,
         batch_rows=_whole_number(given, "batch_rows", _BATCH_ROWS_MAX),
@@ -198,6 +206,16 @@ def _moment(given: Mapping[str, str], name: str, parsed: Callable[[str], Moment]
         return parsed(given[name])
     except InvalidRequest as error:
         raise InvalidOption(f"the option {name!r}: {error}") from error
+
+
+def _name(given: Mapping[str, str], name: str) -> str | None:
+    """``None`` where it is not given."""
+    try:
+        if name in given:
+            validate_name(given[name])
+    except InvalidRequest as error:
+        raise InvalidOption(f"the option {name!r}: {error}") from error
+    return given.get(name)
 
 
 def _columns(text: str) -> tuple[str, ...]:

@@ -61,8 +61,10 @@ class PythiaDataSource(DataSource):
     def reader(self, schema: StructType) -> PythiaReader | ChangesReader:
         """Read the columns of ``schema``."""
         self._require_to_read()
-        if self._job.poll_interval_ms is not None:
-            raise InvalidOption("the option 'poll_interval_ms' is for streams: leave it out of a read")
+        if self._job.is_for_streams_of_changes:
+            raise InvalidOption(
+                "the options 'poll_interval_ms' and 'position_snapshot' are for streams: leave them out of a read"
+            )
         if self._job.changed_since is not None:
             changes = FilteringChangesReader if self._job.push_filters else ChangesReader
             return changes(self._job, self._mapping(), schema)
@@ -86,8 +88,8 @@ class PythiaDataSource(DataSource):
         job, mapping = self._job, self._mapping()
         if job.is_for_reading:
             raise InvalidOption(
-                "the options 'snapshot', 'as_of', 'changed_since', 'poll_interval_ms' and 'columns' are for reading: "
-                "leave them out of a write"
+                "the options 'snapshot', 'as_of', 'changed_since', 'poll_interval_ms', 'position_snapshot' and "
+                "'columns' are for reading: leave them out of a write"
             )
         if job.overwrite_prefix is not None and not overwrite:
             raise InvalidOption("the option 'overwrite_prefix' is for mode 'overwrite'; 'append' deletes nothing")

@@ -149,9 +149,9 @@ def check_streamable(options: SourceOptions, *, overwrite: bool) -> None:
         )
     if options.transaction is not None or options.is_for_reading:
         raise InvalidOption(
-            "leave the options 'transaction', 'snapshot', 'as_of', 'changed_since', 'poll_interval_ms' and 'columns' "
-            "out of a streaming write: each of its batches is a transaction of its own, and has the columns of the "
-            "stream"
+            "leave the options 'transaction', 'snapshot', 'as_of', 'changed_since', 'poll_interval_ms', "
+            "'position_snapshot' and 'columns' out of a streaming write: each of its batches is a transaction of its "
+            "own, and has the columns of the stream"
         )
     if options.operation != "upsert" or options.overwrite_prefix is not None:
         raise InvalidOption(

@@ -155,6 +155,27 @@ CHANGES_RULES = [
         _SPARK + "test_snapshots_are_held_for_as_long_as_a_batch_begins_or_ends_there",
     ),
     Mutation(
+        "a name that a stream moves along is not where its batch begins",
+        _SOURCE,
+        "        self._name_position(until if since == SINCE_THE_BEGINNING else since)\n",
+        "",
+        _SPARK + "test_a_name_goes_where_the_next_batch_begins_and_stays_there_while_nothing_runs",
+    ),
+    Mutation(
+        "a name that a stream moves along is where its batch ends",
+        _SOURCE,
+        "        self._name_position(until if since == SINCE_THE_BEGINNING else since)\n",
+        "        self._name_position(until)\n",
+        _SPARK + "test_a_name_goes_where_the_next_batch_begins_and_stays_there_while_nothing_runs",
+    ),
+    Mutation(
+        "a name that a stream moves along stays behind what is done",
+        _SOURCE,
+        "        self._name_position(until)\n",
+        "",
+        _SPARK + "test_a_name_goes_where_the_next_batch_begins_and_stays_there_while_nothing_runs",
+    ),
+    Mutation(
         "what a transaction wrote itself is read as a change",
         _SOURCE,
         "        if not isinstance(view, SnapshotHandle):\n",

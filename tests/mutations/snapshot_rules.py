@@ -9,6 +9,29 @@ _BY_THEMSELVES = "unit/client/snapshots/test_named_snapshots.py::"
 
 SNAPSHOT_RULES = [
     Mutation(
+        "a name is moved back, to what a vacuum has dropped",
+        "client/snapshots/named.py",
+        "        if timestamp < standing.timestamp:\n",
+        "        if False:\n",
+        _BY_THEMSELVES + "test_a_name_is_moved_forward_only",
+    ),
+    Mutation(
+        "who moves a name takes the place of whoever had it meanwhile",
+        "client/snapshots/named.py",
+        "lambda stored: stored == standing, moved.encode()",
+        "lambda stored: True, moved.encode()",
+        _BY_THEMSELVES + "test_who_moves_a_name_that_is_not_what_it_was_is_told",
+    ),
+    Mutation(
+        "a name is moved by dropping it and giving it again",
+        "client/snapshots/named.py",
+        "        moved = replace(standing, timestamp=timestamp, epoch=epoch)\n",
+        "        moved = replace(standing, timestamp=timestamp, epoch=epoch)\n"
+        "        self._replace(name, lambda stored: stored == standing, standing.encode_dropped())\n"
+        "        self._replace(name, lambda stored: stored is None, standing.encode())\n",
+        _AND_VACUUM + "test_a_vacuum_amid_the_move_of_a_name",
+    ),
+    Mutation(
         "a vacuum ignores named snapshots",
         "client/vacuum/plan.py",
         "    data = min([limits.data, *named])\n",

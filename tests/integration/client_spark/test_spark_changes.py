@@ -190,7 +190,7 @@ def test_what_cannot_be_read_is_refused_with_a_reason(source: Table) -> None:
         source.changes(later, as_of=str(before))
     with pytest.raises(PySparkException, match="'changed_since': the timestamp 17 is of the year 1970"):
         source.load(17)
-    with pytest.raises(PySparkException, match="'poll_interval_ms' is for streams"):
+    with pytest.raises(PySparkException, match="'position_snapshot' are for streams"):
         source.changes(before, poll_interval_ms="5")
     with pytest.raises(PySparkException, match="are for reading: leave them out of a write"):
         source.spark.createDataFrame([(1, 1)], "k BIGINT, v BIGINT").write.format("pythia").mode("append").options(

@@ -76,8 +76,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 class Query:
     """Asks a stream's reader as Spark does, batch by batch."""
 
-    def __init__(self, since: int | str = 0, checkpoint: dict[str, Any] | None = None) -> None:
-        made = PythiaDataSource({**OPTIONS, "changed_since": str(since)})
+    def __init__(self, since: int | str = 0, checkpoint: dict[str, Any] | None = None, **options: str) -> None:
+        made = PythiaDataSource({**OPTIONS, "changed_since": str(since), **options})
         self.reader = made.streamReader(made.schema())
         self.done = checkpoint or self.reader.initialOffset()
 
@@ -212,6 +212,43 @@ def test_snapshots_are_held_for_as_long_as_a_batch_begins_or_ends_there(
     assert alive() == [False, True]
 
 
+def test_a_name_goes_where_the_next_batch_begins_and_stays_there_while_nothing_runs(
+    manager: TransactionManager, clock: Clock
+) -> None:
+    def position() -> int:
+        (named,) = manager.snapshots()
+        assert (named.name, named.is_finished) == ("copy", True)
+        return named.timestamp
+
+    query = Query(position_snapshot="copy")
+    first = query.reader.latestOffset()
+    query.reader.partitions(query.done, first)
+    assert position() == first["timestamp"], "nothing is needed from before the first batch"
+    clock.now_s += POLL_INTERVAL_MS / 1000
+    second = query.reader.latestOffset()
+    query.reader.commit(first)
+    query.reader.partitions(first, second)
+    assert position() == first["timestamp"]
+    again = Query(position_snapshot="copy", checkpoint=second)
+    third = again.reader.latestOffset()
+    again.reader.partitions(second, third)
+    assert position() == second["timestamp"], "Spark does not say of the last batch of a query that it is done"
+    again.reader.partitions(first, second)
+    assert position() == second["timestamp"], "never back"
+    again.reader.commit(third)
+    assert position() == third["timestamp"]
+
+
+def test_a_stream_from_a_moment_on_takes_a_name_that_stands_there_along(manager: TransactionManager) -> None:
+    since = put(manager, _1="a")
+    manager.create_snapshot("copy", since)
+    query = Query("copy", position_snapshot="copy")
+    query.reader.partitions(query.done, query.reader.latestOffset())
+    assert [each.timestamp for each in manager.snapshots()] == [since]
+    assert query.batch() == []
+    assert [each.timestamp for each in manager.snapshots()] == [query.done["timestamp"]]
+
+
 @pytest.mark.parametrize("offset", [{}, {"timestamp": "7"}, {"0": {"index": 3}}])
 def test_the_offset_of_another_source_is_refused(manager: TransactionManager, offset: dict[str, Any]) -> None:
     query = Query()
@@ -235,7 +272,8 @@ def test_what_a_stream_cannot_be_told(manager: TransactionManager, options: dict
 
 def test_what_a_batch_cannot_be_told(manager: TransactionManager) -> None:
     for options, reason in (
-        ({"poll_interval_ms": "5"}, "'poll_interval_ms' is for streams"),
+        ({"poll_interval_ms": "5"}, "'poll_interval_ms' and 'position_snapshot' are for streams"),
+        ({"position_snapshot": "copy"}, "'poll_interval_ms' and 'position_snapshot' are for streams"),
         ({"changed_since": "0", "operation": "delete"}, "are for writing"),
     ):
         with pytest.raises(InvalidOption, match=reason):

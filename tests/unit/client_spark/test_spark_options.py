@@ -84,6 +84,7 @@ def test_a_handle_brings_its_connection() -> None:
         ({"table": "t", "as_of": "1372939200000"}, "seconds or milliseconds since then are no timestamps"),
         ({"table": "t", "changed_since": "1"}, "the option 'changed_since': the timestamp 1 is of the year 1970"),
         ({"table": "t", "changed_since": ""}, "the option 'changed_since': a moment is"),
+        ({"table": "t", "position_snapshot": "1st"}, "the option 'position_snapshot': a snapshot's name is a letter"),
         ({"table": "t", "poll_interval_ms": "86400001"}, "from 1 to 86,400,000, not '86400001'"),
         ({"table": "t", "transaction": TRANSACTION.to_json(), "root": "/there"}, "leave the option out"),
         ({"table": "t", "columns": "a,,b"}, "a list of column names"),

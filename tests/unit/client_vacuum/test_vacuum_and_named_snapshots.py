@@ -36,7 +36,7 @@ def at_ms(milliseconds: int) -> int:
     return compose(BEGIN_MS + milliseconds)
 
 
-EPOCH, PAST, HORIZON, NOW = at_ms(1), at_ms(4), at_ms(9), at_ms(20)
+EPOCH, PAST, MOVED, HORIZON, NOW = at_ms(1), at_ms(4), at_ms(6), at_ms(9), at_ms(20)
 COMMIT_MS = {2: 3, 5: 6, 7: 8}
 """When who writes the only cell began, and when it committed."""
 CREATE_CALLS = 6
@@ -226,6 +226,51 @@ def test_every_order_of_their_calls(first: int) -> None:
     for later in combinations_with_replacement(range(first, VACUUM_CALLS + 2), CREATE_CALLS - 1):
         installation = Installation()
         check(installation, has_name=_in_this_order(installation, [first, *later]))
+
+
+def moved(installation: Installation) -> None:
+    installation.process().move_snapshot("past", MOVED)
+
+
+def check_moved(installation: Installation) -> None:
+    """It reads as it has to where it was moved to, whatever is vacuumed, and holds back no more than that."""
+    report = installation.vacuum()
+    assert (report.problems, report.horizon) == ({}, MOVED)
+    assert installation.value("past") == b"5"
+
+
+@pytest.mark.usefixtures("few_calls")
+def test_a_vacuum_amid_the_move_of_a_name() -> None:
+    for call in range(1, calls_of(moved, {"past": PAST}) + 1):
+        installation = Installation()
+        installation.create()
+        installation.at(call, installation.vacuum)
+        moved(installation)
+        check_moved(installation)
+
+
+@pytest.mark.usefixtures("few_calls")
+def test_the_move_of_a_name_amid_the_vacuum() -> None:
+    for call in range(1, calls_of(Installation.vacuum, {"past": PAST}) + 1):
+        installation = Installation()
+        installation.create()
+        installation.at(call, partial(moved, installation))
+        installation.vacuum()
+        check_moved(installation)
+
+
+@pytest.mark.usefixtures("few_calls")
+def test_a_mover_that_is_killed_leaves_the_name_where_it_was_or_was_to_go() -> None:
+    for call in range(1, calls_of(moved, {"past": PAST}) + 1):
+        installation = Installation()
+        installation.create()
+        installation.at(call, _die)
+        with pytest.raises(Killed):
+            moved(installation)
+        installation.vacuum()
+        assert installation.value("past") in (b"2", b"5")
+        moved(installation)
+        check_moved(installation)
 
 
 @pytest.mark.parametrize("call", range(1, CREATE_CALLS + 1))

@@ -198,6 +198,7 @@ def test_tables_snapshots_and_the_ids_of_others(manager: TransactionManager) -> 
             assert snapshot.timestamp == fenced.timestamp
             assert snapshot.epoch == fenced.epoch
         assert [named.name for named in await front.snapshots()] == ["then"]
+        assert (await front.move_snapshot("then")).timestamp > fenced.timestamp
         await front.drop_snapshot("then")
         transaction = await front.transaction()
         shared = await front.resume(await transaction.handle())

@@ -106,9 +106,55 @@ def test_a_name_is_given_once_until_it_is_dropped(manager: TransactionManager, i
     assert manager.create_snapshot("a").timestamp > first
 
 
+def test_a_name_is_moved_forward_only(manager: TransactionManager, installation: Installation) -> None:
+    first = put(manager, b"r", b"1").commit_timestamp
+    made = manager.create_snapshot("a", first)
+    second = put(manager, b"r", b"2").commit_timestamp
+    assert manager.move_snapshot("a", second) == replace(made, timestamp=second)
+    assert installation.manager().snapshot("a").get("t", b"r") == {A: b"2"}
+    assert manager.move_snapshot("a", second).timestamp == second
+    with pytest.raises(
+        InvalidRequest, match=rf"the snapshot 'a' is of {second} .* moved forward only, not to {first} "
+    ):
+        manager.move_snapshot("a", first)
+    assert manager.move_snapshot("a").timestamp > second
+    with pytest.raises(InvalidRequest, match="future"):
+        manager.move_snapshot("a", dt.datetime(2999, 1, 1, tzinfo=dt.UTC))
+    manager.drop_snapshot("a")
+    with pytest.raises(InvalidRequest, match="there is no snapshot 'a'"):
+        manager.move_snapshot("a")
+
+
+@pytest.mark.parametrize("meanwhile", ["moved", "dropped", "made anew"])
+def test_who_moves_a_name_that_is_not_what_it_was_is_told(
+    manager: TransactionManager, installation: Installation, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    moment = put(manager, b"r", b"1").commit_timestamp
+    manager.create_snapshot("a", moment)
+    mover, other = installation.manager(), installation.manager()
+    later = mover.snapshot().timestamp
+
+    def interrupted() -> None:
+        monkeypatch.undo()
+        if meanwhile == "moved":
+            other.move_snapshot("a", later + 1)
+        else:
+            other.drop_snapshot("a")
+        if meanwhile == "made anew":
+            other.create_snapshot("a", moment)
+
+    put(manager, b"r", b"2")
+    manager.snapshot()
+    monkeypatch.setattr(mover.catalog, "require_level", interrupted)
+    with pytest.raises(InvalidRequest, match="somebody else has moved or dropped the snapshot 'a' meanwhile"):
+        mover.move_snapshot("a", later)
+    found = {each.name: each.timestamp for each in manager.snapshots()}
+    assert found == {"moved": {"a": later + 1}, "dropped": {}, "made anew": {"a": moment}}[meanwhile]
+
+
 @pytest.mark.parametrize("name", ["", "1st", "-a", "a b", "a\n", "é", "2013-07-04", "a" * 101, "a/b", 7, None, b"a"])
 def test_what_cannot_be_a_name_is_refused(manager: TransactionManager, name: str) -> None:
-    for use in (manager.create_snapshot, manager.drop_snapshot):
+    for use in (manager.create_snapshot, manager.move_snapshot, manager.drop_snapshot):
         with pytest.raises(InvalidRequest, match="a snapshot's name is a letter"):
             use(name)
 
@@ -289,6 +335,8 @@ def test_the_commands(manager: TransactionManager, installation: Installation, m
         ["a", str(first)],
         ["b", str(made["timestamp"])],
     ]
+    assert told("move", "a", "--at", "b").stdout.startswith(f"a: {made['timestamp']}, 20")
+    assert json.loads(told("move", "a", "--json").stdout)["timestamp"] > made["timestamp"]
     assert json.loads(told("drop", "a", "--json").stdout) == {"dropped": "a"}
     assert told("drop", "b").stdout == "b: dropped\n"
     assert manager.snapshots() == []
@@ -299,6 +347,7 @@ def test_the_commands(manager: TransactionManager, installation: Installation, m
     [
         (["create", "a", "--at", "yesterday"], "there is no snapshot 'yesterday'"),
         (["drop", "a"], "there is no snapshot 'a' to drop"),
+        (["move", "a"], "there is no snapshot 'a': "),
     ],
 )
 def test_a_command_that_cannot_be_served_says_why_in_a_line(
