@@ -342,6 +342,38 @@ def test_a_vacuum_hurts_no_stream_that_runs(source_vacuumed: Table, tmp_path: Pa
         query.stop()
 
 
+def test_a_name_keeps_for_a_stream_that_stands_still_what_its_next_batch_needs(
+    source_vacuumed: Table, tmp_path: Path
+) -> None:
+    source, seen = source_vacuumed, dict[int, str]()
+
+    def follow(batch: DataFrame, number: int) -> None:
+        seen.update((row["k"], row["_change_type"]) for row in batch.collect())
+
+    def catch_up(name: str) -> None:
+        options = {**source.where, "changed_since": "0", "position_snapshot": name}
+        rows = source.spark.readStream.format("pythia").options(**options).load().writeStream.foreachBatch(follow)
+        query = rows.option("checkpointLocation", str(tmp_path / name)).trigger(availableNow=True).start()
+        try:
+            query.awaitTermination()
+        finally:
+            query.stop()
+
+    source.put_plainly({1: 1, 2: 2})
+    catch_up("kept")
+    catch_up("dropped")
+    moment = source.put_plainly({1: None})
+    source.manager.drop_snapshot("dropped")
+    run_vacuum(source.manager, retain_ms=0)
+    catch_up("kept")
+    assert seen == {1: DELETE, 2: UPSERT}
+    source.put_plainly({2: None})
+    source.manager.drop_snapshot("kept")
+    vacuum_beyond(source.manager, moment)
+    with pytest.raises(PySparkException, match="a vacuum drops, or has dropped, what is only seen below"):
+        catch_up("dropped")
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
