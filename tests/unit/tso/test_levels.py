@@ -144,7 +144,7 @@ def test_a_process_that_is_refused_ends_with_the_reason(
         speak(monkeypatch, LevelRange(1, 2))
         await house.start("c")
         operator = MemoryCoordinator(house.tree)
-        assert [one.holder for one in attendance(operator, ROOT).members] == ["a", "c"]
+        await house.until(lambda: [one.holder for one in attendance(operator, ROOT).members] == ["a", "c"])
 
     run_house(scenario)
 
