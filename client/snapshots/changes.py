@@ -20,8 +20,8 @@ from client.cells import family_of, is_shadow, row_marker_column, without_reserv
 from client.snapshots.changed_rows import ChangedColumns, ChangedRow
 from client.snapshots.column_visibility import EMPTY, HIDDEN, is_visible, newest_commits, settle_columns
 from client.snapshots.moments import SINCE_THE_BEGINNING
-from client.snapshots.reading import SCAN_BATCH_ROWS, Rows, SnapshotReader, VacuumedMeanwhile, values_of
-from client.snapshots.visibility import NOT_COMMITTED
+from client.snapshots.reading import Rows, SnapshotReader, VacuumedMeanwhile, values_of
+from client.snapshots.visibility import NOT_COMMITTED, commits_seen
 from store import KeyRange, Row
 from store.columns import ScannedColumns
 
@@ -37,7 +37,7 @@ class ChangesReader(SnapshotReader):
         ``columns``: what counts, families and columns; by default all. Raises ``InvalidRequest`` where some of what the
         earlier snapshot saw may be gone, ``StoreUnavailable``.
         """
-        for batch in self._stored_batches(table, key_range, columns, SCAN_BATCH_ROWS):
+        for batch in self._stored_batches(table, key_range, columns):
             yield from self._changed_rows(table, columns, batch, since)
         self._require_both_shown(table, since)
 
@@ -95,7 +95,7 @@ class ChangesReader(SnapshotReader):
         for batch in self._settled(table, rows, known, heal=heal, vacuumed=vacuumed):
             for row, cells, settled in batch:
                 stored[row].update(settled.visible)
-                commits = (settled.outcomes[cells[column].timestamp] for column in settled.visible)
+                commits = (commit for _, commit in commits_seen(cells, settled))
                 newest[row] = max(newest[row], *commits, NOT_COMMITTED)
         for row, columns in stored.items():
             values = values_of(columns)

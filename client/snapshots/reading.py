@@ -41,7 +41,7 @@ from client.snapshots.column_visibility import (
 )
 from client.snapshots.plain_cells import Cells, cells_of, outcome_of_plain
 from client.snapshots.resolver import Resolver, Site
-from client.snapshots.visibility import NOT_COMMITTED, OPEN, Settled, View, settle, with_bookkeeping
+from client.snapshots.visibility import NOT_COMMITTED, OPEN, Settled, View, commits_seen, settle, with_bookkeeping
 from commit_table.timestamps import wall_time_of
 from store import CellStore, InvalidCell, KeyRange, Row, StoreUnavailable, TableMissing
 from store.answer_size import AnswerSize
@@ -130,18 +130,16 @@ class SnapshotReader:
     ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
         """Rows of a range in key order, reserved columns included; rows of which nothing is visible are left out."""
 
-        for batch in self._stored_batches(table, key_range, columns, SCAN_BATCH_ROWS):
+        for batch in self._stored_batches(table, key_range, columns):
             yield from self._seen(table, columns, batch)
         self._require_shown(table)
 
-    def _stored_batches(
-        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, batch_rows: int
-    ) -> Iterator[Rows]:
+    def _stored_batches(self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None) -> Iterator[Rows]:
         """What is stored, as rows."""
 
         def begin(cells: Cells, chosen: list[bytes]) -> tuple[Rows | None, Iterator[Rows]]:
-            rows = cells.scan(table, key_range, chosen, before=self._view.before, batch_rows=batch_rows)
-            batches = stored_batches(rows, batch_rows, BATCH_BYTES_MAX)
+            rows = cells.scan(table, key_range, chosen, before=self._view.before, batch_rows=SCAN_BATCH_ROWS)
+            batches = stored_batches(rows, SCAN_BATCH_ROWS, BATCH_BYTES_MAX)
             return next(batches, None), batches
 
         batch, batches = self._ask(table, columns, begin)
@@ -304,10 +302,10 @@ class SnapshotReader:
         )
         return max(
             (
-                settled.outcomes[cells[column].timestamp]
+                commit
                 for batch in self._settled(table, list(found.items()))
                 for _, cells, settled in batch
-                for column in settled.visible
+                for column, commit in commits_seen(cells, settled)
                 if columns is None or column in columns
             ),
             default=0,

@@ -90,6 +90,11 @@ def settle(row: Row, view: View, outcome_of: Callable[[int], int]) -> Settled:
     return settled
 
 
+def commits_seen(row: Row, settled: Settled) -> Iterator[tuple[bytes, int]]:
+    """Of each visible version of a row, by column, when its writer committed; 0 for the reader's own."""
+    return ((column, settled.outcomes[row[column].timestamp]) for column in settled.visible)
+
+
 def _without_shadow(row: Row, writer: int, outcome: int) -> Iterator[tuple[bytes, tuple[int, int]]]:
     """The families in which the writer's shadow cell is missing for certain: the newest one there is older."""
     for column, cell in row.items():
