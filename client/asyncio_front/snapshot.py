@@ -88,7 +88,7 @@ class AsyncSnapshot:
         self,
         table: str,
         since: int,
-        known: Sequence[bytes],
+        known: Sequence[bytes] | None = None,
         *,
         start: bytes = b"",
         stop: bytes = b"",

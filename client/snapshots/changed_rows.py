@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,10 +50,12 @@ class ChangedColumns:
     commit_timestamps: Places
 
     @classmethod
-    def of_rows(cls, known: Sequence[bytes], rows: Sequence[ChangedRow]) -> ChangedColumns:
-        """The same rows as columns; of their values those in ``known``."""
-        return cls(
-            CellColumns.of_values(tuple(known), [each.row for each in rows], [each.values or {} for each in rows]),
-            np.array([each.values is None for each in rows], np.bool_),
-            np.array([each.commit_timestamp for each in rows], np.int64),
-        )
+    def of_pieces(
+        cls, pieces: Iterable[CellColumns], deleted: npt.NDArray[np.bool_], commit_timestamps: Places
+    ) -> Iterator[ChangedColumns]:
+        """Rows that come in ``pieces``; the rest is of all of them in their order."""
+        first = 0
+        for cells in pieces:
+            last = first + cells.rows
+            yield cls(cells, deleted[first:last], commit_timestamps[first:last])
+            first = last

@@ -16,14 +16,14 @@ from types import MappingProxyType
 
 import numpy as np
 
-from client.cells import family_of, is_shadow, row_marker_column, without_reserved
+from client.cells import is_shadow, without_reserved
+from client.snapshots.all_columns import in_all_columns
 from client.snapshots.changed_rows import ChangedColumns, ChangedRow
-from client.snapshots.column_visibility import EMPTY, HIDDEN, is_visible, newest_commits, settle_columns
+from client.snapshots.column_visibility import EMPTY, HIDDEN, newest_commits
 from client.snapshots.moments import SINCE_THE_BEGINNING
-from client.snapshots.reading import Rows, SnapshotReader, VacuumedMeanwhile, values_of
+from client.snapshots.reading import Rows, Scanned, SnapshotReader, VacuumedMeanwhile, in_columns, values_of
 from client.snapshots.visibility import NOT_COMMITTED, commits_seen
 from store import KeyRange, Row
-from store.columns import ScannedColumns
 
 
 class ChangesReader(SnapshotReader):
@@ -46,25 +46,22 @@ class ChangesReader(SnapshotReader):
         table: str,
         key_range: KeyRange,
         columns: Sequence[bytes] | None,
-        known: Sequence[bytes],
+        known: Sequence[bytes] | None,
         since: int,
         batch_rows: int,
     ) -> Iterator[ChangedColumns]:
         """``scan_changes``, with the values of the columns ``known`` as columns, of up to ``batch_rows`` rows scanned.
 
-        Heals nothing, as ``scan_columns``.
+        ``None`` for whatever columns the rows have, as in ``scan_columns``. Heals nothing, as that.
         """
-        looked_at = (*known, *map(row_marker_column, dict.fromkeys(map(family_of, known))))
-        for batch, outcomes in self._scanned(table, key_range, columns, looked_at, batch_rows):
+        for scanned in self._scanned_columns(table, key_range, columns, known, batch_rows):
             try:
-                changed = self._changed_columns(table, batch, len(known), len(looked_at), outcomes, since)
+                changed = self._changed_columns(table, scanned, since, all_columns=known is None)
             except VacuumedMeanwhile:
-                keys = batch.cells.row_keys()
-                again = self._changed_rows(table, columns, self._stored_rows(table, columns, keys), since)
-                changed = ChangedColumns.of_rows(known, list(again))
+                rows = self._stored_rows(table, columns, scanned.batch.cells.row_keys())
+                changed = _in_columns(list(self._changed_rows(table, columns, rows, since)), known)
             self._require_both_shown(table, since)
-            if changed.cells.rows:
-                yield changed
+            yield from (each for each in changed if each.cells.rows)
         self._require_both_shown(table, since)
 
     def _require_both_shown(self, table: str, since: int) -> None:
@@ -101,33 +98,35 @@ class ChangesReader(SnapshotReader):
             values = values_of(columns)
             yield ChangedRow(row, without_reserved(values) if values else None, newest[row])
 
-    def _changed_columns(
-        self, table: str, batch: ScannedColumns, shown: int, looked_at: int, known: Mapping[int, int], since: int
-    ) -> ChangedColumns:
+    def _changed_columns(self, table: str, scanned: Scanned, since: int, *, all_columns: bool) -> list[ChangedColumns]:
         """Of a batch the rows that are different. See ``_visible_columns``."""
-        outcomes = known or self._outcomes_of_writers(table, batch, looked_at)
-        visible = {writer: is_visible(writer, outcome, self._view) for writer, outcome in outcomes.items()}
-        settled = settle_columns(batch, looked_at, shown, visible)
-        newest = newest_commits(batch, looked_at, outcomes)  # right where all of a row's newest cells are visible
+        batch, (settled, outcomes) = scanned.batch, self._settled_columns(table, scanned)
+        # Right where all of a row's newest cells are visible.
+        newest = newest_commits(batch, len(scanned.looked_at), outcomes)
         cells, states = settled.values, settled.states
         deleted = states == EMPTY
         unclear = [int(row) for row in np.flatnonzero(states == HIDDEN)]
         unclear += [
             row
             for row, others in batch.others.items()
-            if states[row] == EMPTY or (states[row] != HIDDEN and self._may_have_changed(table, others, since))
+            if states[row] == EMPTY
+            or (
+                states[row] != HIDDEN
+                and ((all_columns and newest[row] > since) or self._may_have_changed(table, others, since))
+            )
         ]
-        if unclear:
-            found = list(self._as_committed(table, batch.rows_at(unclear), outcomes, heal=False))
-            newest[unclear] = [each.commit_timestamp for each in found]
-            deleted[unclear] = [each.values is None for each in found]
-            told = [(row, each.values or {}) for row, each in zip(unclear, found, strict=True) if newest[row] > since]
-            if told:
-                cells = cells.with_rows([row for row, _ in told], [values for _, values in told])
+        found = list(self._as_committed(table, batch.rows_at(unclear), outcomes, heal=False)) if unclear else []
+        newest[unclear] = [each.commit_timestamp for each in found]
+        deleted[unclear] = [each.values is None for each in found]
         keep = newest > since
         if since == SINCE_THE_BEGINNING:
             keep &= ~deleted
-        return ChangedColumns(cells.only(keep), deleted[keep], newest[keep])
+        singly = {row: each.values or {} for row, each in zip(unclear, found, strict=True) if keep[row]}
+        if all_columns:
+            pieces = in_all_columns(cells, singly, keep)
+        else:
+            pieces = iter([(cells.with_rows(list(singly), list(singly.values())) if singly else cells).only(keep)])
+        return list(ChangedColumns.of_pieces(pieces, deleted[keep], newest[keep]))
 
     def _may_have_changed(self, table: str, others: Row, since: int) -> bool:
         """Whether it cannot be ruled out, of a row's cells in columns that nobody asked for by name."""
@@ -136,6 +135,14 @@ class ChangesReader(SnapshotReader):
             for column, cell in others.items()
             if not is_shadow(column)
         )
+
+
+def _in_columns(rows: Sequence[ChangedRow], known: Sequence[bytes] | None) -> list[ChangedColumns]:
+    """Rows that came one by one, with the columns ``known``, or all that they have."""
+    deleted = np.array([each.values is None for each in rows], np.bool_)
+    newest = np.array([each.commit_timestamp for each in rows], np.int64)
+    pieces = in_columns(((each.row, each.values or {}) for each in rows), known, max(1, len(rows)))
+    return list(ChangedColumns.of_pieces(pieces, deleted, newest))
 
 
 def _is_change(each: ChangedRow, since: int) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from client.snapshots.column_visibility import (
     EMPTY,
     HIDDEN,
     VISIBLE,
+    SettledColumns,
     is_visible,
     settle_columns,
     shadowed,
@@ -93,6 +94,17 @@ class VacuumedMeanwhile(Exception):
     def __init__(self, writers: Collection[int]) -> None:
         super().__init__()
         self.writers = writers
+
+
+class Scanned(NamedTuple):
+    """A batch as it is stored. It begins with the columns ``looked_at``: those ``named``, whose values are asked for,
+    and the markers of rows. ``outcomes``: of all who wrote in these, or of none.
+    """
+
+    batch: ScannedColumns
+    named: Sequence[bytes]
+    looked_at: Sequence[bytes]
+    outcomes: Mapping[int, int]
 
 
 class SnapshotReader:
@@ -161,18 +173,24 @@ class SnapshotReader:
         is visible are left out, those of which only other columns are visible are not. Heals nothing: who reads so much
         at once has better to do, and a vacuum does.
         """
-        if known is None:
-            yield from self._scan_all_columns(table, key_range, columns, batch_rows)
-            return
-        looked_at = (*known, *map(row_marker_column, dict.fromkeys(map(family_of, known))))
-        for batch, outcomes in self._scanned(table, key_range, columns, looked_at, batch_rows):
-            yield from self._shown(table, columns, batch, known, looked_at, outcomes, all_columns=False)
+        for scanned in self._scanned_columns(table, key_range, columns, known, batch_rows):
+            yield from self._shown(table, columns, scanned, all_columns=known is None)
         self._require_shown(table)
 
-    def _scan_all_columns(
-        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, batch_rows: int
-    ) -> Iterator[CellColumns]:
-        """As ``scan_columns``, expecting the columns that were met so far (``client.snapshots.all_columns``)."""
+    def _scanned_columns(
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes] | None,
+        known: Sequence[bytes] | None,
+        batch_rows: int,
+    ) -> Iterator[Scanned]:
+        """What is stored. ``known`` are named, or those that were met so far (``client.snapshots.all_columns``)."""
+        if known is not None:
+            looked_at = (*known, *map(row_marker_column, dict.fromkeys(map(family_of, known))))
+            for batch, outcomes in self._scanned(table, key_range, columns, looked_at, batch_rows):
+                yield Scanned(batch, known, looked_at, outcomes)
+            return
         chosen = self._tables.entry(table).family_columns if columns is None else columns
         markers = [row_marker_column(family) for family in dict.fromkeys(map(family_of, chosen))]
         expected = ExpectedColumns(key_range)
@@ -180,29 +198,20 @@ class SnapshotReader:
             named = expected.columns
             looked_at = (*named, *markers)
             for batch, outcomes in self._scanned(table, rest, columns, looked_at, expected.batch_rows(batch_rows)):
-                yield from self._shown(table, columns, batch, named, looked_at, outcomes, all_columns=True)
+                yield Scanned(batch, named, looked_at, outcomes)
                 if expected.learn(batch):
                     break
-        self._require_shown(table)
 
     def _shown(
-        self,
-        table: str,
-        columns: Sequence[bytes] | None,
-        batch: ScannedColumns,
-        named: Sequence[bytes],
-        looked_at: Sequence[bytes],
-        outcomes: Mapping[int, int],
-        *,
-        all_columns: bool,
+        self, table: str, columns: Sequence[bytes] | None, scanned: Scanned, *, all_columns: bool
     ) -> Iterator[CellColumns]:
         """What is visible of a batch, read once more where a vacuum changed it meanwhile: ``named`` or all columns."""
         try:
-            shown = self._visible_columns(table, batch, len(named), len(looked_at), outcomes, all_columns=all_columns)
+            shown = self._visible_columns(table, scanned, all_columns=all_columns)
         except VacuumedMeanwhile:
-            keys = [batch.cells.row_key(row) for row in range(batch.cells.rows)]
+            keys = scanned.batch.cells.row_keys()
             again = self._seen(table, columns, self._stored_rows(table, columns, keys))
-            shown = list(in_columns(again, None if all_columns else named, len(keys)))
+            shown = list(in_columns(again, None if all_columns else scanned.named, len(keys)))
         self._require_shown(table)
         yield from (each for each in shown if each.rows)
 
@@ -406,23 +415,9 @@ class SnapshotReader:
                 f"it cannot be read as of {moment} any more: take a later one, and vacuum with a longer --retain"
             )
 
-    def _visible_columns(
-        self,
-        table: str,
-        batch: ScannedColumns,
-        shown: int,
-        looked_at: int,
-        known: Mapping[int, int],
-        *,
-        all_columns: bool,
-    ) -> list[CellColumns]:
-        """What the view sees of a batch; its first ``shown`` columns are asked for, ``looked_at`` tell of rows.
-
-        ``known``: outcomes of all its writers, or of none. ``all_columns``: the values of others are asked for, too.
-        """
-        outcomes = known or self._outcomes_of_writers(table, batch, looked_at)
-        visible = {writer: is_visible(writer, outcome, self._view) for writer, outcome in outcomes.items()}
-        settled = settle_columns(batch, looked_at, shown, visible)
+    def _visible_columns(self, table: str, scanned: Scanned, *, all_columns: bool) -> list[CellColumns]:
+        """What the view sees of a batch. ``all_columns``: the values of others than are named are asked for, too."""
+        batch, (settled, outcomes) = scanned.batch, self._settled_columns(table, scanned)
         unclear = [int(row) for row in np.flatnonzero(settled.states == HIDDEN)]
         clear = (EMPTY, VISIBLE) if all_columns else (EMPTY,)
         unclear += [row for row in batch.others if settled.states[row] in clear]
@@ -436,6 +431,13 @@ class SnapshotReader:
         if all_columns:
             return list(in_all_columns(settled.values, dict(zip(unclear, values, strict=True)), keep))
         return [settled.values.with_rows(unclear, values).only(keep)]
+
+    def _settled_columns(self, table: str, scanned: Scanned) -> tuple[SettledColumns, Mapping[int, int]]:
+        """What the view sees in the newest cells of a batch, and what became of all who wrote in it."""
+        looked_at = len(scanned.looked_at)
+        outcomes = scanned.outcomes or self._outcomes_of_writers(table, scanned.batch, looked_at)
+        visible = {writer: is_visible(writer, outcome, self._view) for writer, outcome in outcomes.items()}
+        return settle_columns(scanned.batch, looked_at, len(scanned.named), visible), outcomes
 
     def _outcomes_of_writers(self, table: str, batch: ScannedColumns, looked_at: int) -> dict[int, int]:
         """What became of each writer in a batch, as far as it matters to the view."""

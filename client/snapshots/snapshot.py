@@ -144,7 +144,7 @@ class Snapshot(StaysInItsProcess):
         self,
         table: str,
         since: int,
-        known: Sequence[bytes],
+        known: Sequence[bytes] | None = None,
         *,
         start: bytes = b"",
         stop: bytes = b"",
@@ -152,7 +152,10 @@ class Snapshot(StaysInItsProcess):
         columns: Sequence[bytes] | None = None,
         batch_rows: int = SCAN_BATCH_ROWS,
     ) -> Generator[ChangedColumns, None, None]:
-        """``changes`` for many rows, with the values of the columns ``known`` as columns; see ``scan_columns``."""
+        """``changes`` for many rows, with the values of the columns ``known`` as columns; see ``scan_columns``.
+
+        By default whatever columns the rows have.
+        """
         chosen = key_range(start, stop, prefix)
         check_columns_to_scan(known, columns, batch_rows)
         check_since(since, self.timestamp)

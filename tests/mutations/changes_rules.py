@@ -73,15 +73,22 @@ CHANGES_RULES = [
     Mutation(
         "what changed in columns that nobody names is overlooked",
         _CORE,
-        "(states[row] != HIDDEN and self._may_have_changed(table, others, since))",
+        "(all_columns and newest[row] > since) or self._may_have_changed(table, others, since)",
         "False",
         _MODEL,
     ),
     Mutation(
+        "of a row that changed in a column that was expected the others are left out",
+        _CORE,
+        "(all_columns and newest[row] > since) or self._may",
+        "self._may",
+        _CHANGES + "test_of_a_row_that_changed_all_columns_come_where_all_are_asked_for",
+    ),
+    Mutation(
         "a row is gone of which columns are left that nobody names",
         _CORE,
-        "if states[row] == EMPTY or (states",
-        "if (states",
+        "            if states[row] == EMPTY\n            or (\n",
+        "            if (\n",
         _CHANGES + "test_a_row_is_there_as_long_as_it_has_a_column_that_nobody_names",
     ),
     Mutation(

@@ -12,6 +12,7 @@ from client import ChangedColumns, ChangedRow, InvalidRequest, TransactionManage
 from client.catalog.entry import ShownFrom
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, row_marker_column
 from client.snapshots import plain_cells, reading
+from client.snapshots.all_columns import FIRST_ROWS_MAX
 from client.snapshots.changes import ChangesReader
 from client.snapshots.moments import SINCE_THE_BEGINNING
 from client.snapshots.visibility import View
@@ -34,7 +35,10 @@ from tests.unit.client.snapshots.worlds import (
 
 
 def by_columns(
-    reader: ChangesReader, since: int, known: Sequence[bytes] = COLUMNS, columns: Sequence[bytes] | None = None
+    reader: ChangesReader,
+    since: int,
+    known: Sequence[bytes] | None = COLUMNS,
+    columns: Sequence[bytes] | None = None,
 ) -> dict[bytes, ChangedRow]:
     return {each.row: each for each in rows_of(reader.scan_changed_columns(TABLE, WHOLE, columns, known, since, 2))}
 
@@ -100,6 +104,7 @@ def test_changes_on_top_of_the_earlier_snapshot_are_the_later_one(
         patch.setattr(reading, "PROBE_ROWS", probe_rows)
         assert by_columns(reader, since) == want
         assert by_columns(world.reader(View(snapshot, EPOCH)), since) == want
+        assert by_columns(world.reader(View(snapshot, EPOCH)), since, None) == want
         assert by_row(reader, since) == want
         assert by_columns(reader, since) == want, "as it was healed"
         for column in COLUMNS:
@@ -111,12 +116,17 @@ def test_changes_on_top_of_the_earlier_snapshot_are_the_later_one(
             }
             assert by_row(reader, since, [column]) == alone
             assert by_columns(reader, since, [column], [column]) == alone
+            assert by_columns(reader, since, None, [column]) == alone
             known = {
                 row: each._replace(values=each.values and {c: v for c, v in each.values.items() if c == column})
                 for row, each in want.items()
             }
             assert by_columns(world.reader(View(snapshot, EPOCH)), since, [column]) == known, "others count, too"
-        for found in (by_row(reader, SINCE_THE_BEGINNING), by_columns(reader, SINCE_THE_BEGINNING)):
+        for found in (
+            by_row(reader, SINCE_THE_BEGINNING),
+            by_columns(reader, SINCE_THE_BEGINNING),
+            by_columns(reader, SINCE_THE_BEGINNING, None),
+        ):
             assert {row: each.values for row, each in found.items()} == later
 
 
@@ -136,9 +146,9 @@ def test_a_row_without_values_is_there_and_a_value_that_looks_like_a_tombstone_i
         b"gone": ChangedRow(b"gone", None, 2_305),
         b"marked": ChangedRow(b"marked", {}, 2_205),
     }
-    assert by_row(reader, 2_050) == by_columns(reader, 2_050) == want
+    assert by_row(reader, 2_050) == by_columns(reader, 2_050) == by_columns(reader, 2_050, None) == want
     del want[b"escaped"]
-    assert by_row(reader, 2_105) == by_columns(reader, 2_105) == want
+    assert by_row(reader, 2_105) == by_columns(reader, 2_105) == by_columns(reader, 2_105, None) == want
 
 
 def test_a_row_is_there_as_long_as_it_has_a_column_that_nobody_names() -> None:
@@ -149,6 +159,44 @@ def test_a_row_is_there_as_long_as_it_has_a_column_that_nobody_names() -> None:
     write(world, Writer(2_200, frozenset({(b"r1", b"f:a")}), True, 5, recorded=True, marked="all"))
     changed = by_columns(world.reader(View(2_500, EPOCH)), 2_150, [b"f:a"])
     assert changed == {b"r1": ChangedRow(b"r1", {}, 2_205)}
+
+
+def test_columns_that_come_late_or_in_few_rows_are_among_all_columns() -> None:
+    """A scan of all columns begins anew where many rows have others, and takes few of them one by one."""
+    world = make_world(outcomes_remembered=9)
+    for start in (2_100, 2_200):
+        world.resolver.remember(start, start + 5)
+    rows = [b"%04d" % number for number in range(3 * FIRST_ROWS_MAX)]
+    many, few = rows[FIRST_ROWS_MAX + 7 :], rows[11::97]
+    for kept in (rows, many):
+        world.store.put(TABLE, [RowPut(row, {b"f:%d" % len(kept): b"1"}) for row in kept], 2_100)
+    world.store.put(TABLE, [RowPut(row, {b"f:x%s" % row: b"2"}) for row in few], 2_200)
+    reader = world.reader(View(2_500, EPOCH))
+
+    def values(row: bytes) -> dict[bytes, bytes]:
+        wide = {b"f:%d" % len(many): b"1"} if row in many else {}
+        return {b"f:%d" % len(rows): b"1", **wide, **({b"f:x%s" % row: b"2"} if row in few else {})}
+
+    def changed(since: int) -> dict[bytes, ChangedRow]:
+        return {each.row: each for each in rows_of(reader.scan_changed_columns(TABLE, WHOLE, None, None, since, 1_000))}
+
+    assert changed(2_105) == {row: ChangedRow(row, values(row), 2_205) for row in few}
+    assert changed(2_050) == {row: ChangedRow(row, values(row), 2_205 if row in few else 2_105) for row in rows}
+    assert {row: each.values for row, each in changed(SINCE_THE_BEGINNING).items()} == {
+        row: values(row) for row in rows
+    }
+
+
+def test_of_a_row_that_changed_all_columns_come_where_all_are_asked_for() -> None:
+    world = make_world(outcomes_remembered=9)
+    for start in (2_100, 2_200):
+        world.resolver.remember(start, start + 5)
+    rows = [b"%04d" % number for number in range(2 * FIRST_ROWS_MAX)]
+    world.store.put(TABLE, [RowPut(row, {b"f:a": b"1"}) for row in rows], 2_100)
+    world.store.put(TABLE, [RowPut(rows[-1], {b"f:x": b"1"})], 2_100)
+    world.store.put(TABLE, [RowPut(rows[-1], {b"f:a": b"2"})], 2_200)
+    changed = rows_of(world.reader(View(2_500, EPOCH)).scan_changed_columns(TABLE, WHOLE, None, None, 2_150, 1_000))
+    assert changed == [ChangedRow(rows[-1], {b"f:a": b"2", b"f:x": b"1"}, 2_205)]
 
 
 @pytest.mark.parametrize("shown_from", [ShownFrom(vacuumed_below=2_100), ShownFrom(dropped_below=2_100)])
@@ -184,6 +232,7 @@ def test_changes_of_transactions(manager: TransactionManager) -> None:
     ]
     assert list(later.changes("t", earlier)) == want
     assert rows_of(later.changes_columns("t", earlier, [b"f:a", b"f:b"])) == want
+    assert rows_of(later.changes_columns("t", earlier)) == want
     assert list(later.changes("t", earlier, prefix=b"de")) == want[1:2]
     assert rows_of(later.changes_columns("t", earlier, [b"f:a"], start=b"n")) == want[2:]
     assert list(later.changes("t", later.timestamp)) == []
