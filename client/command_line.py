@@ -16,7 +16,7 @@ import click
 from client.errors import InvalidRequest, PythiaError
 from client.manager import TransactionManager
 from client.settings import ClientSettings
-from client.snapshots.moments import Moment, parse_moment
+from client.snapshots.moments import Moment, parse_moment, validate_name
 from client.tables.errors import UnreadableFile
 from configuration.connection_flags import one_of, oracle_flag, root_flag, thrift_flag, zookeeper_flag
 from lease import LeaseError
@@ -62,6 +62,16 @@ def connecting(command: Callable[..., Any]) -> Callable[..., Any]:
     for flag in reversed(_FLAGS):
         decorated = flag(decorated)
     return decorated
+
+
+def name_option(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """What may name a snapshot, or nothing where nothing was given."""
+    try:
+        if value is not None:
+            validate_name(value)
+    except InvalidRequest as error:
+        raise click.BadParameter(str(error)) from error
+    return value
 
 
 def moment_option(context: click.Context, parameter: click.Parameter, value: str | None) -> Moment | None:

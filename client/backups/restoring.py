@@ -17,9 +17,8 @@ from typing import Final
 
 import numpy as np
 
-from client.backups.cell_files import read_cells, require_whole
 from client.backups.layout import Backup, TableBackup
-from client.backups.opening import chosen_tables, open_backup
+from client.backups.opening import SavedTable, open_backup
 from client.cells import ROW_MARKER_VALUE, row_marker_column
 from client.errors import InvalidRequest
 from client.manager import TransactionManager
@@ -47,18 +46,19 @@ def restore(
 ) -> dict[str, Landed]:
     """Make tables of a backup anew, all of them where none is named, and land their rows; what was done, by table.
 
-    ``prefix``: what the names of the tables get before them. Every file is looked at before anything is made. Raises
-    ``UnreadableFile``, ``DamagedBackup``, ``InvalidRequest`` for a table that is in the way, and every error of a
-    transaction; nothing of the transaction that it met has landed then.
+    Of one that has what changed since another one, the rows are what both have together. ``prefix``: what the names of
+    the tables get before them. Every file is looked at before anything is made. Raises ``UnreadableFile``,
+    ``DamagedBackup``, ``InvalidRequest`` for a table that is in the way, and every error of a transaction; nothing of
+    the transaction that it met has landed then.
     """
-    backup = open_backup(directory)
-    chosen = chosen_tables(backup, names)
-    for one in chosen:
-        require_whole(directory / one.file.name, one.file)
-    restores = [_TableRestore(manager, backup, one, _renamed(one, prefix)) for one in chosen]
+    chain = open_backup(directory)
+    chosen = chain.tables(names)
+    for saved in chosen:
+        saved.require_whole()
+    restores = [_TableRestore(manager, chain.newest, saved, _renamed(saved.table, prefix)) for saved in chosen]
     for each in restores:
         each.require_room()
-    return {each.table: each.land(directory, rows_per_transaction, tell) for each in restores}
+    return {each.table: each.land(rows_per_transaction, tell) for each in restores}
 
 
 def _renamed(backup: TableBackup, prefix: str) -> TableBackup:
@@ -77,10 +77,10 @@ def _renamed(backup: TableBackup, prefix: str) -> TableBackup:
 class _TableRestore:
     """One table: ``source`` as the backup has it, ``target`` as it is to be made."""
 
-    def __init__(self, manager: TransactionManager, backup: Backup, source: TableBackup, target: TableBackup) -> None:
+    def __init__(self, manager: TransactionManager, backup: Backup, source: SavedTable, target: TableBackup) -> None:
         self.table = target.table
         self._manager = manager
-        self._what = f"backup {backup.backup_id} of {source.table}"
+        self._what = f"backup {backup.backup_id} of {source.table.table}"
         self._source = source
         self._entry = target.entry
 
@@ -102,7 +102,7 @@ class _TableRestore:
                 "put it back to what a snapshot shows, use pythia table restore"
             )
 
-    def land(self, directory: Path, rows_per_transaction: int, tell: Tell) -> Landed:
+    def land(self, rows_per_transaction: int, tell: Tell) -> Landed:
         """Make the table, and land the rows that have not landed yet."""
         entry = self._entry
         self._manager.create_table(
@@ -116,8 +116,9 @@ class _TableRestore:
         recorded = record.read()
         steps = Steps(self._manager, self.table, record, recorded, partial(tell, self.table))
         marker = row_marker_column(entry.family_columns[0])
-        batches = read_cells(directory / self._source.file.name, self._source)
-        return steps.land_all(_to_be_stored(batches, recorded.last_key, marker), rows_per_transaction, recorded)
+        return steps.land_all(
+            _to_be_stored(self._source.rows(), recorded.last_key, marker), rows_per_transaction, recorded
+        )
 
     def _record(self) -> ImportRecord:
         return ImportRecord(self._manager, self.table, self._what)

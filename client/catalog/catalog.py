@@ -231,6 +231,10 @@ class Catalog:
             raise UpgradeNeeded(str(error)) from None
         self._level_read_seconds = read_seconds
 
+    def data(self) -> str | None:
+        """The name of the installation's data (``commit_table.identity``); ``None`` where no oracle has named them."""
+        return self._identity.read()
+
     def _require_same_data(self) -> None:
         """Raise ``InvalidRequest`` where the store is known not to be the one that the oracles write to.
 

@@ -9,23 +9,14 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from client.command_line import Place, connecting, managed, moment_option
-from client.errors import InvalidRequest
-from client.snapshots.moments import Moment, validate_name
+from client.command_line import Place, connecting, managed, moment_option, name_option
+from client.snapshots.moments import Moment
 from client.snapshots.record import NamedSnapshot
 from commit_table.timestamps import wall_time_of
 
 _LIST_WIDTH_CHARACTERS = 180
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-
-
-def _checked_name(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    try:
-        validate_name(value)
-    except InvalidRequest as error:
-        raise click.BadParameter(str(error)) from error
-    return value
 
 
 @click.group()
@@ -42,7 +33,7 @@ _at_option = click.option(
 
 
 @snapshot.command()
-@click.argument("name", callback=_checked_name)
+@click.argument("name", callback=name_option)
 @connecting
 @_at_option
 @_json_option
@@ -57,7 +48,7 @@ def create(name: str, place: Place, at: Moment | None, as_json: bool) -> None:
 
 
 @snapshot.command()
-@click.argument("name", callback=_checked_name)
+@click.argument("name", callback=name_option)
 @connecting
 @_at_option
 @_json_option

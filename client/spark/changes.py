@@ -33,6 +33,7 @@ except ImportError:  # before Spark 4.2, which makes one batch with this trigger
 from client.errors import InvalidRequest
 from client.handles import SnapshotHandle
 from client.manager import TransactionManager
+from client.positions import move_position
 from client.snapshots.changed_rows import check_since
 from client.snapshots.moments import SINCE_THE_BEGINNING, Moment
 from client.snapshots.snapshot import Snapshot
@@ -199,14 +200,8 @@ class PythiaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         Spark says late that a batch is done, of the last one only after a restart: so it is where a batch begins, too.
         """
-        name, manager = self._options.position_snapshot, manager_for(self._options.settings)
-        if name is None:
-            return
-        standing = next((each for each in manager.snapshots() if each.name == name and each.is_finished), None)
-        if standing is None:
-            manager.create_snapshot(name, timestamp)
-        elif standing.timestamp < timestamp:
-            manager.move_snapshot(name, timestamp)
+        if self._options.position_snapshot is not None:
+            move_position(manager_for(self._options.settings), self._options.position_snapshot, timestamp)
 
 
 def moment_since(manager: TransactionManager, changed_since: Moment | None) -> int:

@@ -17,7 +17,10 @@ CELLS = sum(map(len, CONTENT.values()))
 
 def test_created_checked_and_restored(run: Run, filled: TransactionManager, tmp_path: Path) -> None:
     made = done(run("create", tmp_path / "b", "--json"))
-    assert made["tables"] == {"t": {"rows": 5, "cells": CELLS}, "typed": {"rows": 0, "cells": 0}}
+    assert made["tables"] == {
+        "t": {"rows": 5, "deleted": 0, "cells": CELLS, "since": 0},
+        "typed": {"rows": 0, "deleted": 0, "cells": 0, "since": 0},
+    }
     assert made["root"] == filled.settings.root
     assert done(run("check", tmp_path / "b", "--json")) == made
     landed = done(run("restore", tmp_path / "b", "t", "--prefix", "old_", "--rows-per-transaction", 2, "--json"))
@@ -29,7 +32,7 @@ def test_in_words(run: Run, filled: TransactionManager, tmp_path: Path) -> None:
     created = run("create", tmp_path / "b", "t")
     assert created.exit_code == 0
     assert created.stderr == "t: 5 rows\n"
-    assert created.stdout.splitlines()[0].split() == ["table", "rows", "cells", "bytes"]
+    assert created.stdout.splitlines()[0].split() == ["table", "rows", "deleted", "cells", "bytes", "holds"]
     assert f"{tmp_path / 'b'}: 1 tables of {filled.settings.root} as of " in created.stdout
     checked = run("check", tmp_path / "b")
     assert (checked.stderr, checked.stdout) == ("t: whole\n", created.stdout)
@@ -58,6 +61,9 @@ def test_of_a_moment_that_has_a_name(run: Run, filled: TransactionManager, tmp_p
         (["create", "b", "nowhere"], 1, "Pythia knows no table 'nowhere'"),
         (["check", "nowhere"], 2, "cannot be read, which every backup has"),
         (["restore", "nowhere"], 2, "cannot be read, which every backup has"),
+        (["merge", "nowhere", "b"], 2, "cannot be read, which every backup has"),
+        (["create", "b", "--since", "nowhere"], 2, "cannot be read, which every backup has"),
+        (["create", "b", "--position-snapshot", "1st"], 2, "--position-snapshot"),
         (["restore", "b", "--prefix", "a b"], 2, "it is what a table's name begins with"),
         (["restore", "b", "--prefix", "ns:"], 2, "it is what a table's name begins with"),
         (["restore", "b", "--rows-per-transaction", "0"], 2, "--rows-per-transaction"),
@@ -79,3 +85,26 @@ def test_a_damaged_backup_is_told(
     assert "is no description of a backup" in refused(run("check", tmp_path / "b"), 1)
     monkeypatch.setattr(opening, "CONTENTS_BYTES_MAX", 1)
     assert "has more than 1 bytes" in refused(run("check", tmp_path / "b"), 1)
+
+
+def test_of_what_changed_with_a_position_and_merged(run: Run, filled: TransactionManager, tmp_path: Path) -> None:
+    first = done(run("create", tmp_path / "1", "--position-snapshot", "nightly", "--json"))
+    assert [(each.name, each.timestamp) for each in filled.snapshots()] == [("nightly", first["snapshot"])]
+    with filled.transaction() as later:
+        later.delete("t", b"wide")
+        later.put("t", b"new", {b"f:a": b"1"})
+    since = ["--since", tmp_path / "1", "--position-snapshot", "nightly"]
+    second = done(run("create", tmp_path / "2", *since, "--json"))
+    assert second["base"] == {"name": "1", "backup_id": first["backup_id"]}
+    assert second["tables"]["t"] == {"rows": 2, "deleted": 1, "cells": 1, "since": first["snapshot"]}
+    assert [(each.name, each.timestamp) for each in filled.snapshots()] == [("nightly", second["snapshot"])]
+    checked = run("check", tmp_path / "2")
+    assert checked.stdout.splitlines()[1].split()[:4] == ["t", "2", "1", "1"]
+    assert checked.stdout.splitlines()[1].endswith("what changed")
+    assert ", since 1, 2 rows in " in checked.stdout
+    assert "1 more that it is based on, of " in checked.stdout
+    merged = run("merge", tmp_path / "2", tmp_path / "whole")
+    assert (merged.exit_code, merged.stderr) == (0, "t: 5 rows\n")
+    assert merged.stdout.splitlines()[1].endswith("all")
+    done(run("restore", tmp_path / "whole", "t", "--prefix", "old_", "--json"))
+    assert content(filled, "old_t") == content(filled)

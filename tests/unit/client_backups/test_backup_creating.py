@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from client import InvalidRequest, TransactionManager
-from client.backups import creating
-from client.backups.cell_files import read_cells
+from client.backups import naming
 from client.backups.creating import create
 from client.backups.layout import CONTENTS, Backup
 from client.backups.opening import check, open_backup
@@ -25,6 +24,14 @@ if TYPE_CHECKING:
     from tests.unit.client.conftest import Installation
 
 
+def saved(directory: Path) -> dict[str, dict[bytes, dict[bytes, bytes]]]:
+    """All rows of a backup, with those that it is based on."""
+    return {
+        one.table.table: {put.row: dict(put.columns) for cells in one.rows() for put in cells.puts()}
+        for one in open_backup(directory).tables()
+    }
+
+
 def made(manager: TransactionManager, directory: Path, *names: str) -> Backup:
     return create(manager, manager.snapshot(), names, directory, nothing_told)
 
@@ -37,10 +44,8 @@ def test_it_holds_every_table_as_one_snapshot_shows_it(filled: TransactionManage
     told: list[tuple[str, int, bool]] = []
     backup = create(filled, snapshot, [], tmp_path / "b", lambda *so_far: told.append(so_far))
     assert backup.snapshot == snapshot.timestamp
-    assert open_backup(tmp_path / "b") == backup
-    assert check(tmp_path / "b", lambda table: None) == backup
-    files = {one.table: read_cells(tmp_path / "b" / one.file.name, one) for one in backup.tables}
-    found = {table: {put.row: put.columns for cells in read for put in cells.puts()} for table, read in files.items()}
+    assert check(tmp_path / "b", lambda table: None).newest == backup
+    found = saved(tmp_path / "b")
     assert found == {"t": CONTENT, "typed": {}}
     assert told == [("t", len(CONTENT), False), ("t", len(CONTENT), True), ("typed", 0, True)]
     plain, typed = (one.entry for one in backup.tables)
@@ -112,7 +117,7 @@ def test_it_has_its_name_only_once_all_of_it_is_on_the_disk(
         kept.append(path.name)
         assert (tmp_path / "b").exists() == (path == tmp_path)
 
-    monkeypatch.setattr(creating, "keep", keep)
+    monkeypatch.setattr(naming, "keep", keep)
     made(filled, tmp_path / "b")
     assert sorted(kept[:3]) == sorted([CONTENTS, "t.parquet", "typed.parquet"])
     assert kept[3].endswith(UNFINISHED)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client.backups import cell_files
-from client.backups.cell_files import SCHEMA, read_cells, require_whole, write_cells
+from client.backups.cell_files import SCHEMA, read_lines, require_whole, to_columns, write_cells
 from client.backups.errors import DamagedBackup
 from client.backups.layout import TableBackup, TableFile
 from client.catalog.entry import CatalogEntry
@@ -41,7 +41,8 @@ def written(path: Path, rows: Mapping[bytes, Mapping[bytes, bytes]]) -> TableBac
 
 
 def read(path: Path, backup: TableBackup) -> list[RowPut]:
-    return [put for cells in read_cells(path, backup) for put in cells.puts()]
+    """The rows of a file from which nothing is deleted."""
+    return [put for lines in read_lines(path, backup) for cells in to_columns(lines, path) for put in cells.puts()]
 
 
 def in_batches(rows: Mapping[bytes, Mapping[bytes, bytes]], batch_rows: int) -> Iterator[CellColumns]:
@@ -95,7 +96,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         require_whole(path, backup.file)
     path.write_bytes(b"PAR1 and no more")
     with pytest.raises(DamagedBackup, match="cannot be read"):
-        list(read_cells(path, backup))
+        read(path, backup)
 
 
 @pytest.mark.parametrize(
@@ -113,8 +114,8 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         ([(b"a", b"f", b"1")], "which its table cannot have"),
         ([(b"a", b"f:\x00row", b"1")], "which its table cannot have"),
         ([(b"", b"f:a", b"1")], "a row key has 1 to"),
-        ([(b"a", b"f:a", b"1")], "1 rows and 1 cells, and 2 and 1 were written"),
-        ([], "0 rows and 0 cells, and 2 and 1 were written"),
+        ([(b"a", b"f:a", b"1")], "has 1 rows, 0 of them deleted, and 1 cells, and 2, 0 and 1 were written"),
+        ([], "has 0 rows, 0 of them deleted, and 0 cells, and 2, 0 and 1 were"),
     ],
 )
 def test_what_no_snapshot_can_have_shown_is_refused(tmp_path: Path, lines: Sequence[Any], why: str) -> None:
@@ -122,11 +123,11 @@ def test_what_no_snapshot_can_have_shown_is_refused(tmp_path: Path, lines: Seque
     columns = [pa.array([line[place] for line in lines], pa.binary()) for place in range(3)]
     pa.parquet.write_table(pa.table(columns, schema=SCHEMA), path)
     with pytest.raises(DamagedBackup, match=why):
-        list(read_cells(path, TableBackup("t", ENTRY, TableFile("t.parquet", 0, "", 2, 1))))
+        read(path, TableBackup("t", ENTRY, TableFile("t.parquet", 0, "", 2, 1)))
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pa.parquet.write_table(pa.table({"row": [b"a"]}), path)
     with pytest.raises(DamagedBackup, match="has other columns than a backup's file"):
-        list(read_cells(path, TableBackup("t", ENTRY, TableFile("t.parquet", 0, "", 1, 0))))
+        read(path, TableBackup("t", ENTRY, TableFile("t.parquet", 0, "", 1, 0)))

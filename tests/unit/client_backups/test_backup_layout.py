@@ -37,7 +37,7 @@ def changed(change: Callable[[dict[str, Any]], None]) -> str:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda fields: fields.update(format=2), "a newer release wrote it"),
+        (lambda fields: fields.update(format=3), "a newer release wrote it"),
         (lambda fields: fields.pop("format"), "format"),
         (lambda fields: fields.update(backup_id=1), "1 is no text"),
         (lambda fields: fields.update(snapshot=-1), "-1 is no count"),
