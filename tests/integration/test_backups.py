@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,9 @@ from client import ClientSettings, TransactionManager
 from client.cells import TOMBSTONE
 from client.spark import TableMapping, create_table, table_mapping
 from client.spark.mapping import KeyColumn, ValueColumn
+from client.tables.unfinished import UNFINISHED
+from client.vacuum import run_vacuum
+from tests.horizon import await_horizon
 from tests.integration.command_processes import Command
 
 pytestmark = pytest.mark.integration
@@ -32,7 +38,11 @@ def command(oracle: ClientSettings) -> Command:
 
 @pytest.fixture
 def names(manager: TransactionManager) -> tuple[str, str]:
-    """Two tables: one of a program's own, and one with a mapping. Money moves between them."""
+    return two_tables(manager)
+
+
+def two_tables(manager: TransactionManager) -> tuple[str, str]:
+    """One of a program's own, and one with a mapping. Money moves between them."""
     plain, typed = (f"backup_{kind}_{uuid.uuid4().hex[:12]}" for kind in ("plain", "typed"))
     manager.create_table(plain, ["d", "e"])
     columns = (KeyColumn("id", "string"), ValueColumn("balance", "string", "f", "balance"))
@@ -57,6 +67,20 @@ def moving(manager: TransactionManager, plain: str, typed: str, ended: threading
         number += 1
 
 
+@contextmanager
+def money_moves(manager: TransactionManager, names: tuple[str, str]) -> Iterator[None]:
+    """Between the two tables, meanwhile."""
+    ended = threading.Event()
+    writer = threading.Thread(target=moving, args=(manager, *names, ended), daemon=True)
+    writer.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        writer.join(WRITER_ENDS_SECONDS_MAX)
+    assert not writer.is_alive()
+
+
 def total(content: Content) -> int:
     return sum(int(values.get(b"d:balance", values.get(b"f:balance", b"0"))) for values in content.values())
 
@@ -69,15 +93,8 @@ def test_tables_that_change_are_saved_at_one_moment_and_made_anew_after_a_kill(
     command: Command, manager: TransactionManager, names: tuple[str, str], tmp_path: Path
 ) -> None:
     plain, typed = names
-    ended = threading.Event()
-    writer = threading.Thread(target=moving, args=(manager, plain, typed, ended), daemon=True)
-    writer.start()
-    try:
+    with money_moves(manager, names):
         made = command.done("create", tmp_path / "b", plain, typed)
-    finally:
-        ended.set()
-        writer.join(WRITER_ENDS_SECONDS_MAX)
-    assert not writer.is_alive()
     assert [counts["rows"] for counts in made["tables"].values()] == [ACCOUNTS // 2, ACCOUNTS // 2]
     assert command.done("check", tmp_path / "b") == made
 
@@ -94,3 +111,55 @@ def test_tables_that_change_are_saved_at_one_moment_and_made_anew_after_a_kill(
     assert restored == {table: scanned(manager, table, made["snapshot"]) for table in names}
     assert sum(map(total, restored.values())) == TOTAL
     assert table_mapping(manager, f"again.{typed}").table == f"again.{typed}"
+
+
+def test_what_changed_is_saved_night_by_night_across_vacuums_and_a_kill(
+    forgetful: TransactionManager, tmp_path: Path
+) -> None:
+    manager, command = forgetful, Command(forgetful.settings, "backup")
+    names = plain, typed = two_tables(manager)
+    position = "nightly"
+    keeping = ("--position-snapshot", position)
+    with manager.transaction() as transaction:
+        transaction.put(plain, b"\x00late0", {b"d:new0": b"1"})
+    made = [command.done("create", tmp_path / "0", plain, typed, *keeping)]
+    for night in range(1, 3):
+        arguments = (tmp_path / f"{night}", plain, typed, "--since", tmp_path / f"{night - 1}", *keeping)
+        with money_moves(manager, names):
+            if night == 2:
+                kill_once_it_writes(command, tmp_path, "create", *arguments)
+                assert manager.snapshot(position).timestamp == made[-1]["snapshot"]
+            made.append(command.done("create", *arguments))
+            vacuumed_up_to(manager, made[-1]["snapshot"])
+        with manager.transaction() as transaction:
+            transaction.put(plain, b"\x00late%d" % night, {b"d:new%d" % night: b"1"})
+            transaction.delete(plain, b"\x00late%d" % (night - 1))
+    want = {table: scanned(manager, table, position) for table in names}
+    assert sum(map(total, want.values())) == TOTAL
+    assert made[2]["tables"][plain]["deleted"] == 1
+    assert "was vacuumed below" in command.refused("create", tmp_path / "3", plain, "--since", tmp_path / "0")
+
+    assert command.done("check", tmp_path / "2") == made[2]
+    command.done("merge", tmp_path / "2", tmp_path / "whole")
+    for directory, prefix in ((tmp_path / "2", "chain."), (tmp_path / "whole", "whole.")):
+        command.done("restore", directory, "--prefix", prefix)
+        assert {table: scanned(manager, f"{prefix}{table}") for table in names} == want
+    for table in names:
+        for prefix in ("", "chain.", "whole."):
+            manager.drop_table(f"{prefix}{table}")
+
+
+def vacuumed_up_to(manager: TransactionManager, position: int) -> None:
+    """Have a vacuum go as far as the position lets it."""
+    await_horizon(manager, lambda counted: counted.horizon == position)
+    assert run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0).problems == {}
+
+
+def kill_once_it_writes(command: Command, directory: Path, *arguments: object) -> None:
+    with command.start(*arguments) as process:
+        deadline = time.monotonic() + WRITER_ENDS_SECONDS_MAX
+        while not list(directory.glob(f"*{UNFINISHED}")) and time.monotonic() < deadline:
+            assert process.poll() is None
+            time.sleep(0.001)
+        process.kill()
+    assert len(list(directory.glob(f"*{UNFINISHED}"))) == 1

@@ -7,19 +7,21 @@ from tests.mutations.mutation import Mutation
 _LAYOUT = "unit/client_backups/test_backup_layout.py"
 _FILES = "unit/client_backups/test_backup_files.py"
 _CREATING = "unit/client_backups/test_backup_creating.py"
+_LAYERS = "unit/client_backups/test_backup_layers.py"
+_CHANGES = "unit/client_backups/test_backup_changes.py"
 _RESTORING = "unit/client_backups/test_backup_restoring.py"
 
 BACKUP_RULES = [
     Mutation(
         "a backup has its name before all of it is on the disk",
-        "client/backups/creating.py",
+        "client/backups/naming.py",
         "        for written in unfinished.iterdir():\n            keep(written)\n",
         "",
         f"{_CREATING}::test_it_has_its_name_only_once_all_of_it_is_on_the_disk",
     ),
     Mutation(
         "a backup that fails stays",
-        "client/backups/creating.py",
+        "client/backups/naming.py",
         "            shutil.rmtree(unfinished)\n",
         "            pass\n",
         f"{_CREATING}::test_one_that_fails_leaves_nothing",
@@ -55,8 +57,8 @@ BACKUP_RULES = [
     Mutation(
         "rows that are not in the order of their keys are restored, so that a restore that goes on leaves some out",
         "client/backups/cell_files.py",
-        "key <= before",
-        "key == before",
+        "    if wrong >= 0 or key <= before:\n",
+        "    if key == before:\n",
         f"{_FILES}::test_what_no_snapshot_can_have_shown_is_refused",
     ),
     Mutation(
@@ -107,5 +109,145 @@ BACKUP_RULES = [
         "entry=replace(backup.entry, description=mapping.to_json().encode())",
         "entry=backup.entry",
         f"{_RESTORING}::test_they_are_made_under_another_name",
+    ),
+    Mutation(
+        "of a row that several backups have an older one counts",
+        "client/backups/layers.py",
+        "older.filter(pc.invert(pc.is_in(keys, known)))",
+        "older",
+        f"{_LAYERS}::test_they_are_what_the_changes_made_of_them_one_after_the_other",
+    ),
+    Mutation(
+        "what an older backup says of a row counts where the newest but one has it",
+        "client/backups/layers.py",
+        '        known = pa.concat_arrays([known, counting[-1].column("row").combine_chunks()])\n',
+        "",
+        f"{_LAYERS}::test_they_are_what_the_changes_made_of_them_one_after_the_other",
+    ),
+    Mutation(
+        "rows of several backups come in the order of the backups",
+        "client/backups/layers.py",
+        'together.take(pc.sort_indices(together.column("row")))',
+        "together",
+        f"{_LAYERS}::test_they_are_what_the_changes_made_of_them_one_after_the_other",
+    ),
+    Mutation(
+        "rows that are gone are in what several backups have together",
+        "client/backups/layers.py",
+        'there = together.filter(pc.invert(together.column("deleted")))',
+        "there = together",
+        f"{_LAYERS}::test_they_are_what_the_changes_made_of_them_one_after_the_other",
+    ),
+    Mutation(
+        "the rows of one backup are gone through ahead of the others",
+        "client/backups/layers.py",
+        "min(ends)",
+        "max(ends)",
+        f"{_LAYERS}::test_they_are_what_the_changes_made_of_them_one_after_the_other",
+    ),
+    Mutation(
+        "rows that are gone are not in a backup of what changed",
+        "client/backups/creating.py",
+        "snapshot.changes_columns(name, since, batch_rows=BATCH_ROWS)",
+        "(each for each in snapshot.changes_columns(name, since, batch_rows=BATCH_ROWS) if not each.deleted.any())",
+        f"{_CHANGES}::test_with_the_ones_before_it_is_as_good_as_a_whole_one",
+    ),
+    Mutation(
+        "a row that is deleted and has cells is restored",
+        "client/backups/cell_files.py",
+        "    if gone.sum() != (gone & is_empty)[starts[alone]].sum():\n",
+        "    if False:\n",
+        f"{_LAYERS}::test_what_no_change_can_have_been_is_refused",
+    ),
+    Mutation(
+        "a table that was made anew since is backed up as what changed",
+        "client/backups/creating.py",
+        "known is None or base.newest.snapshot < dropped_below",
+        "known is None",
+        f"{_CHANGES}::test_tables_that_the_base_has_not_or_had_before_they_were_dropped_come_whole",
+    ),
+    Mutation(
+        "a table that the base lacks is backed up as what changed",
+        "client/backups/creating.py",
+        "known is None or base.newest.snapshot < dropped_below",
+        "base.newest.snapshot < dropped_below",
+        f"{_CHANGES}::test_only_some_tables",
+    ),
+    Mutation(
+        "nobody says what to do where a vacuum has taken what tells of changes",
+        "client/backups/creating.py",
+        "    if base.newest.snapshot < vacuumed_below:\n",
+        "    if False:\n",
+        f"{_CHANGES}::test_what_a_vacuum_may_have_taken_is_not_guessed_at",
+    ),
+    Mutation(
+        "what changed is told since a backup of other data",
+        "client/backups/creating.py",
+        "    if (base.root, base.data) != (root, data):\n",
+        "    if base.root != root:\n",
+        f"{_CHANGES}::test_what_is_no_base_is_refused",
+    ),
+    Mutation(
+        "a backup of what changed lies where it does not find its base",
+        "client/backups/creating.py",
+        "    if chain.opened[0].directory.parent != place:\n",
+        "    if False:\n",
+        f"{_CHANGES}::test_a_base_lies_beside_it",
+    ),
+    Mutation(
+        "a position is moved before the backup is there",
+        "client/backups/creating.py",
+        "            _require_position(manager, position_snapshot, snapshot)\n",
+        "            move_position(manager, position_snapshot, snapshot.timestamp)\n",
+        f"{_CHANGES}::test_a_position_is_made_first_and_moved_once_the_backup_is_there",
+    ),
+    Mutation(
+        "a position is made once the backup is there",
+        "client/backups/creating.py",
+        "            _require_position(manager, position_snapshot, snapshot)\n",
+        "            pass\n",
+        f"{_CHANGES}::test_a_position_is_made_first_and_moved_once_the_backup_is_there",
+    ),
+    Mutation(
+        "another backup is taken for the base",
+        "client/backups/opening.py",
+        "        if found.backup_id != base.backup_id:\n",
+        "        if False:\n",
+        f"{_CHANGES}::test_one_whose_base_is_not_there_is_refused",
+    ),
+    Mutation(
+        "what changed since one moment is put on top of another one",
+        "client/backups/opening.py",
+        "later.since != of.snapshot or ",
+        "",
+        f"{_CHANGES}::test_one_whose_base_is_not_there_is_refused",
+    ),
+    Mutation(
+        "a base that has not got the table is noticed once others are restored",
+        "client/backups/opening.py",
+        "    chain.tables()\n    return chain\n",
+        "    return chain\n",
+        f"{_CHANGES}::test_one_whose_base_is_not_there_is_refused",
+    ),
+    Mutation(
+        "only the newest of the files that a table is restored from is looked at",
+        "client/backups/opening.py",
+        "        for path, one in self.files:\n            require_whole",
+        "        for path, one in self.files[:1]:\n            require_whole",
+        f"{_CHANGES}::test_tables_are_made_anew_from_all_of_them",
+    ),
+    Mutation(
+        "any number of backups is read together",
+        "client/backups/opening.py",
+        "        if len(opened) == CHAIN_BACKUPS_MAX:\n",
+        "        if False:\n",
+        f"{_CHANGES}::test_no_more_are_based_one_on_the_other_than_are_read_together",
+    ),
+    Mutation(
+        "a base may lie outside of the directory of backups",
+        "client/backups/layout.py",
+        '_text(base.name) in ("", ".", "..") or "/" in base.name',
+        '_text(base.name) in ("",)',
+        f"{_LAYOUT}::test_what_is_wrong_is_refused",
     ),
 ]

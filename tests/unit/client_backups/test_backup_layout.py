@@ -9,18 +9,20 @@ from typing import Any
 import pytest
 
 from client.backups.errors import DamagedBackup
-from client.backups.layout import Backup, TableBackup, TableFile, file_name
+from client.backups.layout import Backup, Base, TableBackup, TableFile, file_name
 from client.catalog.entry import CatalogEntry
 
 ENTRY = CatalogEntry("row", ("f", "g"), b"\xff\x00 whatever")
-FILE = TableFile("t.parquet", 10, "0" * 64, 2, 3)
+FILE = TableFile("t.parquet", 10, "0" * 64, 2, 3, 1)
+BASE = Base("2026-11-25", "id before")
 OTHER = TableBackup("space:t", CatalogEntry("cell", ("f",)), TableFile("space=t.parquet", 7, "a" * 64, 5, 5))
-BACKUP = Backup("id", "/pythia", 2**60, (TableBackup("t", ENTRY, FILE), OTHER))
+BACKUP = Backup("id", "/pythia", 2**60, (TableBackup("t", ENTRY, FILE, 2**59), OTHER), "0" * 32, BASE)
 
 
 def test_it_is_read_back_as_it_was() -> None:
     assert Backup.parse(BACKUP.encode(), "here") == BACKUP
     assert (BACKUP.rows, BACKUP.bytes) == (7, 17)
+    assert [BACKUP.find(name) for name in ("space:t", "nowhere")] == [OTHER, None]
 
 
 def test_a_table_in_a_namespace_has_a_file_of_its_own() -> None:
@@ -43,6 +45,20 @@ def changed(change: Callable[[dict[str, Any]], None]) -> str:
         (lambda fields: fields.update(snapshot=-1), "-1 is no count"),
         (lambda fields: fields.update(snapshot=True), "True is no count"),
         (lambda fields: fields.update(tables=1), "TypeError"),
+        (lambda fields: fields.pop("data"), "data"),
+        (lambda fields: fields.update(data=1), "1 is no text"),
+        (lambda fields: fields.update(base="2026-11-25"), "TypeError"),
+        (lambda fields: fields.update(base=None), "since a moment that no base is of"),
+        (lambda fields: fields["base"].update(backup_id=None), "None is no text"),
+        (lambda fields: fields["base"].update(name="../elsewhere"), "'../elsewhere' is no name of a directory beside"),
+        (lambda fields: fields["base"].update(name=".."), "'..' is no name of a directory beside"),
+        (lambda fields: fields["base"].update(name="."), "'.' is no name of a directory beside"),
+        (lambda fields: fields["base"].update(name=""), "'' is no name of a directory beside"),
+        (lambda fields: fields["base"].update(name="\0"), "is no name of a directory beside"),
+        (lambda fields: fields["base"].update(name=3), "3 is no text"),
+        (lambda fields: fields["tables"][0].update(since=2**60), "since a moment that no base is of"),
+        (lambda fields: fields["tables"][0].update(since=-1), "-1 is no count"),
+        (lambda fields: fields["tables"][0]["file"].update(deleted=None), "None is no count"),
         (lambda fields: fields["tables"].append(fields["tables"][0]), "table 't' is there twice"),
         (lambda fields: fields["tables"][0].update(table="../t"), "a table name has"),
         (lambda fields: fields["tables"][0].update(families=[]), "at least one column family"),
