@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from client import ClientSettings, TransactionManager
+from client import ClientSettings, Transaction, TransactionManager
 from client.cells import TOMBSTONE
 from client.spark import TableMapping, create_table, table_mapping
 from client.spark.mapping import KeyColumn, ValueColumn
@@ -47,23 +47,29 @@ def two_tables(manager: TransactionManager) -> tuple[str, str]:
     manager.create_table(plain, ["d", "e"])
     columns = (KeyColumn("id", "string"), ValueColumn("balance", "string", "f", "balance"))
     create_table(manager, TableMapping(typed, ("id",), columns, "row"))
-    with manager.transaction() as transaction:
+
+    def fill(transaction: Transaction) -> None:
         for number in range(ACCOUNTS // 2):
             transaction.put(plain, b"\x00%03d" % number, {b"d:balance": b"1000", b"e:\xff": TOMBSTONE * number})
             transaction.put(typed, b"%03d\x00" % number, {b"f:balance": b"1000"})
+
+    manager.run(fill)
     return plain, typed
 
 
 def moving(manager: TransactionManager, plain: str, typed: str, ended: threading.Event) -> None:
     number = 0
+
+    def move(transaction: Transaction) -> None:
+        for table, row, column, change in (
+            (plain, b"\x00%03d" % (number % 20), b"d:balance", -1),
+            (typed, b"%03d\x00" % (number % 19), b"f:balance", 1),
+        ):
+            balance = int(transaction.get(table, row)[column])
+            transaction.put(table, row, {column: b"%d" % (balance + change)})
+
     while not ended.is_set():
-        with manager.transaction() as transaction:
-            for table, row, column, change in (
-                (plain, b"\x00%03d" % (number % 20), b"d:balance", -1),
-                (typed, b"%03d\x00" % (number % 19), b"f:balance", 1),
-            ):
-                balance = int(transaction.get(table, row)[column])
-                transaction.put(table, row, {column: b"%d" % (balance + change)})
+        manager.run(move)
         number += 1
 
 
@@ -114,39 +120,36 @@ def test_tables_that_change_are_saved_at_one_moment_and_made_anew_after_a_kill(
 
 
 def test_what_changed_is_saved_night_by_night_across_vacuums_and_a_kill(
-    forgetful: TransactionManager, tmp_path: Path
+    forgetful: TransactionManager, command: Command, manager: TransactionManager, tmp_path: Path
 ) -> None:
-    manager, command = forgetful, Command(forgetful.settings, "backup")
-    names = plain, typed = two_tables(manager)
+    here = Command(forgetful.settings, "backup")
+    names = plain, typed = two_tables(forgetful)
     position = "nightly"
     keeping = ("--position-snapshot", position)
-    with manager.transaction() as transaction:
-        transaction.put(plain, b"\x00late0", {b"d:new0": b"1"})
-    made = [command.done("create", tmp_path / "0", plain, typed, *keeping)]
+    forgetful.run(lambda transaction: transaction.put(plain, b"\x00late0", {b"d:new0": b"1"}))
+    made = [here.done("create", tmp_path / "0", plain, typed, *keeping)]
     for night in range(1, 3):
         arguments = (tmp_path / f"{night}", plain, typed, "--since", tmp_path / f"{night - 1}", *keeping)
-        with money_moves(manager, names):
+        with money_moves(forgetful, names):
             if night == 2:
-                kill_once_it_writes(command, tmp_path, "create", *arguments)
-                assert manager.snapshot(position).timestamp == made[-1]["snapshot"]
-            made.append(command.done("create", *arguments))
-            vacuumed_up_to(manager, made[-1]["snapshot"])
-        with manager.transaction() as transaction:
-            transaction.put(plain, b"\x00late%d" % night, {b"d:new%d" % night: b"1"})
-            transaction.delete(plain, b"\x00late%d" % (night - 1))
-    want = {table: scanned(manager, table, position) for table in names}
+                kill_once_it_writes(here, tmp_path, "create", *arguments)
+                assert forgetful.snapshot(position).timestamp == made[-1]["snapshot"]
+            made.append(here.done("create", *arguments))
+            vacuumed_up_to(forgetful, made[-1]["snapshot"])
+        forgetful.run(lambda transaction: transaction.put(plain, b"\x00late2", {b"d:new2": b"1"}))
+        forgetful.run(lambda transaction: transaction.delete(plain, b"\x00late0"))
+    want = {table: scanned(forgetful, table, position) for table in names}
     assert sum(map(total, want.values())) == TOTAL
     assert made[2]["tables"][plain]["deleted"] == 1
-    assert "was vacuumed below" in command.refused("create", tmp_path / "3", plain, "--since", tmp_path / "0")
+    assert "was vacuumed below" in here.refused("create", tmp_path / "3", plain, "--since", tmp_path / "0")
 
-    assert command.done("check", tmp_path / "2") == made[2]
-    command.done("merge", tmp_path / "2", tmp_path / "whole")
+    assert here.done("check", tmp_path / "2") == made[2]
+    here.done("merge", tmp_path / "2", tmp_path / "whole")
     for directory, prefix in ((tmp_path / "2", "chain."), (tmp_path / "whole", "whole.")):
         command.done("restore", directory, "--prefix", prefix)
         assert {table: scanned(manager, f"{prefix}{table}") for table in names} == want
     for table in names:
-        for prefix in ("", "chain.", "whole."):
-            manager.drop_table(f"{prefix}{table}")
+        forgetful.drop_table(table)
 
 
 def vacuumed_up_to(manager: TransactionManager, position: int) -> None:
