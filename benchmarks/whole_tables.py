@@ -6,7 +6,8 @@ Narrow rows in a new table each round, on services and an oracle of its own, or 
 *backup*: all rows as one snapshot shows them, counted, and written to a directory; *restore*: two such scans, compared;
 *vacuum*: a sweep of the table. All beside one scan row by row, of which they were made before. *Vacuum again*: by what
 the sweep before it left on record; beside that one, and the same of a table that many small transactions wrote.
-*What changed*: since the snapshot of the scan, after one row of a hundred was written again; beside *scan*.
+*What changed*: since the snapshot of the scan, after one row of a hundred was written again; beside *scan*. *Backup of
+what changed*: the same, to a directory; *merged*: that and the backup, into a whole one; both beside *backup*.
 *Adoption*: the same cells, put without a transaction, taken over; and a scan of them after that; both beside *scan*.
 *Overwrite*: a Spark job that replaces all rows by the same ones, so that it looks for rows to delete and finds none;
 *delete*: one that deletes all rows by their keys; both beside the job that appended them.
@@ -30,7 +31,7 @@ from benchmarks.spark_jobs import REST_MS_MAX, narrow_rows, renamed, seconds_of,
 from benchmarks.spark_surroundings import spark_and_manager
 from benchmarks.surroundings import explained, once_each, surroundings
 from client import Snapshot, TransactionManager
-from client.backups.creating import BATCH_ROWS, create
+from client.backups.creating import BATCH_ROWS, create, merge
 from client.spark import SparkSweep, TableMapping, create_table
 from client.tables.restoring import restore
 from client.vacuum.parts import Orders, Part, SweepParts, SweptPart, here
@@ -43,10 +44,12 @@ VACUUM, VACUUM_AGAIN, OVERWRITE, APPEND = "vacuum with nothing to drop", "vacuum
 SMALL, SMALL_AGAIN = "vacuum of rows of small transactions", "that vacuum again"
 SMALL_IN_SPARK, DELETE = "that vacuum as a Spark job", "delete by keys"
 ADOPTION, SCAN_ADOPTED = "adoption", "scan of what was adopted"
-CHANGES = "what changed"
+CHANGES, BACKUP_OF_CHANGES, MERGED = "what changed", "backup of what changed", "merged with the backup before it"
 COMPARED: Final = (
     *((job, SCAN_ROW_BY_ROW) for job in (SCAN, BACKUP, RESTORE, VACUUM)),
     (CHANGES, SCAN),
+    (BACKUP_OF_CHANGES, BACKUP),
+    (MERGED, BACKUP),
     (ADOPTION, SCAN),
     (SCAN_ADOPTED, SCAN),
     (VACUUM_AGAIN, VACUUM),
@@ -82,7 +85,7 @@ def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping
     """The seconds of each job on one new table, and of the vacuums of the other one."""
     mapping = renamed(mapping)
     create_table(manager, mapping)
-    directory = place / mapping.table
+    directory, changed, whole = (place / f"{mapping.table}{ending}" for ending in ("", "_changed", "_whole"))
     options = source_options(manager.settings, mapping.table)
     writer = frame.write.format("pythia").options(**options)
     seconds = {APPEND: _seconds(writer.mode("append").save)}
@@ -96,9 +99,7 @@ def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping
     seconds[ADOPTION] = _seconds(lambda: manager.adopt_table(plain, conflict_level="row"))
     seconds[SCAN_ADOPTED] = _seconds(lambda: _rows_of(snapshot, plain))
     manager.drop_table(plain)
-    seconds[BACKUP] = _seconds(
-        lambda: create(manager, snapshot, [mapping.table], directory, lambda table, rows, counts: None)
-    )
+    seconds[BACKUP] = _seconds(lambda: create(manager, snapshot, [mapping.table], directory, _untold))
     seconds[RESTORE] = _seconds(
         lambda: restore(manager, snapshot, [mapping.table], lambda table, rows: None, dry_run=True)
     )
@@ -109,12 +110,22 @@ def measure(manager: TransactionManager, frame: DataFrame, mapping: TableMapping
     seconds[SMALL_IN_SPARK] = _seconds(lambda: _sweep(manager, Part(SMALL_TABLE, (b"f",), plain_through=0), in_spark))
     frame.where(f"id % {CHANGED_OF} = 0").write.format("pythia").options(**options).mode("append").save()
     seconds[CHANGES] = _seconds(lambda: _changes_since(snapshot, manager.snapshot(), mapping))
+    later = manager.snapshot()
+    seconds[BACKUP_OF_CHANGES] = _seconds(
+        lambda: create(manager, later, [mapping.table], changed, _untold, since=directory)
+    )
+    seconds[MERGED] = _seconds(lambda: merge(changed, whole, _untold))
     seconds[OVERWRITE] = _seconds(writer.mode("overwrite").save)
     keys = frame.select(*mapping.row_key).write.format("pythia").options(**options, operation="delete")
     seconds[DELETE] = _seconds(keys.mode("append").save)
-    shutil.rmtree(directory)
+    for made in (directory, changed, whole):
+        shutil.rmtree(made)
     manager.drop_table(mapping.table)
     return seconds
+
+
+def _untold(table: str, rows: int, counts: bool) -> None:
+    """Progress is not shown."""
 
 
 def _rows_of(snapshot: Snapshot, table: str) -> int:
