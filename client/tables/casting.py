@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from client.spark.change_columns import CHANGE_TYPE, says_what, with_change_columns
+from client.spark.change_columns import CHANGE_TYPE, says_what
 from client.spark.column_types import arrow_type
 from client.spark.errors import InvalidData
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
@@ -48,9 +48,15 @@ def check_fits(
     found = {name.lower(): kind for name, kind in zip(schema.names, schema.types, strict=True)}
     wanted = {column.name.lower() for column in mapping.columns}
     if changes:
-        with_change_columns(mapping.to_struct(), mapping.table)
         wanted |= {name for name in found if says_what(name)}
     problems = [f"column {name!r} is not in the table" for name in schema.names if name.lower() not in wanted]
+    if changes:
+        problems += [
+            f"the table has a column {column.name!r} of its own, which in a file of what has changed says what to do: "
+            "land such files by a program"
+            for column in mapping.columns
+            if says_what(column.name)
+        ]
     if not changes and CHANGE_TYPE in found and CHANGE_TYPE not in wanted:
         problems.append("it says what has changed: import it with --changes")
     if len(found) < len(schema.names):

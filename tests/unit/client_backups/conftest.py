@@ -16,6 +16,7 @@ from tests.unit.client_tables.conftest import Run, running
 
 __all__ = ["empty_installation", "installation", "made_anew_at_once", "manager"]
 
+Content = dict[bytes, dict[bytes, bytes]]
 A, G = b"f:a", b"g:\xffc"
 CELLS = {
     b"\x00": {A: b"1", b"f:": b""},
@@ -58,7 +59,7 @@ def run(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> Run:
     return running(backup, installation, monkeypatch)
 
 
-def content(manager: TransactionManager, table: str = "t") -> dict[bytes, dict[bytes, bytes]]:
+def content(manager: TransactionManager, table: str = "t") -> Content:
     return dict(manager.snapshot().scan(table))
 
 

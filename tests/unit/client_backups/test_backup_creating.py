@@ -18,13 +18,13 @@ from client.tables.unfinished import UNFINISHED
 from commit_table import system_table
 from store import StoreUnavailable
 from store.faults import Fault
-from tests.unit.client_backups.conftest import CONTENT, MAPPING, A, nothing_told
+from tests.unit.client_backups.conftest import CONTENT, MAPPING, A, Content, nothing_told
 
 if TYPE_CHECKING:
     from tests.unit.client.conftest import Installation
 
 
-def saved(directory: Path) -> dict[str, dict[bytes, dict[bytes, bytes]]]:
+def saved(directory: Path) -> dict[str, Content]:
     """All rows of a backup, with those that it is based on."""
     return {
         one.table.table: {put.row: dict(put.columns) for cells in one.rows() for put in cells.puts()}

@@ -369,3 +369,12 @@ def test_a_file_is_read_as_what_changed_only_where_it_is_asked_for_and_says_so(
         land(points, MAPPING, [changes(tmp_path / "c.csv", [(1, "a", "upsert")])], None, ignore)
     with pytest.raises(InvalidData, match=r"'_change_type', which says .* is missing, or no text"):
         land(points, MAPPING, [csv(tmp_path / "f.csv", numbered(1))], None, ignore, changes=True)
+
+
+def test_a_table_with_a_column_of_that_name_takes_no_files_of_what_changed(
+    points: TransactionManager, tmp_path: Path
+) -> None:
+    taken = TableMapping("taken", ("k",), (*MAPPING.columns, ValueColumn("_Change_Type", "string", "d", "t")), "row")
+    create_table(points, taken)
+    with pytest.raises(InvalidData, match=r"the table has a column '_Change_Type' of its own, .* by a program"):
+        land(points, taken, [changes(tmp_path / "c.csv", [(1, "a", "upsert")])], None, ignore, changes=True)
