@@ -14,7 +14,7 @@ from typing import Final
 from client.backups.cell_files import write_cells, write_changes
 from client.backups.layout import CONTENTS, Backup, Base, TableBackup, file_name
 from client.backups.naming import named_at_the_end
-from client.backups.opening import CHAIN_BACKUPS_MAX, Chain, open_backup
+from client.backups.opening import CHAIN_BACKUPS_MAX, Chain, open_backup, real_path
 from client.errors import InvalidRequest
 from client.manager import TransactionManager
 from client.positions import move_position, position
@@ -105,7 +105,7 @@ def _require_position(manager: TransactionManager, name: str, snapshot: Snapshot
 
 def _base(since: Path, directory: Path, root: str, data: str | None, snapshot: Snapshot) -> Chain:
     """The backup since which changes are wanted, with its bases. Raises ``InvalidRequest`` where it cannot be one."""
-    chain, place = open_backup(since.resolve()), directory.resolve().parent
+    chain, place = open_backup(real_path(since)), real_path(directory).parent
     if chain.opened[0].directory.parent != place:
         raise InvalidRequest(
             f"{since} does not lie beside {directory}: a backup of what changed is in the same directory as the one "

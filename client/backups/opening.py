@@ -5,6 +5,7 @@ Needs no service.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,7 +101,7 @@ def open_backup(directory: Path) -> Chain:
                 f"{directory} is based on {CHAIN_BACKUPS_MAX} backups and more, one on the other: make whole ones of "
                 f"some of them, the oldest first (pythia backup merge)"
             )
-        beside = opened[-1].directory.resolve().parent / base.name
+        beside = real_path(opened[-1].directory).parent / base.name
         found = _contents(beside)
         if found.backup_id != base.backup_id:
             raise DamagedBackup(
@@ -122,6 +123,11 @@ def check(directory: Path, tell: Callable[[str], None]) -> Chain:
             pass
         tell(saved.table.table)
     return chain
+
+
+def real_path(directory: Path) -> Path:
+    """The directory by no link; of links that go in a circle one that cannot be read."""
+    return Path(os.path.realpath(directory))  # Path.resolve raises RuntimeError for such links
 
 
 def _contents(directory: Path) -> Backup:

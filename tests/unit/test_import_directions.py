@@ -62,7 +62,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     "benchmarks": ["comparison", "growth_axes"],
     "benchmarks/peer": ["configuration"],
     "client": ["cells"],
-    "client/backups": ["errors", "layout"],
+    "client/backups": ["errors", "layers", "layout"],
     "client/bulk_writes": ["manifest_summary"],
     "client/catalog": ["entry"],
     "client/connection": ["exchange", "pauses", "tickets"],

@@ -298,8 +298,10 @@ def test_a_base_lies_beside_it(filled: TransactionManager, tmp_path: Path) -> No
     made(filled, tmp_path / "1")
     with pytest.raises(InvalidRequest, match="does not lie beside"):
         made(filled, tmp_path / "further" / "2", tmp_path / "1")
-    with pytest.raises(UnreadableFile, match="cannot be read, which every backup has"):
-        made(filled, tmp_path / "2", tmp_path / "0")
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for name in ("0", "circle"):
+        with pytest.raises(UnreadableFile, match="cannot be read, which every backup has"):
+            made(filled, tmp_path / "2", tmp_path / name)
 
 
 def test_one_of_an_earlier_release_is_restored_and_is_no_base(filled: TransactionManager, tmp_path: Path) -> None:
