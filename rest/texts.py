@@ -15,15 +15,18 @@ Encoding = Literal["utf-8", "base64"]
 
 
 def to_bytes(text: str, encoding: Encoding) -> bytes:
-    """The bytes that a text stands for; base64 of either alphabet. Raises ``Problem``."""
+    """The bytes that a text stands for; base64 of either alphabet, padded or not at all. Raises ``Problem``."""
     if encoding == "utf-8":
         try:
             return text.encode()
         except UnicodeEncodeError as error:
             raise Problem("invalid-request", f"{text!r} holds a surrogate, which UTF-8 has not: {error}") from None
+    digits = text.rstrip("=")
+    padding = "=" * (-len(digits) % 4)
+    if text not in (digits, digits + padding):  # Python before 3.13 takes as much of it as there is
+        raise Problem("invalid-request", f"{text[:80]!r} is not base64: it is padded by {padding!r}, or not at all")
     try:
-        padded = text + "=" * (-len(text) % 4)
-        return base64.b64decode(padded.replace("-", "+").replace("_", "/"), validate=True)
+        return base64.b64decode(digits.replace("-", "+").replace("_", "/") + padding, validate=True)
     except (binascii.Error, ValueError) as error:
         raise Problem("invalid-request", f"{text[:80]!r} is not base64: {error}") from None
 
