@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextvars import Context
 from typing import Any
 
@@ -88,7 +88,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)
 
-    def create_task(self, coro: Coroutine[Any, Any, Any], **named: Any) -> asyncio.Task[Any]:  # type: ignore[override]
+    def create_task(self, coro: Any, **named: Any) -> asyncio.Task[Any]:
         task = asyncio.Task(coro, loop=self, **named)
         self._tasks.append(task)
         return task
