@@ -221,6 +221,14 @@ class Sweep:
                 self._cache.remember(writer, outcome)
         return known
 
+    def look_who_lasts(self, known: Mapping[int, int]) -> None:
+        """Of writers whose outcomes are ``known`` by shadow cells, and that lack some: whether their records last."""
+        asked = [writer for writer in known if self._cache.get(writer) == OPEN]
+        for writer, recorded in self._commit_table.outcomes(asked).items() if asked else ():
+            if isinstance(recorded, Committed) and recorded.is_lasting:
+                self._may_last(writer)
+            self._cache.remember(writer, known[writer])
+
     def _decide(self, table: str, writer: int, sites: Iterable[Site], report: TableReport) -> int:
         """A shadow cell may have been written, and the record dropped, between the looks at both."""
         shadow = self._shadow(table, writer, sites)
@@ -334,6 +342,7 @@ class _Batch:
                 self._shadows[site].add(writer)
                 del unsure[writer][site]
         lacking = {writer: missing for writer, missing in unsure.items() if missing}
+        self._sweep.look_who_lasts({each: self._outcomes[each] for each in lacking if each in self._outcomes})
         unknown = {writer: sites for writer, sites in lacking.items() if writer not in self._outcomes}
         self._outcomes.update(self._sweep.outcomes(self._table, unknown, self._sweeping, self._report))
         for writer, missing in lacking.items():

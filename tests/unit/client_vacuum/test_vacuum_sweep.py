@@ -384,8 +384,21 @@ def in_two_columns(first_ms: int, second_ms: int) -> list[Writer]:
     ]
 
 
+def partly_without(first_ms: int, second_ms: int) -> list[Writer]:
+    """One that does without shadow cells for some of its rows, and one that never committed above one that has its own.
+
+    Hypothesis found it: by that shadow cell the outcome was known, and nobody asked whether the record lasts.
+    """
+    cells = frozenset({(b"r1", b"f:a"), (b"r2", b"f:a")})
+    return [
+        Writer(first_ms, cells, deletes=False, commit_ms=0, ended=True, marked="some", lasts=True),
+        Writer(second_ms, frozenset({(b"r1", b"f:a")}), False, commit_ms=None, ended=False, marked="all"),
+    ]
+
+
 @settings(max_examples=300)
 @given(histories, st.lists(moments, min_size=2, max_size=3, unique=True), lasting_numbers)
+@example(partly_without(2, 3), [compose(3), compose(3, 3)], [9] * 3)
 @example(deleted_twice(2, 3, 4), [compose(5), compose(10)], [9] * 3)
 @example(below_what_aborted(2, 3), [compose(5), compose(10)], [9] * 3)
 @example(in_two_columns(2, 3), [compose(5), compose(10), compose(15)], [9] * 3)
