@@ -500,10 +500,10 @@ VACUUM_RULES = [
         _SWEEP + "test_a_record_that_lasts_is_needed_by_a_row_that_is_clean",
     ),
     Mutation(
-        "a vacuum writes the shadow cells of who does without, where a row that has one comes with others that have not",
+        "a vacuum writes the shadow cells of who does without, where some of his rows have theirs",
         "client/vacuum/sweep.py",
-        "        self._sweep.look_who_lasts({each: self._outcomes[each] for each in lacking if each in self._outcomes})\n",
-        "",
+        "        self._sweep.look_who_lasts({",
+        "        dict({",
         _AFTER_VACUUM,
     ),
 ]
