@@ -102,7 +102,10 @@ def open_backup(directory: Path) -> Chain:
                 f"some of them, the oldest first (pythia backup merge)"
             )
         beside = real_path(opened[-1].directory).parent / base.name
-        found = _contents(beside)
+        try:
+            found = _contents(beside)
+        except UnreadableFile as error:
+            raise UnreadableFile(f"{opened[-1].directory} is based on a backup that is not there: {error}") from error
         if found.backup_id != base.backup_id:
             raise DamagedBackup(
                 f"{beside} is another backup ({found.backup_id}) than {opened[-1].directory} is based on "
