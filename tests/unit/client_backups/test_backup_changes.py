@@ -184,7 +184,7 @@ def rewrite(directory: Path, change_fields: Callable[[dict[str, Any]], object]) 
     [
         (
             gone,
-            r"2 is based on a backup that is not there: .*1/backup\.json cannot be read, which every backup has: No such",
+            r"2 is based on a backup that is not there: .*1/backup\.json cannot be read",
         ),
         (replaced, r"1 is another backup \(another\) than .*2 is based on"),
         (without_the_table, "1 has no table 't' that .*2/t.parquet could be based on"),
