@@ -34,7 +34,7 @@ Tell = Callable[[int], None]
 """Told how many rows of the table are done."""
 
 
-class Rows(NamedTuple):
+class _Rows(NamedTuple):
     """Rows in the order of their keys, and which of them are gone, ``[rows]``; these have no cells."""
 
     cells: CellColumns
@@ -43,15 +43,15 @@ class Rows(NamedTuple):
 
 def write_cells(path: Path, batches: Iterable[CellColumns], tell: Tell) -> TableFile:
     """Write rows, in the order of their keys, to a new file. Raises ``OSError``, and what ``batches`` raise."""
-    return _write(path, SCHEMA, (Rows(cells, np.zeros(cells.rows, np.bool_)) for cells in batches), tell)
+    return _write(path, SCHEMA, (_Rows(cells, np.zeros(cells.rows, np.bool_)) for cells in batches), tell)
 
 
 def write_changes(path: Path, batches: Iterable[ChangedColumns], tell: Tell) -> TableFile:
     """Write rows that have changed, in the order of their keys, to a new file. Raises as ``write_cells``."""
-    return _write(path, SCHEMA_OF_CHANGES, (Rows(changed.cells, changed.deleted) for changed in batches), tell)
+    return _write(path, SCHEMA_OF_CHANGES, (_Rows(changed.cells, changed.deleted) for changed in batches), tell)
 
 
-def _write(path: Path, schema: pa.Schema, batches: Iterable[Rows], tell: Tell) -> TableFile:
+def _write(path: Path, schema: pa.Schema, batches: Iterable[_Rows], tell: Tell) -> TableFile:
     done = cells = deleted = 0
     with pa.parquet.ParquetWriter(path, schema, compression="zstd", use_dictionary=["row", "column"]) as writer:
         for group in _groups(batches):
@@ -84,7 +84,7 @@ def read_lines(path: Path, backup: TableBackup) -> Iterator[pa.Table]:
     rows = cells = deleted = 0
     last_key = b""
     for lines in _whole_rows(path, SCHEMA_OF_CHANGES if backup.since else SCHEMA):
-        starts = row_starts(lines)
+        starts = _row_starts(lines)
         gone = lines.column("deleted").to_numpy()
         _require_columns(path, lines.column("column"), families)
         _require_nothing_else(path, lines, starts, gone)
@@ -109,9 +109,9 @@ def to_columns(lines: pa.Table, where: Path) -> Iterator[CellColumns]:
         yield _as_columns(where, piece)
 
 
-def _groups(batches: Iterable[Rows]) -> Iterator[list[Rows]]:
+def _groups(batches: Iterable[_Rows]) -> Iterator[list[_Rows]]:
     """The same rows in lists that end with the row by which they have so many lines or bytes."""
-    group: list[Rows] = []
+    group: list[_Rows] = []
     lines_held = bytes_held = 0
     for cells, deleted in batches:
         lines, sizes = _lines_and_bytes(cells)
@@ -123,7 +123,7 @@ def _groups(batches: Iterable[Rows]) -> Iterator[list[Rows]]:
                     np.searchsorted(sizes, bytes_before + GROUP_BYTES_MAX),
                 )
             )
-            group.append(Rows(cells.slice(first, last + 1), deleted[first : last + 1]))
+            group.append(_Rows(cells.slice(first, last + 1), deleted[first : last + 1]))
             first = last + 1
             if first <= cells.rows:
                 yield group
@@ -140,7 +140,7 @@ def _lines_and_bytes(cells: CellColumns) -> tuple[Places, Places]:
     return np.cumsum(lines), np.cumsum(sizes)
 
 
-def _lines_of(written: Rows) -> pa.RecordBatch:
+def _lines_of(written: _Rows) -> pa.RecordBatch:
     cells = written.cells
     is_there = np.vstack([cells.value_lengths != ABSENT, (cells.value_lengths == ABSENT).all(axis=0)])
     rows, columns = np.nonzero(is_there.T)  # the last one where a row has none
@@ -166,7 +166,7 @@ def _whole_rows(path: Path, schema: pa.Schema) -> Iterator[pa.Table]:
             for group in range(file.num_row_groups):
                 lines = pa.concat_tables([rest, _with_deleted(file.read_row_group(group))]).combine_chunks()
                 _require_whole_lines(path, lines)
-                last = int(row_starts(lines)[-1])
+                last = int(_row_starts(lines)[-1])
                 rest = lines.slice(last)
                 if last:
                     yield lines.slice(0, last)
@@ -189,7 +189,7 @@ def _with_deleted(lines: pa.Table) -> pa.Table:
     return lines.append_column(SCHEMA_OF_CHANGES.field("deleted"), pa.array(np.zeros(lines.num_rows, np.bool_)))
 
 
-def row_starts(lines: pa.Table) -> Places:
+def _row_starts(lines: pa.Table) -> Places:
     """Where in lines each row begins."""
     keys = lines.column("row")
     changes = pc.not_equal(keys.slice(1), keys.slice(0, max(0, len(keys) - 1)))
@@ -198,7 +198,7 @@ def row_starts(lines: pa.Table) -> Places:
 
 def _pieces(lines: pa.Table) -> Iterator[pa.Table]:
     """The same rows, in several pieces where they have so many different columns that most are in few of them."""
-    starts = row_starts(lines)
+    starts = _row_starts(lines)
     if len(starts) == 1 or len(starts) * pc.count_distinct(lines.column("column")).as_py() <= PLACES_MAX:
         yield lines
         return
@@ -210,7 +210,7 @@ def _pieces(lines: pa.Table) -> Iterator[pa.Table]:
 def _as_columns(path: Path, lines: pa.Table) -> CellColumns:
     """Lines of whole rows."""
     keys, columns, values = (column.combine_chunks() for column in lines.select(SCHEMA.names).columns)
-    starts = row_starts(lines)
+    starts = _row_starts(lines)
     lines_of_rows = np.diff(starts, append=len(keys))
     names, is_cell = columns.dictionary_encode(), ~null_mask(columns)
     places = names.indices.drop_null().to_numpy(), np.repeat(np.arange(len(starts)), lines_of_rows)[is_cell]

@@ -95,7 +95,7 @@ def _require_position(manager: TransactionManager, name: str, snapshot: Snapshot
     """Have something of the name hold back the vacuum from ``snapshot`` on, or from earlier."""
     standing = position(manager, name)
     if standing is None:
-        move_position(manager, name, snapshot.timestamp)
+        manager.create_snapshot(name, snapshot.timestamp)
     elif standing.timestamp > snapshot.timestamp:
         raise InvalidRequest(
             f"the snapshot {name!r} is of a later moment ({standing.timestamp}) than the backup would be "
