@@ -16,24 +16,24 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from enum import IntEnum
-from functools import partial
-from typing import NamedTuple, NoReturn
+from typing import Final, NoReturn, final
 
 from versions.formats import FRAMES
 from wire.errors import ProtocolError
 
-VERSION_LOWEST = min(FRAMES.versions)
-VERSION = FRAMES.newest
+VERSION_LOWEST: Final = min(FRAMES.versions)
+VERSION: Final = FRAMES.newest
 """The versions of the protocol that this side speaks, from the lowest to this one; the opening agrees on one."""
-OPENING_VERSION = 0
+OPENING_VERSION: Final = 0
 """What frames have in the version's place whose layout never changes."""
-FRAME_BYTES_MAX = 2**20
+FRAME_BYTES_MAX: Final = 2**20
 """The largest frame, header included, unless a reader is told otherwise. Whoever serves it serves nobody else until it
 is done; larger write sets go ahead in parts (``wire.large_commits``)."""
 
-_HEADER = struct.Struct("<IBBHQ")
-HEADER_BYTES = _HEADER.size
-_REQUEST_ID_MAX = 2**64 - 1
+_HEADER: Final = struct.Struct("<IIQ")
+"""Version, kind and flags as one number (``_signature``), so that one look tells whether they are known."""
+HEADER_BYTES: Final = 16
+assert _HEADER.size == HEADER_BYTES
 
 
 class Kind(IntEnum):
@@ -73,30 +73,42 @@ class Kind(IntEnum):
     NOT_ALLOWED = 131
 
 
-_KINDS = {int(kind): kind for kind in Kind}
-OPENING_KINDS = frozenset({Kind.HELLO_REQUEST, Kind.HELLO_REPLY, Kind.NOT_ALLOWED})
-_VERSION_OF = {int(kind): OPENING_VERSION if kind in OPENING_KINDS else VERSION for kind in Kind}
+_KINDS: Final = {int(kind): kind for kind in Kind}
+OPENING_KINDS: Final = frozenset({Kind.HELLO_REQUEST, Kind.HELLO_REPLY, Kind.NOT_ALLOWED})
+_VERSION_OF: Final = {int(kind): OPENING_VERSION if kind in OPENING_KINDS else VERSION for kind in Kind}
 
 
-class Frame(NamedTuple):
-    """One message as it travels: its kind, the request it belongs to, and the bytes that `wire.messages` reads."""
-
-    kind: Kind
-    request_id: int
-    payload: bytes
+def _signature(kind: Kind) -> int:
+    return _VERSION_OF[kind] + (int(kind) << 8)
 
 
-_FRAME = partial(tuple.__new__, Frame)
-"""Makes one of a tuple at half of the cost of ``Frame(…)``."""
+_SIGNATURE_OF: Final = {kind: _signature(kind) for kind in Kind}
+_KIND_OF_SIGNATURE: Final = {_signature(kind): kind for kind in Kind}
+
+
+@final
+class Frame:
+    """One message as it travels: its kind, the request it belongs to, and the bytes that `wire.messages` reads.
+
+    Not a tuple: compiled, one of these is made and looked into at a fraction of the cost.
+    """
+
+    __slots__ = ("kind", "payload", "request_id")
+
+    def __init__(self, kind: Kind, request_id: int, payload: bytes) -> None:
+        self.kind = kind
+        self.request_id = request_id
+        self.payload = payload
 
 
 def encode_frame(kind: Kind, request_id: int, payload: bytes, *, frame_bytes_max: int = FRAME_BYTES_MAX) -> bytes:
     """The bytes of one frame. Raises ``ProtocolError`` when it would be larger than ``frame_bytes_max``."""
-    if not 0 <= request_id <= _REQUEST_ID_MAX:
-        raise ProtocolError(f"a request id is an unsigned 64-bit integer, not {request_id}")
     if HEADER_BYTES + len(payload) > frame_bytes_max:
         raise _too_long(len(payload), frame_bytes_max, request_id)
-    return _HEADER.pack(len(payload), _VERSION_OF[kind], kind, 0, request_id) + payload
+    try:
+        return _HEADER.pack(len(payload), _SIGNATURE_OF[kind], request_id) + payload
+    except struct.error:
+        raise ProtocolError(f"a request id is an unsigned 64-bit integer, not {request_id}") from None
 
 
 def _too_long(payload_bytes: int, frame_bytes_max: int, request_id: int) -> ProtocolError:
@@ -116,6 +128,9 @@ class FrameDecoder:
 
     def __init__(self, *, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
         self._payload_bytes_max = frame_bytes_max - HEADER_BYTES
+        self._chunk = b""
+        self._position = 0
+        """Up to where ``_chunk`` was cut."""
         self._rest = bytearray()
         self._broken: ProtocolError | None = None
 
@@ -128,48 +143,70 @@ class FrameDecoder:
         """From the next frame on, this is the limit."""
         self._payload_bytes_max = frame_bytes_max - HEADER_BYTES
 
-    def feed(self, data: bytes | bytearray | memoryview) -> Iterator[Frame]:
-        """Take in a chunk, give the frames that are whole now, raise ``ProtocolError`` at the first wrong one.
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """``take`` a chunk, and give every frame that is whole now. Raises ``ProtocolError`` as both of these do."""
+        self.take(data)
+        return iter(self.next_frame, None)
 
-        The frames before the wrong one are given first. The iterator must be used up before the next ``feed``, and
-        ``data`` must not change before that; nothing of it is held afterwards.
+    def take(self, data: bytes) -> None:
+        """Take in a chunk: its frames are to be asked for until there is none, before the next one.
+
+        Raises ``ProtocolError`` where there was a wrong frame before, or what was begun turns out to be one.
         """
         if self._broken is not None:
             raise self._broken
         if self._rest:  # as a rule a chunk is whole frames: nothing is copied but their payloads
-            self._rest += data
-            return self._whole_frames(self._rest)
-        return self._whole_frames(data)
+            data = self._completed(data)
+        self._chunk, self._position = data, 0
 
-    def _whole_frames(self, data: bytes | bytearray | memoryview) -> Iterator[Frame]:
-        position, size = 0, len(data)
-        try:
-            while size - position >= HEADER_BYTES:
-                payload_bytes, version, kind, flags, request_id = _HEADER.unpack_from(data, position)
-                if version != _VERSION_OF.get(kind) or flags or payload_bytes > self._payload_bytes_max:
-                    self._refuse(payload_bytes, version, kind, flags, request_id)
-                end = position + HEADER_BYTES + payload_bytes
-                if end > size:
-                    break
-                frame: Frame = _FRAME((_KINDS[kind], request_id, bytes(data[position + HEADER_BYTES : end])))
-                position = end
-                yield frame
-            if data is not self._rest:
-                if position < size:
-                    self._rest += data[position:]
-            elif position:
-                self._rest = self._rest[position:]
-        except ProtocolError as error:
-            self._broken = error
-            raise
+    def next_frame(self) -> Frame | None:
+        """The next whole frame of what was taken; ``None``: the rest of it is kept for the next ``take``.
 
-    def _refuse(self, payload_bytes: int, version: int, kind: int, flags: int, request_id: int) -> NoReturn:
+        Raises ``ProtocolError`` at the first wrong one, after those before it were given.
+        """
+        chunk, position = self._chunk, self._position
+        left = len(chunk) - position
+        if left >= HEADER_BYTES:
+            header: tuple[int, int, int] = _HEADER.unpack_from(chunk, position)
+            payload_bytes, signature, request_id = header
+            kind = _KIND_OF_SIGNATURE.get(signature)
+            if kind is None or payload_bytes > self._payload_bytes_max:
+                self._refuse(payload_bytes, signature, request_id)
+            frame_bytes = HEADER_BYTES + payload_bytes
+            if frame_bytes <= left:
+                self._position = position + frame_bytes
+                return Frame(kind, request_id, chunk[position + HEADER_BYTES : position + frame_bytes])
+        if left:
+            self._rest += chunk[position:]
+        self._chunk, self._position = b"", 0
+        return None
+
+    def _completed(self, data: bytes) -> bytes:
+        """All that is held, once that is a whole frame; until then nothing."""
+        self._rest += data
+        if len(self._rest) < HEADER_BYTES:
+            return b""
+        payload_bytes, signature, request_id = _HEADER.unpack_from(self._rest)
+        if signature not in _KIND_OF_SIGNATURE or payload_bytes > self._payload_bytes_max:
+            self._refuse(payload_bytes, signature, request_id)
+        if len(self._rest) < HEADER_BYTES + payload_bytes:
+            return b""
+        whole, self._rest = bytes(self._rest), bytearray()
+        return whole
+
+    def _refuse(self, payload_bytes: int, signature: int, request_id: int) -> NoReturn:
+        """Raises what is wrong with a frame, now and from now on."""
+        self._broken = self._what_is_wrong(payload_bytes, signature, request_id)
+        raise self._broken
+
+    def _what_is_wrong(self, payload_bytes: int, signature: int, request_id: int) -> ProtocolError:
+        version, kind, flags = signature & 0xFF, signature >> 8 & 0xFF, signature >> 16
         if version not in (VERSION, OPENING_VERSION):
-            raise ProtocolError(f"version {version} of the protocol is not spoken here: this side speaks {VERSION}")
+            return ProtocolError(f"version {version} of the protocol is not spoken here: this side speaks {VERSION}")
         if kind not in _KINDS:
-            raise ProtocolError(f"there is no frame of kind {kind}", request_id)
+            return ProtocolError(f"there is no frame of kind {kind}", request_id)
         if version != _VERSION_OF[kind]:
-            raise ProtocolError(f"a frame of kind {kind} has version {_VERSION_OF[kind]}, not {version}", request_id)
+            return ProtocolError(f"a frame of kind {kind} has version {_VERSION_OF[kind]}, not {version}", request_id)
         if flags != 0:
-            raise ProtocolError(f"flags {flags:#06x} are not known: version {VERSION} has none", request_id)
-        raise _too_long(payload_bytes, HEADER_BYTES + self._payload_bytes_max, request_id)
+            return ProtocolError(f"flags {flags:#06x} are not known: version {VERSION} has none", request_id)
+        return _too_long(payload_bytes, HEADER_BYTES + self._payload_bytes_max, request_id)

@@ -10,14 +10,19 @@ from __future__ import annotations
 import itertools
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from wire.columns import OFFSET, Cells, Codes, Timestamps
-from wire.frames import HEADER_BYTES, VERSION, Kind
+from wire.frames import HEADER_BYTES, Kind, encode_frame
 from wire.gathering_kernels import ANSWER_BYTES, COUNT_BYTES, WORD_BYTES, Counts, gather, measure, scatter
 from wire.messages import BeginReply
+from wire.packing import BEGIN_REPLY
+
+_COUNT_BYTES: Final = OFFSET.itemsize
+_ONE: Final = (1).to_bytes(_COUNT_BYTES, "little")
+"""How a request for one transaction begins, which most are."""
 
 
 class GatheredCommits(NamedTuple):
@@ -63,26 +68,28 @@ def gather_commits(payloads: Sequence[bytes]) -> GatheredCommits:
 
 def commits_in(payload: bytes) -> int:
     """How many transactions a commit request says it has, which is true where it is well-formed."""
-    return int.from_bytes(payload[: OFFSET.itemsize], "little")
+    return 1 if payload.startswith(_ONE) else int.from_bytes(payload[:_COUNT_BYTES], "little")
 
 
 def gather_begins(payloads: Sequence[bytes]) -> list[int]:
     """How many transactions each of some begin requests asks for; 0 where a payload is not well-formed."""
-    return [int.from_bytes(payload, "little") if len(payload) == OFFSET.itemsize else 0 for payload in payloads]
+    return [1 if payload == _ONE else _count_of(payload) for payload in payloads]
 
 
-_BEGIN_REPLY_FRAME = struct.Struct("<IBBHQqqqI")
-_BEGIN_REPLY_BYTES = _BEGIN_REPLY_FRAME.size - HEADER_BYTES
-_BEGIN_REPLY = int(Kind.BEGIN_REPLY)
+def _count_of(payload: bytes) -> int:
+    return int.from_bytes(payload, "little") if len(payload) == _COUNT_BYTES else 0
+
+
+_BEGIN_REPLY_HEAD: Final = encode_frame(Kind.BEGIN_REPLY, 0, bytes(BEGIN_REPLY.size))[: -BEGIN_REPLY.size - WORD_BYTES]
+"""What all of them begin with, up to the request."""
+_BEGIN_REPLY_REST: Final = struct.Struct("<QqqqI")
 
 
 def scatter_begins(request_ids: Sequence[int], counts: Sequence[int], reply: BeginReply) -> list[bytes]:
     """The frames of a ``BeginReply`` to each request; ``counts[i]`` of the reply's transactions belong to each."""
-    first, snapshot, epoch, frames = reply.first_start_timestamp, reply.snapshot, reply.epoch, []
-    pack = _BEGIN_REPLY_FRAME.pack
+    first, snapshot, epoch, frames = reply.first_start_timestamp, reply.snapshot, reply.epoch, list[bytes]()
     for request_id, count in zip(request_ids, counts, strict=True):
-        header = (_BEGIN_REPLY_BYTES, VERSION, _BEGIN_REPLY, 0, request_id)
-        frames.append(pack(*header, first, snapshot, epoch, count))
+        frames.append(_BEGIN_REPLY_HEAD + _BEGIN_REPLY_REST.pack(request_id, first, snapshot, epoch, count))
         first += count
     return frames
 

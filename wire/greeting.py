@@ -23,7 +23,7 @@ class Greeting:
         self.first: Final = encode(HelloRequest(token), HELLO_ID, frame_bytes_max=HELLO_BYTES_MAX)
         self._decoder = FrameDecoder(frame_bytes_max=HELLO_BYTES_MAX)
 
-    def received(self, data: bytes | memoryview) -> Answer | None:
+    def received(self, data: bytes) -> Answer | None:
         """The oracle's answer, once it is whole. Raises ``ProtocolError`` for anything else."""
         for frame in self._decoder.feed(data):
             message = decode(frame)

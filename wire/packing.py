@@ -10,19 +10,19 @@ import itertools
 import struct
 from array import array
 from collections.abc import Sequence
-from typing import SupportsIndex
+from typing import Final, SupportsIndex
 
 from wire.errors import ProtocolError
 
-COUNT_MAX = 2**32 - 1
-SINGLE_CELLS_MAX = 32
+COUNT_MAX: Final = 2**32 - 1
+SINGLE_CELLS_MAX: Final = 32
 """Of a commit that is packed as one record."""
-BEGIN_REPLY = struct.Struct("<qqqI")
-_COUNT = struct.Struct("<I")
-_COUNTS = struct.Struct("<II")
-_ANSWER_BYTES = 9
-_SINGLE_COMMIT = tuple(struct.Struct(f"<IIqqq{cells}QIIII") for cells in range(SINGLE_CELLS_MAX + 1))
-_SINGLE_ANSWER = struct.Struct("<IIqB")
+BEGIN_REPLY: Final = struct.Struct("<qqqI")
+_COUNT: Final = struct.Struct("<I")
+_COUNTS: Final = struct.Struct("<II")
+_ANSWER_BYTES: Final = 9
+_SINGLE_COMMIT: Final = tuple(struct.Struct(f"<IIqqq{cells}QIIII") for cells in range(SINGLE_CELLS_MAX + 1))
+_SINGLE_ANSWER: Final = struct.Struct("<IIqB")
 
 
 def pack_begin(count: int) -> bytes:

@@ -94,7 +94,8 @@ class Queue:
     @property
     def callers(self) -> int:
         """Of all tickets."""
-        return sum(self.waiting)
+        begins, commits, questions = self.waiting
+        return begins + commits + questions
 
     def add(self, ticket: Ticket) -> None:
         """Let a ticket wait its turn."""
@@ -185,9 +186,11 @@ class Exchange:
         untold, self._untold = self._untold, []
         return untold
 
-    def received(self, data: bytes | memoryview) -> None:
+    def received(self, data: bytes) -> None:
         """Take in answers, for ``settle``. Raises ``ProtocolError`` where the other side speaks nonsense."""
-        for frame in self._decoder.feed(data):
+        decoder = self._decoder
+        decoder.take(data)
+        while (frame := decoder.next_frame()) is not None:
             if frame.request_id == _OF_THE_CONNECTION:
                 raise ProtocolError(f"the oracle closes the connection: {decode(frame)}")
             sent = self._under_way.get(frame.request_id)

@@ -57,11 +57,12 @@ class Line(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Answers came."""
+        data = bytes(self._dispatcher.receive_buffer[:nbytes])
         if not self.welcome.done():
-            self._greeted(self._dispatcher.receive_buffer[:nbytes])
+            self._greeted(data)
             return
         try:
-            self.exchange.received(self._dispatcher.receive_buffer[:nbytes])
+            self.exchange.received(data)
         except ProtocolError as error:
             self._nonsense(error)
             return
@@ -69,7 +70,7 @@ class Line(asyncio.BufferedProtocol):
         if not self._settling:
             self._settle()
 
-    def _greeted(self, data: memoryview) -> None:
+    def _greeted(self, data: bytes) -> None:
         try:
             answer = self._greeting.received(data)
         except ProtocolError as error:

@@ -17,7 +17,7 @@ from tests.simulation.kernel import Kernel, WaitQueue
 from tests.simulation.network import Endpoint, Network
 from tests.simulation.pools import Future, ThreadPoolExecutor
 from tests.simulation.processes import Process
-from tests.simulation.transport import VirtualServer, VirtualTransport
+from tests.simulation.transport import AnyProtocol, VirtualServer, VirtualTransport
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
@@ -101,7 +101,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return self._wrapped(executor.submit(func, *args))
 
     async def create_server(  # type: ignore[override]
-        self, protocol_factory: Callable[[], asyncio.BufferedProtocol], host: str, port: int, **named: Any
+        self, protocol_factory: Callable[[], AnyProtocol], host: str, port: int, **named: Any
     ) -> VirtualServer:
         def accept(endpoint: Endpoint) -> None:
             self.call_soon_threadsafe(lambda: VirtualTransport(self, endpoint, protocol_factory()))
@@ -109,8 +109,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return VirtualServer(self._network, self.process, host, port, accept)
 
     async def create_connection(  # type: ignore[override]
-        self, protocol_factory: Callable[[], asyncio.BufferedProtocol], host: str, port: int, **named: Any
-    ) -> tuple[VirtualTransport, asyncio.BufferedProtocol]:
+        self, protocol_factory: Callable[[], AnyProtocol], host: str, port: int, **named: Any
+    ) -> tuple[VirtualTransport, AnyProtocol]:
         attempt = self._network.attempt(self.process, f"{host}:{port}")
         answered = self.create_future()
 

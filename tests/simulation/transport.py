@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tests.simulation.network import Endpoint, Network
 from tests.simulation.processes import Process
@@ -12,11 +12,15 @@ from tests.simulation.processes import Process
 if TYPE_CHECKING:
     from tests.simulation.event_loop import VirtualLoop
 
+AnyProtocol = asyncio.Protocol | asyncio.BufferedProtocol
+
+READ_BYTES_MAX: Final = 256 * 2**10
+
 
 class VirtualTransport(asyncio.Transport):
     """One accepted connection, and the protocol that it feeds."""
 
-    def __init__(self, loop: VirtualLoop, endpoint: Endpoint, protocol: asyncio.BufferedProtocol) -> None:
+    def __init__(self, loop: VirtualLoop, endpoint: Endpoint, protocol: AnyProtocol) -> None:
         super().__init__()
         self._loop = loop
         self._endpoint = endpoint
@@ -57,15 +61,21 @@ class VirtualTransport(asyncio.Transport):
         if self._closing:
             return
         if self._endpoint.received:
-            buffer = memoryview(self._protocol.get_buffer(-1)).cast("B")
-            data = self._endpoint.read(len(buffer))
-            buffer[: len(data)] = data
-            self._protocol.buffer_updated(len(data))
+            self._pass_on(self._protocol)
             self._changed()
         elif self._endpoint.broken:
             self._end(ConnectionResetError(104, "Connection reset by peer"), self._endpoint.close)
         elif not self._protocol.eof_received():
             self.close()
+
+    def _pass_on(self, protocol: AnyProtocol) -> None:
+        if isinstance(protocol, asyncio.Protocol):
+            protocol.data_received(self._endpoint.read(READ_BYTES_MAX))
+        else:
+            buffer = memoryview(protocol.get_buffer(-1)).cast("B")
+            data = self._endpoint.read(len(buffer))
+            buffer[: len(data)] = data
+            protocol.buffer_updated(len(data))
 
     def _end(self, error: Exception | None, leave: Callable[[], None]) -> None:
         if self._closing:

@@ -59,7 +59,7 @@ from wire.gathering import (
 )
 from wire.large_commits import LargeCommitRequest, WriteSetPart, WriteSetTaken
 
-log = logging.getLogger(__name__)
+log: Final = logging.getLogger(__name__)
 
 UNDECIDED_BYTES_MAX: Final = 4_096
 """Of commit requests that wait for a writer before they are decided over: some fifty small transactions. To decide
@@ -68,7 +68,7 @@ over a few costs as much as over one; over more, it is better done while the wri
 ANSWERED_FIRST_COMMITS: Final = 64
 """Before a decision over so many commits the answers that were given go out: who gets them works meanwhile."""
 
-_BEGIN = Kind.BEGIN_REQUEST
+_BEGIN: Final = Kind.BEGIN_REQUEST
 _Asked: TypeAlias = Sequence[tuple[Arrival, Frame]]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from access import EVERYBODY, Bearer
 from access.tls import HANDSHAKE_BEGIN
@@ -43,22 +43,22 @@ from wire import (
 if TYPE_CHECKING:
     from tso.serving.server import Server
 
-log = logging.getLogger(__name__)
+log: Final = logging.getLogger(__name__)
 
-QUESTIONS_PER_TURN_MAX = 8
+QUESTIONS_PER_TURN_MAX: Final = 8
 """Of one connection in one turn of the event loop; more of them are refused as ``Overloaded``. They are answered on the
 spot, so that no count of unanswered requests bounds them, and some are long to answer."""
 
-REJECTION_MS = 300
+REJECTION_MS: Final = 300
 """How long an answer to a wrong token takes."""
 
-_NO_CERTIFICATE = NotAllowed(
+_NO_CERTIFICATE: Final = NotAllowed(
     NotAllowedCode.TLS_NEEDED, "a client's certificate is asked for: set tls_certificate_file and tls_key_file"
 )
-_QUESTIONS = frozenset(
+_QUESTIONS: Final = frozenset(
     {Kind.STATUS_REQUEST, Kind.METRICS_REQUEST, Kind.DETAILS_REQUEST, Kind.HINDRANCE_REQUEST, Kind.LIVES_REQUEST}
 )
-_REFUSALS = {Overloaded: "overloaded", BadRequest: "bad_request", NotAllowed: "not_allowed"}
+_REFUSALS: Final = {Overloaded: "overloaded", BadRequest: "bad_request", NotAllowed: "not_allowed"}
 
 Request = (
     Frame
@@ -77,10 +77,11 @@ Request = (
 )
 """Begins and commits stay frames: the pipeline reads those of all connections together."""
 
-_READ_TOGETHER = frozenset({Kind.BEGIN_REQUEST, Kind.COMMIT_REQUEST})
+_BEGIN: Final = Kind.BEGIN_REQUEST
+_COMMIT: Final = Kind.COMMIT_REQUEST
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection(asyncio.Protocol):
     """One client's connection. Answers of one wake-up go out in one write."""
 
     def __init__(self, server: Server, refusal: NotAllowed | None = None, *, certificate_needed: bool = False) -> None:
@@ -89,7 +90,7 @@ class Connection(asyncio.BufferedProtocol):
         """What it is told whatever it says."""
         self._server = server
         self._limits = server.limits
-        self._received = server.receive_buffer
+        self._requests_max = server.limits.connection_requests_max
         self._loop = asyncio.get_running_loop()
         self._decoder = FrameDecoder(frame_bytes_max=min(HELLO_BYTES_MAX, server.limits.frame_bytes_max))
         self._allowed = NOTHING
@@ -135,11 +136,7 @@ class Connection(asyncio.BufferedProtocol):
             self._server.reception.leave(self._visitor)
         self.gone.set_result(None)
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Where to receive into."""
-        return self._received
-
-    def buffer_updated(self, nbytes: int) -> None:
+    def data_received(self, data: bytes) -> None:
         """Bytes came: every whole frame is a request."""
         if self.closing:
             return
@@ -147,13 +144,14 @@ class Connection(asyncio.BufferedProtocol):
             self.turn_away(self._refusal)
             return
         self.active_s = self._loop.time()
-        completed = False
+        decoder, completed = self._decoder, False
         try:
-            for frame in self._decoder.feed(self._received[:nbytes]):
+            decoder.take(data)
+            while (frame := decoder.next_frame()) is not None:
                 completed = True
                 self._request(frame)
         except ProtocolError as error:
-            begins_tls = not self.is_in and bytes(self._received[:2]) == HANDSHAKE_BEGIN
+            begins_tls = not self.is_in and data.startswith(HANDSHAKE_BEGIN)
             self.refuse(ProtocolError("this port does not speak TLS") if begins_tls else error)
             return
         if self._decoder.buffered_bytes or self.held_bytes:
@@ -218,18 +216,19 @@ class Connection(asyncio.BufferedProtocol):
         if not self._allowed[kind]:
             self._not_allowed(frame)
             return
-        request = frame if kind in _READ_TOGETHER else decode(frame)
+        read_together = kind is _BEGIN or kind is _COMMIT
+        request = frame if read_together else cast(Request, decode(frame))
         self._unanswered += 1
         bearer.requests += 1
-        beyond = bearer.is_beyond
-        if kind in _QUESTIONS:
+        beyond = self._unanswered > self._requests_max or bearer.is_beyond
+        if not read_together and kind in _QUESTIONS:
             self._questions += 1
             beyond = beyond or self._questions > QUESTIONS_PER_TURN_MAX
-        if self._unanswered > self._limits.connection_requests_max or beyond:
+        if beyond:
             self._server.metering.refused("overloaded")
             self.send(Overloaded(self._limits.retry_after_ms), frame.request_id)
         else:
-            self._server.handle(self, frame.request_id, cast(Request, request))
+            self._server.handle(self, frame.request_id, request)
 
     def _not_allowed(self, frame: Frame) -> None:
         """A frame that is not granted: most often the hello."""

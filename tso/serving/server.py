@@ -33,6 +33,7 @@ from tso.settings import Limits
 from wire import (
     DetailsRequest,
     DrainRequest,
+    Frame,
     HandoverRequest,
     HindranceReply,
     HindranceRequest,
@@ -52,9 +53,6 @@ log = logging.getLogger(__name__)
 
 _SWEEP_MS = 1_000
 """How often each connection is looked after."""
-
-_RECEIVE_BYTES = 256 * 2**10
-"""Read of one connection in one turn of the event loop: the next one's turn comes before the rest."""
 
 
 class _Listener(Protocol):
@@ -90,8 +88,6 @@ class Server:
         self.reception = reception or Reception(Gate())
         """Who may come in."""
         self.receive_bytes = 0
-        self.receive_buffer = memoryview(bytearray(_RECEIVE_BYTES))
-        """What came last, of any connection: it is taken out before anything else is received."""
         self.closing = False
         """The door is shut: who was let in a moment ago is sent away, and not waited for."""
         self._for_everybody: dict[type[Request], Callable[[Connection, int, Any], None]] = {
@@ -163,6 +159,9 @@ class Server:
     def handle(self, connection: Connection, request_id: int, request: Request) -> None:
         """One request. Its answer goes to the connection, now or later."""
         pipeline = self.pipeline
+        if isinstance(request, Frame) and pipeline is not None and pipeline.serving:
+            self._submit(pipeline, connection, request_id, request)  # as a rule: nothing is looked up for it
+            return
         for_everybody = self._for_everybody.get(type(request))
         if for_everybody is not None:
             for_everybody(connection, request_id, request)
@@ -178,8 +177,11 @@ class Server:
                 case refusal:
                     refuse(Arrival(connection, request_id, request), refusal, self.metering)
         else:
-            pipeline.submit(Arrival(connection, request_id, request))
-            self.flush_soon()  # after the pipeline's pass, in the same turn of the event loop
+            self._submit(pipeline, connection, request_id, request)
+
+    def _submit(self, pipeline: Pipeline, connection: Connection, request_id: int, request: Request) -> None:
+        pipeline.submit(Arrival(connection, request_id, request))
+        self.flush_soon()  # after the pipeline's pass, in the same turn of the event loop
 
     def unflushed(self, connection: Connection) -> None:
         """A connection has answers to send."""

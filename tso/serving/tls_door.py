@@ -26,7 +26,7 @@ ACCEPT_PAUSE_MS: Final = 100
 
 Context = Callable[[], ssl.SSLContext]
 """Gives that of the moment."""
-Make = Callable[[], asyncio.BufferedProtocol]
+Make = Callable[[], asyncio.Protocol]
 
 
 class TlsDoor:
