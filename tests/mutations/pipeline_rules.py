@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutations.mutation import Mutation
 
+_FRAMES = "unit/wire/test_frames.py"
 _GROUP = "unit/tso/persistence/test_group_commit.py::"
 
 PIPELINE_RULES: list[Mutation] = [
@@ -222,8 +223,43 @@ PIPELINE_RULES: list[Mutation] = [
     Mutation(
         "whatever comes behind many questions is refused with them",
         "tso/serving/connection.py",
-        "        beyond = bearer.is_beyond\n        if kind in _QUESTIONS:",
-        "        beyond = bearer.is_beyond or self._questions > QUESTIONS_PER_TURN_MAX\n        if kind in _QUESTIONS:",
+        "        if not read_together and kind in _QUESTIONS:",
+        "        beyond = beyond or self._questions > QUESTIONS_PER_TURN_MAX\n        if kind in _QUESTIONS:",
         "unit/tso/serving/test_questions.py",
+    ),
+    Mutation(
+        "what is received of a frame is forgotten before the rest comes",
+        "wire/frames.py",
+        "            self._rest += chunk[position:]",
+        "            self._rest += b\"\"",
+        _FRAMES,
+    ),
+    Mutation(
+        "a frame's length is not judged before room is made for it",
+        "wire/frames.py",
+        "if kind is None or payload_bytes > self._payload_bytes_max:",
+        "if kind is None:",
+        _FRAMES,
+    ),
+    Mutation(
+        "the length of a frame that comes in parts is not judged before it is whole",
+        "wire/frames.py",
+        "if signature not in _KIND_OF_SIGNATURE or payload_bytes > self._payload_bytes_max:",
+        "if signature not in _KIND_OF_SIGNATURE:",
+        _FRAMES,
+    ),
+    Mutation(
+        "flags that nobody knows are passed over",
+        "wire/frames.py",
+        "_KIND_OF_SIGNATURE.get(signature)",
+        "_KIND_OF_SIGNATURE.get(signature & 0xFFFF)",
+        _FRAMES,
+    ),
+    Mutation(
+        "a decoder goes on after a wrong frame",
+        "wire/frames.py",
+        "        if self._broken is not None:\n            raise self._broken\n",
+        "",
+        _FRAMES,
     ),
 ]

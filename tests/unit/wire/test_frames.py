@@ -22,6 +22,10 @@ def header(
     return struct.pack("<IBBHQ", length, version, kind, flags, request)
 
 
+def parts_of(given: list[Frame]) -> list[tuple[Kind, int, bytes]]:
+    return [(frame.kind, frame.request_id, frame.payload) for frame in given]
+
+
 @PATIENT
 @given(st.lists(frames, max_size=8), st.lists(st.integers(min_value=1, max_value=60), min_size=1))
 def test_frames_come_out_as_they_went_in_however_the_stream_is_cut(sent: list[Frame], cuts: list[int]) -> None:
@@ -31,7 +35,7 @@ def test_frames_come_out_as_they_went_in_however_the_stream_is_cut(sent: list[Fr
         size = cuts[position % len(cuts)]
         received += list(decoder.feed(stream[position : position + size]))
         position += size
-    assert received == sent
+    assert parts_of(received) == parts_of(sent)
     assert decoder.buffered_bytes == 0
 
 
@@ -70,7 +74,7 @@ def test_an_absurd_length_is_refused_from_the_header_alone() -> None:
 def test_the_largest_frame_is_taken() -> None:
     payload = bytes(1000 - HEADER_BYTES)
     whole = encode_frame(Kind.BAD_REQUEST, 1, payload, frame_bytes_max=1000)
-    assert list(FrameDecoder(frame_bytes_max=1000).feed(whole)) == [Frame(Kind.BAD_REQUEST, 1, payload)]
+    assert parts_of(list(FrameDecoder(frame_bytes_max=1000).feed(whole))) == [(Kind.BAD_REQUEST, 1, payload)]
     with pytest.raises(ProtocolError, match="over the limit of 999"):
         encode_frame(Kind.BAD_REQUEST, 1, payload, frame_bytes_max=999)
 
@@ -84,6 +88,34 @@ def test_frames_before_a_wrong_one_are_given_and_nothing_after_it() -> None:
         next(incoming)
     with pytest.raises(ProtocolError, match="kind 99"):
         decoder.feed(good)
+
+
+def test_a_frame_that_began_well_enough_and_goes_on_wrong_is_refused_with_the_byte_that_shows_it() -> None:
+    decoder = FrameDecoder()
+    wrong = header(kind=99)
+    decoder.take(wrong[:-1])
+    assert decoder.next_frame() is None
+    with pytest.raises(ProtocolError, match="kind 99"):
+        decoder.take(wrong[-1:])
+    with pytest.raises(ProtocolError, match="kind 99"):
+        decoder.take(b"")
+    long = header(length=2**31)
+    decoder = FrameDecoder()
+    decoder.take(long[:-1])
+    assert decoder.next_frame() is None
+    with pytest.raises(ProtocolError, match="over the limit"):
+        decoder.take(long[-1:])
+
+
+def test_nothing_is_held_of_a_chunk_that_was_whole_frames() -> None:
+    decoder = FrameDecoder()
+    whole = encode_frame(Kind.STATUS_REQUEST, 1, b"1234")
+    decoder.take(whole[:-1])
+    assert decoder.next_frame() is None
+    assert decoder.buffered_bytes == len(whole) - 1
+    decoder.take(whole[-1:] + whole)
+    assert [decoder.next_frame() is None for _ in range(3)] == [False, False, True]
+    assert decoder.buffered_bytes == 0
 
 
 @pytest.mark.parametrize("request_id", [-1, 2**64])
