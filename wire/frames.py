@@ -33,6 +33,8 @@ is done; larger write sets go ahead in parts (``wire.large_commits``)."""
 _HEADER: Final = struct.Struct("<IIQ")
 """Version, kind and flags as one number (``_signature``), so that one look tells whether they are known."""
 HEADER_BYTES: Final = 16
+_LENGTH_BYTES: Final = 4
+"""Of the header, at its begin: how long the payload is."""
 assert _HEADER.size == HEADER_BYTES
 
 
@@ -144,14 +146,14 @@ class FrameDecoder:
         self._payload_bytes_max = frame_bytes_max - HEADER_BYTES
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """``take`` a chunk, and give every frame that is whole now. Raises ``ProtocolError`` as both of these do."""
+        """``take`` a chunk, and give every frame that is whole now. Raises ``ProtocolError`` as ``next_frame`` does."""
         self.take(data)
         return iter(self.next_frame, None)
 
     def take(self, data: bytes) -> None:
         """Take in a chunk: its frames are to be asked for until there is none, before the next one.
 
-        Raises ``ProtocolError`` where there was a wrong frame before, or what was begun turns out to be one.
+        Raises ``ProtocolError`` where there was a wrong frame before.
         """
         if self._broken is not None:
             raise self._broken
@@ -182,17 +184,14 @@ class FrameDecoder:
         return None
 
     def _completed(self, data: bytes) -> bytes:
-        """All that is held, once that is a whole frame; until then nothing."""
-        self._rest += data
-        if len(self._rest) < HEADER_BYTES:
+        """All that is held; nothing while it is a frame whose header ``next_frame`` has judged, and not whole."""
+        rest = self._rest
+        is_judged = len(rest) >= HEADER_BYTES
+        rest += data
+        if is_judged and len(rest) < HEADER_BYTES + int.from_bytes(rest[:_LENGTH_BYTES], "little"):
             return b""
-        payload_bytes, signature, request_id = _HEADER.unpack_from(self._rest)
-        if signature not in _KIND_OF_SIGNATURE or payload_bytes > self._payload_bytes_max:
-            self._refuse(payload_bytes, signature, request_id)
-        if len(self._rest) < HEADER_BYTES + payload_bytes:
-            return b""
-        whole, self._rest = bytes(self._rest), bytearray()
-        return whole
+        self._rest = bytearray()
+        return bytes(rest)
 
     def _refuse(self, payload_bytes: int, signature: int, request_id: int) -> NoReturn:
         """Raises what is wrong with a frame, now and from now on."""

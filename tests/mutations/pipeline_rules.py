@@ -242,10 +242,10 @@ PIPELINE_RULES: list[Mutation] = [
         _FRAMES,
     ),
     Mutation(
-        "the length of a frame that comes in parts is not judged before it is whole",
+        "a frame whose header comes in parts is not judged before it is whole",
         "wire/frames.py",
-        "if signature not in _KIND_OF_SIGNATURE or payload_bytes > self._payload_bytes_max:",
-        "if signature not in _KIND_OF_SIGNATURE:",
+        "is_judged = len(rest) >= HEADER_BYTES",
+        "is_judged = True",
         _FRAMES,
     ),
     Mutation(

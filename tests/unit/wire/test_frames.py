@@ -95,16 +95,18 @@ def test_a_frame_that_began_well_enough_and_goes_on_wrong_is_refused_with_the_by
     wrong = header(kind=99)
     decoder.take(wrong[:-1])
     assert decoder.next_frame() is None
+    decoder.take(wrong[-1:])
     with pytest.raises(ProtocolError, match="kind 99"):
-        decoder.take(wrong[-1:])
+        decoder.next_frame()
     with pytest.raises(ProtocolError, match="kind 99"):
         decoder.take(b"")
     long = header(length=2**31)
     decoder = FrameDecoder()
     decoder.take(long[:-1])
     assert decoder.next_frame() is None
+    decoder.take(long[-1:])
     with pytest.raises(ProtocolError, match="over the limit"):
-        decoder.take(long[-1:])
+        decoder.next_frame()
 
 
 def test_nothing_is_held_of_a_chunk_that_was_whole_frames() -> None:
