@@ -231,7 +231,7 @@ PIPELINE_RULES: list[Mutation] = [
         "what is received of a frame is forgotten before the rest comes",
         "wire/frames.py",
         "            self._rest += chunk[position:]",
-        "            self._rest += b\"\"",
+        '            self._rest += b""',
         _FRAMES,
     ),
     Mutation(
