@@ -31,7 +31,7 @@ FRAME_BYTES_MAX: Final = 2**20
 is done; larger write sets go ahead in parts (``wire.large_commits``)."""
 
 _HEADER: Final = struct.Struct("<IIQ")
-"""Version, kind and flags as one number (``_signature``), so that one look tells whether they are known."""
+"""Version, kind and flags as one number (``_SIGNATURE_OF``), so that one look tells whether they are known."""
 HEADER_BYTES: Final = 16
 _LENGTH_BYTES: Final = 4
 """Of the header, at its begin: how long the payload is."""
@@ -78,14 +78,8 @@ class Kind(IntEnum):
 _KINDS: Final = {int(kind): kind for kind in Kind}
 OPENING_KINDS: Final = frozenset({Kind.HELLO_REQUEST, Kind.HELLO_REPLY, Kind.NOT_ALLOWED})
 _VERSION_OF: Final = {int(kind): OPENING_VERSION if kind in OPENING_KINDS else VERSION for kind in Kind}
-
-
-def _signature(kind: Kind) -> int:
-    return _VERSION_OF[kind] + (int(kind) << 8)
-
-
-_SIGNATURE_OF: Final = {kind: _signature(kind) for kind in Kind}
-_KIND_OF_SIGNATURE: Final = {_signature(kind): kind for kind in Kind}
+_SIGNATURE_OF: Final = {kind: _VERSION_OF[kind] + (int(kind) << 8) for kind in Kind}
+_KIND_OF_SIGNATURE: Final = {signature: kind for kind, signature in _SIGNATURE_OF.items()}
 
 
 @final

@@ -20,8 +20,9 @@ from wire.gathering_kernels import ANSWER_BYTES, COUNT_BYTES, WORD_BYTES, Counts
 from wire.messages import BeginReply
 from wire.packing import BEGIN_REPLY
 
-_COUNT_BYTES: Final = OFFSET.itemsize
-_ONE: Final = (1).to_bytes(_COUNT_BYTES, "little")
+_ASKED_BYTES: Final = OFFSET.itemsize
+"""Of the number at the begin of a request: how many transactions it asks for."""
+_ONE: Final = (1).to_bytes(_ASKED_BYTES, "little")
 """How a request for one transaction begins, which most are."""
 
 
@@ -68,7 +69,7 @@ def gather_commits(payloads: Sequence[bytes]) -> GatheredCommits:
 
 def commits_in(payload: bytes) -> int:
     """How many transactions a commit request says it has, which is true where it is well-formed."""
-    return 1 if payload.startswith(_ONE) else int.from_bytes(payload[:_COUNT_BYTES], "little")
+    return 1 if payload.startswith(_ONE) else int.from_bytes(payload[:_ASKED_BYTES], "little")
 
 
 def gather_begins(payloads: Sequence[bytes]) -> list[int]:
@@ -77,12 +78,12 @@ def gather_begins(payloads: Sequence[bytes]) -> list[int]:
 
 
 def _count_of(payload: bytes) -> int:
-    return int.from_bytes(payload, "little") if len(payload) == _COUNT_BYTES else 0
+    return int.from_bytes(payload, "little") if len(payload) == _ASKED_BYTES else 0
 
 
 _BEGIN_REPLY_HEAD: Final = encode_frame(Kind.BEGIN_REPLY, 0, bytes(BEGIN_REPLY.size))[: -BEGIN_REPLY.size - WORD_BYTES]
 """What all of them begin with, up to the request."""
-_BEGIN_REPLY_REST: Final = struct.Struct("<QqqqI")
+_BEGIN_REPLY_REST: Final = struct.Struct("<Q" + BEGIN_REPLY.format.removeprefix("<"))
 
 
 def scatter_begins(request_ids: Sequence[int], counts: Sequence[int], reply: BeginReply) -> list[bytes]:
