@@ -15,6 +15,7 @@ from client.bulk_writes.manifest import Attempt, Manifest
 from client.bulk_writes.writing import AttemptWriter, await_last_looks, require_not_ending, require_open
 from client.catalog.catalog import Catalog
 from client.catalog.entry import CatalogEntry, ConflictLevel, family_names
+from client.catalog.shadow_family import ShadowFamilyStore
 from client.connection.oracle import OracleClient
 from client.connection.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from client.errors import InvalidRequest, InvalidSettings
@@ -66,9 +67,9 @@ class TransactionManager(StaysInItsProcess):
         close: Callable[[], None] | None = None,
     ) -> None:
         self.settings = settings
-        self.store = store
         self.commit_table = CommitTable(store, table_name(settings.root))
         self.catalog = Catalog(store, settings.root, data_of_oracles=lambda: directory.data)
+        self.store: CellStore = ShadowFamilyStore(store, self.catalog.families_apart_from_shadows)
         self.manifest = Manifest(store, settings.root)
         self.oracle = OracleClient(directory, settings)
         self.heartbeats = Heartbeats(self.oracle, settings.heartbeat_interval_ms)
@@ -76,17 +77,17 @@ class TransactionManager(StaysInItsProcess):
         self._named = NamedSnapshots(store, self.catalog, settings.root)
         self._close = close
         cache = OutcomeCache(settings.outcome_cache_entries_max)
-        resolver = Resolver(store, self.commit_table, cache, heal=settings.heal)
-        guards = Guards(store, resolver, self.catalog)
+        resolver = Resolver(self.store, self.commit_table, cache, heal=settings.heal)
+        guards = Guards(self.store, resolver, self.catalog)
         self._services = Services(
-            store=store,
+            store=self.store,
             commit_table=self.commit_table,
             catalog=self.catalog,
             manifest=self.manifest,
             oracle=self.oracle,
             guards=guards,
             resolver=resolver,
-            revalidator=Revalidator(store, self.commit_table, guards, self.oracle),
+            revalidator=Revalidator(self.store, self.commit_table, guards, self.oracle),
             cache=cache,
             hooks=hooks or TransactionHooks(),
             deadline_ms=settings.deadline_ms,

@@ -28,9 +28,11 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple, TypeGuard
 
 from client.catalog.entry import CatalogEntry, ConflictLevel, ShownFrom, validate_table
+from client.catalog.shadow_family import SHADOW_FAMILY
 from client.cells import family_of
 from client.errors import InvalidRequest, UpgradeNeeded
 from commit_table import system_table
@@ -123,12 +125,18 @@ class Catalog:
             return
         if stored is not None:
             _wait_until_forgotten(table, stored)
+        self._agree(table, replace(entry, shadows_apart=self._make(table, entry.families)))
+
+    def _make(self, table: str, families: Sequence[str]) -> bool:
+        """Have a table in HBase, and know whether it has a family for shadow cells: unless it was there without."""
+        apart = () if SHADOW_FAMILY in families else (SHADOW_FAMILY,)
         try:
-            self._store.create_table(table, [Family(name) for name in entry.families])
+            self._store.create_table(table, [Family(name) for name in (*families, *apart)])
         except TableExists:
-            self._check_families(table, entry.families)
+            self._check_families(table, families)
             self._check_empty(table)
-        self._agree(table, entry)
+            return bool(apart) and SHADOW_FAMILY in self._store.families(table)
+        return bool(apart)
 
     def adopt_table(self, table: str, entry: CatalogEntry) -> CatalogEntry:
         """Agree on a table that HBase has, as one that was adopted; returns what is agreed on.
@@ -180,6 +188,22 @@ class Catalog:
     def fresh_entry(self, table: str) -> CatalogEntry:
         """``entry`` as it is stored now: the table may have been dropped and made anew, with other families."""
         return self._read(table).entry
+
+    def families_apart_from_shadows(self, table: str) -> tuple[bytes, ...] | None:
+        """The families of a table that has one more, for its shadow cells; ``None`` of every other.
+
+        By its entry, if it has one: nothing is agreed on by asking this, and no level is looked at. It is asked by what
+        lies below all reads and writes.
+        """
+        if table in self.own_tables:
+            return None
+        known = self._entries.get(table)
+        if known is None or _is_old(known):
+            read_seconds, entry, shown_from = self._look(table)
+            if entry is None:
+                return None
+            known = self._entries[table] = _Remembered(entry, shown_from, read_seconds)
+        return known.entry.family_columns if known.entry.shadows_apart else None
 
     def tables(self) -> dict[str, CatalogEntry]:
         """Every table that is agreed on now, by name."""
@@ -255,25 +279,28 @@ class Catalog:
     def _known(self, table: str) -> _Remembered:
         self.require_level()
         known = self._entries.get(table)
-        if known is not None and monotonic_ms() / 1000 < known.read_seconds + ENTRY_AGE_SECONDS_MAX:
-            return known
-        return self._read(table)
+        return self._read(table) if known is None or _is_old(known) else known
 
     def _read(self, table: str) -> _Remembered:
         self._check_name(table)
         self.require_level()
+        read_seconds, entry, shown_from = self._look(table)
+        if entry is None:
+            families = self._check_families(table, ())
+            self._check_empty(table)
+            apart = len(families) > 1 and SHADOW_FAMILY in families  # whoever is making it has not said so yet
+            names = tuple(name for name in families if not apart or name != SHADOW_FAMILY)
+            entry = self._register(table, CatalogEntry(self._agreed_level(table, "cell"), names, shadows_apart=apart))
+        remembered = self._entries[table] = _Remembered(entry, shown_from, read_seconds)
+        return remembered
+
+    def _look(self, table: str) -> tuple[float, CatalogEntry | None, ShownFrom]:
+        """When this was read, and what the catalog has of a table: no entry where it is not agreed on."""
         read_seconds = monotonic_ms() / 1000
         cells = self._store.get(self._own.name(), table.encode(), [_ENTRY, *_MARKS])
         value = cells[_ENTRY].value if _ENTRY in cells else None
-        if _is_entry(value):
-            entry = CatalogEntry.parse(table, value)
-        else:
-            families = self._check_families(table, ())
-            self._check_empty(table)
-            entry = self._register(table, CatalogEntry(self._agreed_level(table, "cell"), families))
-        shown_from = ShownFrom(*(int(cells[mark].value) if mark in cells else 0 for mark in _MARKS))
-        remembered = self._entries[table] = _Remembered(entry, shown_from, read_seconds)
-        return remembered
+        entry = CatalogEntry.parse(table, value) if _is_entry(value) else None
+        return read_seconds, entry, ShownFrom(*(int(cells[mark].value) if mark in cells else 0 for mark in _MARKS))
 
     def has_entry(self, table: str) -> bool:
         """Whether a table is agreed on now; only then transactions can have written it."""
@@ -414,6 +441,11 @@ class Catalog:
                 return stored
             self._store.compare_and_set(self._own.name(), row, check=column, expected=stored, put=column, value=value)
         raise StoreUnavailable(f"the catalog could not be written in {_ATTEMPTS_MAX} attempts")
+
+
+def _is_old(known: _Remembered) -> bool:
+    """Whether it has to be read again."""
+    return monotonic_ms() / 1000 >= known.read_seconds + ENTRY_AGE_SECONDS_MAX
 
 
 def _is_entry(stored: bytes | None) -> TypeGuard[bytes]:

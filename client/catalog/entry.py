@@ -21,7 +21,7 @@ ConflictLevel = Literal["cell", "row"]
 """Whether two transactions conflict when they write the same cell, or already when they write the same row."""
 
 
-_MADE_BY_US, _ADOPTED = 1, 2
+_SHADOWS_BESIDE, _ADOPTED, _SHADOWS_APART = 1, 2, 3
 """The versions of stored entries."""
 
 
@@ -34,6 +34,8 @@ class CatalogEntry:
     description: bytes = b""
     plain_through: int = 0
     """Of a table that was adopted: up to which HBase timestamp its cells are of programs without transactions."""
+    shadows_apart: bool = False
+    """Whether its shadow cells lie in a family of their own (``client.catalog.shadow_family``)."""
 
     def __post_init__(self) -> None:
         if self.conflict_level not in get_args(ConflictLevel):
@@ -51,7 +53,9 @@ class CatalogEntry:
         return tuple(family.encode() for family in self.families)
 
     def unlike(self, other: CatalogEntry) -> list[str]:
-        """In what two tables differ, in words; families have no order, and how a table came to be is no difference."""
+        """In what two tables differ, in words. Families have no order, and how a table came to be is no difference, of
+        which it is a part where its shadow cells lie.
+        """
         return [
             name
             for name, one, another in (
@@ -65,7 +69,7 @@ class CatalogEntry:
     def encode(self, made: str) -> bytes:
         """The entry as it is stored. ``made`` is used once: no later entry of the table is stored as the same bytes."""
         fields: dict[str, Any] = {
-            "format": _MADE_BY_US,
+            "format": _SHADOWS_APART if self.shadows_apart else _SHADOWS_BESIDE,
             "conflict_level": self.conflict_level,
             "families": list(self.families),
             "description": base64.b64encode(self.description).decode(),
@@ -88,6 +92,7 @@ class CatalogEntry:
             families=tuple(fields["families"]),
             description=base64.b64decode(fields["description"]),
             plain_through=fields["plain_through"] if fields["format"] == _ADOPTED else 0,
+            shadows_apart=fields["format"] == _SHADOWS_APART,
         )
 
 
