@@ -75,6 +75,14 @@ _ALL_ROWS = KeyRange(b"", b"")
 _log = logging.getLogger(__name__)
 
 
+class _Look(NamedTuple):
+    """``entry``: ``None`` where a table is not agreed on. ``read_seconds``: when this was asked for."""
+
+    entry: CatalogEntry | None
+    shown_from: ShownFrom
+    read_seconds: float
+
+
 class _Remembered(NamedTuple):
     entry: CatalogEntry
     shown_from: ShownFrom
@@ -199,10 +207,10 @@ class Catalog:
             return None
         known = self._entries.get(table)
         if known is None or _is_old(known):
-            read_seconds, entry, shown_from = self._look(table)
-            if entry is None:
+            look = self._look(table)
+            if look.entry is None:
                 return None
-            known = self._entries[table] = _Remembered(entry, shown_from, read_seconds)
+            known = self._remember(table, look.entry, look)
         return known.entry.family_columns if known.entry.shadows_apart else None
 
     def tables(self) -> dict[str, CatalogEntry]:
@@ -284,23 +292,28 @@ class Catalog:
     def _read(self, table: str) -> _Remembered:
         self._check_name(table)
         self.require_level()
-        read_seconds, entry, shown_from = self._look(table)
+        look = self._look(table)
+        entry = look.entry
         if entry is None:
             families = self._check_families(table, ())
             self._check_empty(table)
             apart = len(families) > 1 and SHADOW_FAMILY in families  # whoever is making it has not said so yet
             names = tuple(name for name in families if not apart or name != SHADOW_FAMILY)
             entry = self._register(table, CatalogEntry(self._agreed_level(table, "cell"), names, shadows_apart=apart))
-        remembered = self._entries[table] = _Remembered(entry, shown_from, read_seconds)
+        return self._remember(table, entry, look)
+
+    def _remember(self, table: str, entry: CatalogEntry, look: _Look) -> _Remembered:
+        remembered = self._entries[table] = _Remembered(entry, look.shown_from, look.read_seconds)
         return remembered
 
-    def _look(self, table: str) -> tuple[float, CatalogEntry | None, ShownFrom]:
-        """When this was read, and what the catalog has of a table: no entry where it is not agreed on."""
+    def _look(self, table: str) -> _Look:
+        """What the catalog has of a table now."""
         read_seconds = monotonic_ms() / 1000
         cells = self._store.get(self._own.name(), table.encode(), [_ENTRY, *_MARKS])
         value = cells[_ENTRY].value if _ENTRY in cells else None
         entry = CatalogEntry.parse(table, value) if _is_entry(value) else None
-        return read_seconds, entry, ShownFrom(*(int(cells[mark].value) if mark in cells else 0 for mark in _MARKS))
+        shown_from = ShownFrom(*(int(cells[mark].value) if mark in cells else 0 for mark in _MARKS))
+        return _Look(entry, shown_from, read_seconds)
 
     def has_entry(self, table: str) -> bool:
         """Whether a table is agreed on now; only then transactions can have written it."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from client.catalog.shadow_family import SHADOW_FAMILY
 from client.errors import InvalidRequest
 from client.manager import TransactionManager
 from client.snapshots.resolver import OutcomeCache, Resolver
@@ -22,7 +23,8 @@ class Description:
     """A table: its mapping (``None`` where it has none), and how HBase keeps it.
 
     ``fenced_at``: the timestamp of the newest fence, 0 where it was never fenced. ``plain_through``: of a table that
-    was adopted, up to which timestamp its cells are plain; else 0.
+    was adopted, up to which timestamp its cells are plain; else 0. ``shadow_family``: in which family its shadow cells
+    lie; ``None`` where each lies in that of its versions.
     """
 
     table: str
@@ -32,6 +34,7 @@ class Description:
     regions: Sequence[KeyRange]
     fenced_at: int
     plain_through: int
+    shadow_family: str | None
 
     def to_fields(self) -> dict[str, Any]:
         """For JSON; the bounds of regions in hexadecimal digits."""
@@ -47,6 +50,7 @@ class Description:
             "regions": [{"start": start.hex(), "stop": stop.hex()} for start, stop in self.regions],
             "fenced_at": self.fenced_at or None,
             "plain_through": self.plain_through or None,
+            "shadow_family": self.shadow_family,
         }
 
     def lines(self) -> Iterator[str]:
@@ -63,6 +67,10 @@ class Description:
         yield f"  two transactions conflict when they write the same {self.conflict_level}"
         for family in self.families:
             yield f"  family {family.name}: {_versions(family)}"
+        if self.shadow_family is None:
+            yield "  shadow cells lie beside the cells that they are of"
+        else:
+            yield f"  shadow cells lie in family {self.shadow_family}, which is Pythia's: do not alter that"
         yield f"  {len(self.regions)} region{'s' if len(self.regions) > 1 else ''}"
         if self.fenced_at:
             moment = wall_time_of(self.fenced_at).isoformat(timespec="milliseconds")
@@ -84,6 +92,7 @@ def describe(manager: TransactionManager, table: str) -> Description:
         manager.store.regions(table),
         _fenced_at(manager, table),
         entry.plain_through,
+        SHADOW_FAMILY if entry.shadows_apart else None,
     )
 
 

@@ -1,4 +1,7 @@
-"""The stores of the contract, each with a table that a module's tests share: the twin, HBase, and HBase by frames."""
+"""The stores of the contract, each with a table that a module's tests share: the twin, HBase, and HBase by frames.
+
+The twin and HBase once more with shadow cells in a family of their own, of which nothing is to be seen.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,31 @@ import pytest
 
 from store import CellStore, Family, MemoryCellStore
 from store.hbase import HBaseCellStore, RequestLimits
+from tests.contract.shadows_apart import ShadowsApart
 
 _numbers = itertools.count()
 
 
-_REAL = {"hbase": "services", "hbase, framed": "framed"}
+_REAL = {"hbase": "services", "hbase, framed": "framed", "hbase, shadows apart": "services"}
 
 
 @pytest.fixture(
-    scope="module", params=["memory", *(pytest.param(name, marks=pytest.mark.integration) for name in _REAL)]
+    scope="module",
+    params=[
+        "memory",
+        "memory, shadows apart",
+        *(pytest.param(name, marks=pytest.mark.integration) for name in _REAL),
+    ],
 )
 def store(request: pytest.FixtureRequest) -> Iterator[CellStore]:
     opened: CellStore
-    if request.param == "memory":
+    if request.param not in _REAL:
         opened = MemoryCellStore()
     else:
         address = request.getfixturevalue(_REAL[request.param]).thrift
         opened = HBaseCellStore(address, limits=RequestLimits(rows_max=7, request_bytes_max=2_000))
+    if "apart" in request.param:
+        opened = ShadowsApart(opened)
     yield opened
     opened.close()
 

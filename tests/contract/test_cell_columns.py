@@ -1,7 +1,7 @@
 """Rows as columns: what is written and read so is what is written and read row by row, on every store.
 
-HBase appears twice: once with our own kernels for the bytes, and once row by row through HappyBase's client, the twin
-that the kernels are held to.
+HBase appears three times: with our own kernels for the bytes, row by row through HappyBase's client, the twin that the
+kernels are held to, and with shadow cells in a family of their own.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from store import (
 from store.columns import CellColumns, ColumnsByRows, batches_of_columns, gathered, in_pieces
 from store.hbase import HBaseCellStore, RequestLimits
 from store.validation import VALUE_BYTES_MAX
+from tests.contract.shadows_apart import ShadowsApart
 
 COLUMNS = (b"f:b", b"f:a", b"g:", b"g:\x00", b"f:ab")
 _numbers = itertools.count()
@@ -41,18 +42,24 @@ class RowByRow(ColumnsByRows, HBaseCellStore):
 
 @pytest.fixture(
     scope="module",
-    params=["memory", *(pytest.param(name, marks=pytest.mark.integration) for name in ("kernels", "row by row"))],
+    params=[
+        "memory",
+        "memory, shadows apart",
+        *(pytest.param(name, marks=pytest.mark.integration) for name in ("kernels", "row by row", "shadows apart")),
+    ],
 )
 def store(request: pytest.FixtureRequest) -> Iterator[CellStore]:
     opened: CellStore
-    if request.param == "memory":
+    if request.param.startswith("memory"):
         opened = MemoryCellStore()
     else:
-        kind = HBaseCellStore if request.param == "kernels" else RowByRow
+        kind = RowByRow if request.param == "row by row" else HBaseCellStore
         opened = kind(
             request.getfixturevalue("services").thrift,
             limits=RequestLimits(rows_max=7, column_rows_max=7, request_bytes_max=2_000),
         )
+    if "apart" in request.param:
+        opened = ShadowsApart(opened)
     yield opened
     opened.close()
 

@@ -93,7 +93,7 @@ def use_cache(cache: OutcomeCache) -> None:
         (lambda manager: manager._past, lambda manager: manager.snapshot(at=manager.oracle.begin().snapshot)),
         (lambda manager: manager.heartbeats, lambda manager: manager.transaction()),
         (lambda manager: manager.oracle, lambda manager: manager.oracle.begin()),
-        (lambda manager: manager.store, lambda manager: get(manager, b"r")),
+        (lambda manager: manager.store._store, lambda manager: get(manager, b"r")),
     ],
 )
 def test_a_child_waits_for_no_thread_of_its_parent(

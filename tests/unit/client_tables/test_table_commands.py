@@ -111,9 +111,9 @@ def test_a_description_is_in_words(run: Run, manager: TransactionManager) -> Non
 
 
 def test_a_family_that_drops_versions_is_told(
-    run: Run, manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+    run: Run, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(manager.store, "families", lambda name: {"f": Family("f", 3)})
+    monkeypatch.setattr(installation.store, "families", lambda name: {"f": Family("f", 3)})
     assert "keeps only 3 versions of a cell, and snapshots need them all" in run("describe", "t").output
     assert done(run("describe", "t", "--json"))["families"][0]["all_versions"] is False
 

@@ -17,7 +17,10 @@ from store.faults import Fault, FaultyCellStore
 from tests.unit.client.conftest import SETTINGS, Installation
 from tests.unit.client.transacting import put
 
-ENTRY = CatalogEntry("cell", ("f",))
+ENTRY = CatalogEntry("cell", ("f",), shadows_apart=True)
+BESIDE = CatalogEntry("cell", ("f",))
+"""Of a table that HBase had before, without a family for shadow cells."""
+WIDER = CatalogEntry("cell", ("f", "g"), shadows_apart=True)
 ATTEMPTS = 10
 
 
@@ -57,9 +60,8 @@ def test_a_name_is_free_after_a_drop_whose_answers_were_lost(
     store.plan("compare_and_set", *faults)
     catalog.drop_table("t", fence)
     assert "t" not in store.table_names()
-    wider = CatalogEntry("cell", ("f", "g"))
-    catalog.create_table("t", wider)
-    assert stored(store, "t") == wider
+    catalog.create_table("t", WIDER)
+    assert stored(store, "t") == WIDER
 
 
 def test_a_drop_that_failed_halfway_is_ended_by_another(store: FaultyCellStore, catalog: Catalog) -> None:
@@ -82,7 +84,7 @@ def test_a_table_that_is_there_is_not_to_be_dropped(catalog: Catalog) -> None:
 
 
 def test_a_table_that_was_to_be_made_if_missing_is_left_as_it_is(store: FaultyCellStore, catalog: Catalog) -> None:
-    made = CatalogEntry("row", ("f", "g"), b"of the first")
+    made = CatalogEntry("row", ("f", "g"), b"of the first", shadows_apart=True)
     for entry in (made, made, CatalogEntry("row", ("g", "f"), b"of the first")):
         catalog.create_table("t", entry, if_missing=True)
     for entry, unlike in (
@@ -183,12 +185,11 @@ def test_an_entry_is_believed_for_a_while_only(store: FaultyCellStore, clock: Si
     there.create_table("t", ENTRY)
     assert here.entry("t") == ENTRY
     there.drop_table("t", fence)
-    wider = CatalogEntry("cell", ("f", "g"))
-    there.create_table("t", wider)
+    there.create_table("t", WIDER)
     clock.now += ENTRY_AGE_SECONDS_MAX - 0.1
     assert here.entry("t") == ENTRY
     clock.now += 0.2
-    assert here.entry("t") == wider
+    assert here.entry("t") == WIDER
 
 
 def test_what_is_remembered_is_as_old_as_the_question(
@@ -354,18 +355,22 @@ def test_a_table_that_another_process_registers_and_fills_meanwhile_is_no_plain_
 
     def scan_late(*arguments: object, **named: object) -> Iterator[tuple[bytes, Row]]:
         monkeypatch.undo()
-        assert stored(store, "t") == ENTRY
+        assert stored(store, "t") == BESIDE
         store.put("t", [RowPut(b"r", {b"f:a": b"1"})], 5)
         return scan(*arguments, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(store, "scan", scan_late)
-    assert catalog.entry("t") == ENTRY
+    assert catalog.entry("t") == BESIDE
 
 
 def test_an_entry_comes_back_as_it_was_and_never_as_the_same_bytes() -> None:
-    entry = CatalogEntry("row", ("f", "g"), b"\x00\xff")
-    assert CatalogEntry.parse("t", entry.encode("one")) == entry
-    assert entry.encode("one") != entry.encode("two")
+    for entry in (
+        CatalogEntry("row", ("f", "g"), b"\x00\xff"),
+        CatalogEntry("cell", ("f",), plain_through=7),
+        CatalogEntry("cell", ("f",), shadows_apart=True),
+    ):
+        assert CatalogEntry.parse("t", entry.encode("one")) == entry
+        assert entry.encode("one") != entry.encode("two")
 
 
 @pytest.mark.parametrize("name", ["bad name!", "", ".t", "a:b:c", "default:t", "x" * 201, b"t", None])

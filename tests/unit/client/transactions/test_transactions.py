@@ -198,9 +198,9 @@ def test_shadow_cells_that_fail_are_left_to_readers(installation: Installation, 
                 installation.store.plan("put", Fault.LOST)
 
     put(installation.manager(hooks=LoseShadowCells()), b"r", b"1")
-    assert installation.store.versions("t", b"r", b"f:\x00", limit=1) == []
+    assert manager.store.versions("t", b"r", b"f:\x00", limit=1) == []
     assert get(manager, b"r") == b"1"
-    assert installation.store.versions("t", b"r", b"f:\x00", limit=1) != []
+    assert manager.store.versions("t", b"r", b"f:\x00", limit=1) != []
 
 
 def test_no_primary_is_said_after_the_deadline(empty_installation: Installation) -> None:
