@@ -90,6 +90,7 @@ def test_a_table_is_made_and_described(run: Run) -> None:
         "regions": [{"start": "", "stop": ""}],
         "fenced_at": None,
         "plain_through": None,
+        "shadow_family": "_",
     }
 
 
