@@ -19,7 +19,6 @@ UPSERT, DELETE = "upsert", "delete"
 COMMIT_TIMESTAMP: Final = "_commit_timestamp"
 """Of the last commit that changed the row."""
 _OF_CHANGES: Final = (StructField(CHANGE_TYPE, StringType(), False), StructField(COMMIT_TIMESTAMP, LongType(), False))
-_TYPES: Final = pa.array([UPSERT, DELETE])
 
 
 class ChangeDecoder:
@@ -32,8 +31,9 @@ class ChangeDecoder:
     def decode(self, changed: ChangedColumns) -> pa.RecordBatch:
         """A batch with one row for each of these; of one that is gone the row key alone. Raises ``InvalidData``."""
         rows = self._rows.decode(changed.cells)
+        types = pa.array([UPSERT, DELETE])  # not when this is imported: Arrow imports pandas for it
         of_changes = {
-            CHANGE_TYPE: _TYPES.take(pa.array(changed.deleted.astype(np.int8))),
+            CHANGE_TYPE: types.take(pa.array(changed.deleted.astype(np.int8))),
             COMMIT_TIMESTAMP: pa.array(changed.commit_timestamps),
         }
         arrays = [of_changes[name.lower()] if says_what(name) else rows.column(name) for name in self._schema.names]
