@@ -97,7 +97,20 @@ def test_who_finds_a_table_half_made_agrees_with_whoever_makes_it(
     assert maker.catalog.fresh_entry("half") == CatalogEntry("cell", ("f",), shadows_apart=True)
 
 
-def test_a_table_that_was_made_by_another_family_alone_is_no_half_made_one(
+@pytest.mark.parametrize("agreed", [True, False])
+def test_a_table_that_was_made_in_hbase_with_the_family_has_it(
+    installation: Installation, manager: TransactionManager, agreed: bool
+) -> None:
+    installation.store.create_table("made", [Family("f"), Family(SHADOW_FAMILY)])
+    if agreed:
+        manager.create_table("made", ["f"])
+    with manager.transaction() as transaction:
+        transaction.put("made", b"r", {A: b"1"})
+    assert columns_of(installation.store, "made") == {A, b"_:f"}
+    assert manager.catalog.fresh_entry("made").families == ("f",)
+
+
+def test_a_table_that_has_that_family_alone_is_an_applications(
     installation: Installation, manager: TransactionManager
 ) -> None:
     installation.store.create_table("odd", [Family(SHADOW_FAMILY)])
