@@ -163,7 +163,7 @@ def _require_table(manager: TransactionManager, name: str) -> None:
 def _table(
     manager: TransactionManager, snapshot: Snapshot, name: str, since: int, directory: Path, tell: Tell
 ) -> TableBackup:
-    entry = manager.catalog.fresh_entry(name)
+    entry = manager.catalog.fresh_entry(name).to_make_anew()
     path, told = directory / file_name(name), _of_table(tell, name)
     if since == SINCE_THE_BEGINNING:
         file = write_cells(path, snapshot.scan_columns(name, batch_rows=BATCH_ROWS), told)

@@ -66,6 +66,10 @@ class CatalogEntry:
             if one != another
         ]
 
+    def to_make_anew(self) -> CatalogEntry:
+        """What is agreed on about a table that is made like this one: nothing of how this one came to be."""
+        return CatalogEntry(self.conflict_level, self.families, self.description)
+
     def encode(self, made: str) -> bytes:
         """The entry as it is stored. ``made`` is used once: no later entry of the table is stored as the same bytes."""
         fields: dict[str, Any] = {

@@ -48,7 +48,7 @@ def test_tables_are_as_they_were(manager: TransactionManager, saved: Path, rows:
     assert restored(manager, saved, rows=rows) == {"t": Landed(0, ROWS, transactions), "typed": Landed(0, 0, 0)}
     assert content(manager) == CONTENT
     assert list(content(manager)) == list(CONTENT)
-    assert manager.catalog.fresh_entry("t") == open_backup(saved).newest.tables[0].entry
+    assert manager.catalog.fresh_entry("t").to_make_anew() == open_backup(saved).newest.tables[0].entry
     assert table_mapping(manager, "typed") == MAPPING
 
 
