@@ -122,8 +122,8 @@ CHANGES_RULES = [
     Mutation(
         "rows to put are to be deleted, and the other way round",
         _COLUMNS,
-        "_TYPES: Final = pa.array([UPSERT, DELETE])",
-        "_TYPES: Final = pa.array([DELETE, UPSERT])",
+        "        types = pa.array([UPSERT, DELETE])",
+        "        types = pa.array([DELETE, UPSERT])",
         _SPARK + "test_a_batch_has_what_changed_with_what_is_to_be_done",
     ),
     Mutation(
