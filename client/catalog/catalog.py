@@ -205,8 +205,8 @@ class Catalog:
         """
         if table in self.own_tables:
             return None
-        known = self._entries.get(table)
-        if known is None or _is_old(known):
+        known = self._believed(table)
+        if known is None:
             look = self._look(table)
             if look.entry is None:
                 return None
@@ -286,8 +286,14 @@ class Catalog:
 
     def _known(self, table: str) -> _Remembered:
         self.require_level()
+        return self._believed(table) or self._read(table)
+
+    def _believed(self, table: str) -> _Remembered | None:
+        """What is remembered of a table, unless it has to be read again."""
         known = self._entries.get(table)
-        return self._read(table) if known is None or _is_old(known) else known
+        if known is None or monotonic_ms() / 1000 >= known.read_seconds + ENTRY_AGE_SECONDS_MAX:
+            return None
+        return known
 
     def _read(self, table: str) -> _Remembered:
         self._check_name(table)
@@ -454,11 +460,6 @@ class Catalog:
                 return stored
             self._store.compare_and_set(self._own.name(), row, check=column, expected=stored, put=column, value=value)
         raise StoreUnavailable(f"the catalog could not be written in {_ATTEMPTS_MAX} attempts")
-
-
-def _is_old(known: _Remembered) -> bool:
-    """Whether it has to be read again."""
-    return monotonic_ms() / 1000 >= known.read_seconds + ENTRY_AGE_SECONDS_MAX
 
 
 def _is_entry(stored: bytes | None) -> TypeGuard[bytes]:

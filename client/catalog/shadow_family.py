@@ -54,13 +54,8 @@ def stored_choice(columns: Sequence[bytes], families: Families, *, with_shadows:
         return chosen
     if set(families) <= set(columns):
         return [*chosen, _FAMILY]
-    shadows = [column if is_shadow(column) else shadow_column(column) for column in columns if _has_shadows(column)]
-    return [*chosen, *dict.fromkeys(map(stored_column, shadows))]
-
-
-def _has_shadows(column: bytes) -> bool:
-    """Whether a choice of this has shadow cells in it."""
-    return b":" not in column or is_shadow(column)
+    shadows = [_COLUMNS + family_of(column) for column in columns if b":" not in column or is_shadow(column)]
+    return [*chosen, *dict.fromkeys(shadows)]
 
 
 def _named_row(row: Row) -> Row:
@@ -173,27 +168,22 @@ class ShadowFamilyStore:
     ) -> Iterator[ScannedColumns]:
         """See ``CellStore``. To leave out shadow cells takes no filter."""
         families = self._apart(table)
-        if families is None:
-            return self._store.scan_columns(
-                table,
-                key_range,
-                columns,
-                known,
-                before=before,
-                batch_rows=batch_rows,
-                without_qualifier=without_qualifier,
-            )
-        lean = without_qualifier == SHADOW_QUALIFIER
+        stored: Sequence[bytes] = known
+        if families is not None:
+            lean = without_qualifier == SHADOW_QUALIFIER
+            columns = stored_choice(columns, families, with_shadows=not lean)
+            stored = [stored_column(column) for column in known]
+            without_qualifier = None if lean else without_qualifier
         batches = self._store.scan_columns(
             table,
             key_range,
-            stored_choice(columns, families, with_shadows=not lean),
-            [stored_column(column) for column in known],
+            columns,
+            stored,
             before=before,
             batch_rows=batch_rows,
-            without_qualifier=None if lean else without_qualifier,
+            without_qualifier=without_qualifier,
         )
-        return (_named_batch(batch, known) for batch in batches)
+        return batches if families is None else (_named_batch(batch, known) for batch in batches)
 
     def put_columns(
         self, table: str, cells: CellColumns, timestamp: int, *, before_each: Callable[[], None] = lambda: None

@@ -17,7 +17,6 @@ from lease import monotonic_ms
 from store import Family, KeyRange, MemoryCellStore, RowPut, StoreClosed
 from store.columns import CellColumns, ScannedColumns
 from store.faults import FaultyCellStore
-from tests.unit.client.bulk_writing import puts
 from tests.unit.client.bulk_writing import write as bulk_write
 from tests.unit.client.conftest import A, Installation
 from tests.unit.client.transacting import get, put
@@ -229,8 +228,7 @@ def test_a_library_that_does_not_know_of_it_refuses_the_table(
 
 def test_a_bulk_write_has_its_shadow_cells_there(installation: Installation, manager: TransactionManager) -> None:
     transaction = manager.transaction()
-    writer = manager.attempt_writer(transaction.handle(), "t", "job", partition=0, attempt=0)
-    writer.write(CellColumns.of_puts(puts(b"a", b"b")))
+    bulk_write(manager, transaction.handle(), "job", b"a", b"b")
     manager.manifest.seal(transaction.start_timestamp, "job", [(0, 0)])
     transaction.commit()
     assert columns_of(installation.store, "t") == {A, b"_:f"}
