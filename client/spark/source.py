@@ -32,7 +32,7 @@ from client.spark.options import CONNECTION_OPTIONS, connection_from, parse
 from client.spark.reader import FilteringReader, PythiaReader
 from client.spark.streaming import PythiaStreamWriter, check_streamable
 from client.spark.tables import table_mapping
-from client.spark.worker_interpreter import warn_of_workers_without_us
+from client.spark.worker_interpreter import warn_of_a_server_without_us, warn_of_workers_without_us
 from client.spark.writer import PythiaWriter
 
 FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
@@ -122,7 +122,8 @@ def register(spark: SparkSession) -> None:
     Spark hands filters to Python sources only where ``spark.sql.python.filterPushdown.enabled`` is true; it is set so
     for the session, unless it was given a value. The option ``push_filters`` needs it.
 
-    Warns with ``WorkersLackPythia`` where the Python that Spark starts on this machine cannot import this library.
+    Warns with ``WorkersLackPythia`` where the Python that Spark starts, on this machine or on that of Spark Connect's
+    server, cannot import this library.
     """
     warn_of_workers_without_us(spark)
     names = [f"spark.pythia.{name}" for name in CONNECTION_OPTIONS]
@@ -138,3 +139,4 @@ def register(spark: SparkSession) -> None:
     # that sets it.
     spark.createDataFrame([], "nothing int")
     spark.dataSource.register(Registered)
+    warn_of_a_server_without_us(spark, Registered.name())

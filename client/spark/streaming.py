@@ -24,6 +24,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
@@ -37,15 +38,13 @@ from client.spark.errors import InvalidOption
 from client.spark.mapping import TableMapping
 from client.spark.options import WRITE_BATCH_ROWS, SourceOptions
 from client.spark.progress import Progress, Verdict, advanced, judge
+from client.spark.query_identity import QUERY_ID, files_of, query_at
 from client.spark.writer import write_batches
 from client.transactions.settling import commit_or_settle
 from client.transactions.transaction import Transaction
 from commit_table import Committed, system_table
 
 _log = logging.getLogger(__name__)
-
-QUERY_ID: Final = "sql.streaming.queryId"
-"""The local property in which Spark tells its tasks which query they belong to; the same after a restart."""
 
 WHOLE_QUERY: Final = ""
 """In place of a table, in the record of a query whose batches a function writes, into whatever tables."""
@@ -184,19 +183,27 @@ def commit_batch(
             raise
 
 
-def land_batch(manager: TransactionManager, batch: DataFrame, number: int, job: Callable[[Transaction], None]) -> bool:
+def land_batch(
+    manager: TransactionManager,
+    batch: DataFrame,
+    number: int,
+    job: Callable[[Transaction], None],
+    *,
+    checkpoint: str | None = None,
+) -> bool:
     """In a function of ``foreachBatch``, once: write a batch in one transaction, which lands exactly once.
 
     ``batch`` and ``number`` are what Spark calls that function with; ``job`` writes, in the transaction that it is
     called with, which also puts the number on record. It is called again, in a new transaction, after a conflict
     (``manager.run``), and not at all where Spark repeats a batch that has landed; whether it was is returned.
 
-    Raises ``InvalidRequest`` elsewhere than in ``foreachBatch`` and for a batch below the newest on record, and what
-    ``manager.run`` raises: then Spark ends the query, and repeats the batch once it is started again.
+    With Spark Connect ``checkpoint`` is the query's ``checkpointLocation``; elsewhere it is not looked at.
+
+    Raises ``InvalidRequest`` elsewhere than in ``foreachBatch``, for a checkpoint of another query and for a batch
+    below the newest on record, and what ``manager.run`` raises: then Spark ends the query, and repeats the batch once
+    it is started again.
     """
-    query = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
-    if query is None:
-        raise InvalidRequest("land_batch is for the function that foreachBatch calls, with what it is called with")
+    query = _query_of(batch, number, checkpoint)
     records, row = _records(manager), _record_row(query, WHOLE_QUERY)
 
     def write(transaction: Transaction) -> bool:
@@ -215,6 +222,35 @@ def stream_progress(manager: TransactionManager, query: str, table: str = WHOLE_
     is on record.
     """
     return _progress(manager.snapshot(), _records(manager), _record_row(query, table))
+
+
+def _query_of(batch: DataFrame, number: int, checkpoint: str | None) -> str:
+    """The id of the query that calls a function of ``foreachBatch``. Raises ``InvalidRequest``."""
+    context = getattr(batch.sparkSession, "sparkContext", None)
+    if context is None:
+        return _query_of_checkpoint(batch, number, checkpoint)
+    query: str | None = context.getLocalProperty(QUERY_ID)
+    if query is None:
+        raise InvalidRequest("land_batch is for the function that foreachBatch calls, with what it is called with")
+    return query
+
+
+def _query_of_checkpoint(batch: DataFrame, number: int, checkpoint: str | None) -> str:
+    """The same with Spark Connect."""
+    if checkpoint is None:
+        raise InvalidRequest(
+            "Spark Connect does not tell a function of foreachBatch which query calls it: call land_batch with "
+            "checkpoint=…, the query's checkpointLocation"
+        )
+    found: dict[str, str]
+    try:
+        files = batch.sparkSession.read.text(files_of(checkpoint, number), wholetext=True)
+        found = dict(files.select("_metadata.file_path", "value").collect())
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        found = {}
+    return query_at(number, found, checkpoint)
 
 
 def _verdict(progress: Progress | None, query: str, table: str, batch: int) -> Verdict:

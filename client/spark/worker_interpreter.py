@@ -1,11 +1,13 @@
 """Which Python Spark plans and writes with: not the driver's own, where nothing told it so.
 
 Spark starts ``PYSPARK_PYTHON``, or else whichever ``python3`` comes first on the path. A driver that was started as
-``.venv/bin/python job.py`` so gets workers without this package, and an error of Spark's that does not say why.
+``.venv/bin/python job.py`` so gets workers without this package, and an error of Spark's that does not say why. A
+program that uses Spark Connect always has another Python than the server that it connects to.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +15,8 @@ import warnings
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,15 +30,17 @@ _WHAT_WORKERS_IMPORT = "from client import TransactionManager; import pyarrow"
 
 
 class WorkersLackPythia(RuntimeWarning):
-    """Spark's Python workers on this machine cannot import this library; the text says what to set."""
+    """Spark's Python workers, on this machine or on Spark Connect's, cannot import this library, or a part of what it
+    needs; the text says what to do.
+    """
 
 
 def warn_of_workers_without_us(spark: SparkSession) -> None:
     """Warn (``WorkersLackPythia``) where the Python that Spark starts on this machine cannot import this library.
 
     A warning, for Spark may be given the library in a way that is not seen from here (``addPyFile``). Nothing is looked
-    at with Spark Connect, whose server has a Python of its own. An interpreter of the driver's own environment is
-    believed; another one is run once, which takes as long as the import does.
+    at with Spark Connect. An interpreter of the driver's own environment is believed; another one is run once, which
+    takes as long as the import does.
     """
     context = getattr(spark, "sparkContext", None)
     if context is None:
@@ -49,6 +55,25 @@ def warn_of_workers_without_us(spark: SparkSession) -> None:
         WorkersLackPythia,
         stacklevel=3,
     )
+
+
+def warn_of_a_server_without_us(spark: SparkSession, format_name: str) -> None:
+    """The same with Spark Connect, once our format is registered: its server is asked for a read without a table, which
+    this library refuses.
+    """
+    if getattr(spark, "sparkContext", None) is not None:
+        return
+    try:
+        spark.read.format(format_name).load().collect()
+    except PySparkException as error:
+        missing = re.search(r"No module named '([\w.]+)'", str(error))
+        if missing is not None:
+            warnings.warn(
+                f"the Python of Spark Connect's server cannot import {missing[1]}: install pythia-tso[spark] there and "
+                "where its executors are",
+                WorkersLackPythia,
+                stacklevel=3,
+            )
 
 
 def is_of_the_same_environment(one: str, other: str) -> bool:

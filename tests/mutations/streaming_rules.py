@@ -6,6 +6,7 @@ from tests.mutations.mutation import Mutation
 
 _STREAMING = "unit/client_spark/test_streaming.py::"
 _PROGRESS = "unit/client_spark/test_streaming_progress.py::"
+_IDENTITY = "unit/client_spark/test_query_identity.py::"
 _FAULTS = _STREAMING + "test_a_batch_lands_exactly_once_whichever_call_its_first_run_ended_at"
 
 STREAMING_RULES = [
@@ -80,5 +81,26 @@ STREAMING_RULES = [
         "    if progress is None or batch != progress.last + 1:",
         "    if progress is None:",
         _PROGRESS + "test_a_record_begins_anew_after_a_gap",
+    ),
+    Mutation(
+        "a checkpoint is believed whose query has not come to the batch",
+        "client/spark/query_identity.py",
+        "if offsets is None or ended is not None:",
+        "if ended is not None:",
+        _IDENTITY + "test_a_checkpoint_of_another_query_is_refused",
+    ),
+    Mutation(
+        "a checkpoint is believed whose query has ended the batch",
+        "client/spark/query_identity.py",
+        "if offsets is None or ended is not None:",
+        "if offsets is None:",
+        _IDENTITY + "test_a_checkpoint_of_another_query_is_refused",
+    ),
+    Mutation(
+        "the name of a checkpoint is a pattern",
+        "client/spark/query_identity.py",
+        r'f"\\{each}" if each in _PATTERN_CHARACTERS else each',
+        "each",
+        _IDENTITY + "test_the_name_of_a_checkpoint_is_no_pattern",
     ),
 ]

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 from unittest.mock import patch
 
 from pyspark.sql import SparkSession
@@ -15,6 +16,24 @@ from client import ClientSettings
 from tests.imports import ROOT
 
 TASK_ATTEMPTS: int = 3
+MASTER: Final = f"local[2,{TASK_ATTEMPTS}]"
+SMALL_AND_ON_LOOPBACK: Final = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "America/New_York",
+}
+
+
+def environment() -> dict[str, str]:
+    """By which Spark's Python workers are those of this process, and find the project."""
+    return {
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
+    }
 
 
 @contextmanager
@@ -23,23 +42,13 @@ def session(settings: ClientSettings, *, log_level: str = "OFF") -> Iterator[Spa
 
     ``log_level``: nothing by default, since tasks fail here all the time.
     """
-    environment = {
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
-    }
     with (
-        patch.dict(os.environ, environment),
+        patch.dict(os.environ, environment()),
         tempfile.TemporaryDirectory(prefix="pythia-spark-jobs-") as warehouse,
     ):
-        builder = SparkSession.Builder().master(f"local[2,{TASK_ATTEMPTS}]").appName("pythia tests")
+        builder = SparkSession.Builder().master(MASTER).appName("pythia tests")
         for name, value in {
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.ui.enabled": "false",
-            "spark.ui.showConsoleProgress": "false",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.sql.session.timeZone": "America/New_York",
+            **SMALL_AND_ON_LOOPBACK,
             "spark.sql.warehouse.dir": warehouse,
             "spark.pythia.zookeeper": settings.zookeeper,
             "spark.pythia.thrift": settings.thrift,

@@ -92,6 +92,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "packing",
         "predicates",
         "progress",
+        "query_identity",
         "splitting",
         "value_codec",
     ],

@@ -397,6 +397,12 @@ def test_a_batch_is_landed_within_foreach_batch_only(world: World) -> None:
         land_batch(world.using, a_batch_of(None), 0, lambda transaction: None)
 
 
+def test_where_spark_does_not_tell_the_query_the_checkpoint_has_to_be_named(world: World) -> None:
+    by_spark_connect = cast(DataFrame, SimpleNamespace(sparkSession=SimpleNamespace()))
+    with pytest.raises(InvalidRequest, match=r"Spark Connect does not tell .*: call land_batch with checkpoint="):
+        land_batch(world.using, by_spark_connect, 0, lambda transaction: None)
+
+
 # --- faults at every call ---------------------------------------------------------------------------------------------
 
 

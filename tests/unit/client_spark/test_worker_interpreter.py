@@ -10,9 +10,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from client.spark import WorkersLackPythia, worker_interpreter
-from client.spark.worker_interpreter import is_of_the_same_environment, warn_of_workers_without_us
+from client.spark.worker_interpreter import (
+    is_of_the_same_environment,
+    warn_of_a_server_without_us,
+    warn_of_workers_without_us,
+)
 from tests.imports import ROOT
 
 
@@ -72,6 +77,32 @@ def test_what_is_not_known_is_not_spoken_of(folder: Path, monkeypatch: pytest.Mo
     silently(session_with("no-such-python"))
     silently(session_with(script(folder / "slow", "exec sleep 30")))
     silently(SimpleNamespace())  # a session of Spark Connect has no such attribute
+
+
+def session_of_a_server_that_says(text: str) -> Any:
+    """By Spark Connect, and registered."""
+
+    def collect() -> None:
+        raise AnalysisException(message=text)
+
+    loaded = SimpleNamespace(load=lambda: SimpleNamespace(collect=collect))
+    return SimpleNamespace(read=SimpleNamespace(format={"pythia": loaded}.__getitem__))
+
+
+@pytest.mark.parametrize("module", ["client", "pyarrow", "client.spark"])
+def test_a_server_of_spark_connect_without_this_library_is_spoken_of(module: str) -> None:
+    session = session_of_a_server_that_says(
+        f"[PYTHON_DATA_SOURCE_ERROR] …\nModuleNotFoundError: No module named '{module}'"
+    )
+    with pytest.warns(WorkersLackPythia, match=rf"cannot import {module}: install pythia-tso\[spark\] there"):
+        warn_of_a_server_without_us(session, "pythia")
+
+
+def test_a_server_that_misses_only_the_table_has_this_library() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_a_server_without_us(session_of_a_server_that_says("the option 'table' is missing"), "pythia")
+        warn_of_a_server_without_us(session_with(sys.executable), "pythia")  # Spark's own process: there is no server
 
 
 def test_the_driver_s_own_environment_is_believed() -> None:

@@ -1,0 +1,208 @@
+"""The same calls by Spark Connect: a client without a JVM, a server that runs the jobs, both on real services."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import ParamSpec, Protocol, TypeVar
+
+import pytest
+
+from client import ClientSettings, TransactionManager
+from client.spark import record_batches, stream_progress
+from client.spark.progress import Progress
+from client.vacuum import run_vacuum
+from commit_table.timestamps import milliseconds_of
+from drills.guard import Guard
+from tests.horizon import await_horizon
+from tests.integration.client_spark import connect_client
+from tests.integration.client_spark.conftest import counts_mapping
+from tests.integration.client_spark.connect_server import ConnectServer
+
+pytestmark = [pytest.mark.integration, pytest.mark.with_spark, pytest.mark.takes_minutes]
+
+CALL_SECONDS_MAX = 240
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class Client(Protocol):
+    """Calls a function of ``connect_client`` in the client's process."""
+
+    def __call__(
+        self, function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> Result: ...
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where clients connect."""
+    started = ConnectServer(tmp_path_factory.mktemp("connect"))
+    with Guard() as guard:
+        guard.watch_process(started.process.pid)
+        try:
+            yield started.until_started()
+        finally:
+            started.end()
+
+
+@pytest.fixture(scope="module")
+def client(server: str, oracle: ClientSettings) -> Iterator[Client]:
+    new_process = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, new_process, connect_client.connect, (server, oracle)) as processes:
+
+        def call(
+            function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
+        ) -> Result:
+            return processes.submit(function, *arguments, **named).result(CALL_SECONDS_MAX)
+
+        yield call
+
+
+def test_the_session_is_one_of_spark_connect_and_filters_may_be_pushed_down(client: Client) -> None:
+    assert client(connect_client.mode) == ("pyspark.sql.connect.session", "true")
+
+
+def test_a_job_writes_and_reads_filters_and_past_snapshots(
+    client: Client, manager: TransactionManager, counts: str
+) -> None:
+    client(connect_client.write, counts, 0, 100, 1)
+    before = manager.snapshot()
+    client(connect_client.write, counts, 50, 100, 2)
+    assert client(connect_client.read, counts) == [(k, 1 if k < 50 else 2) for k in range(150)]
+    assert client(connect_client.read, counts, "k >= 98", push_filters="true", as_of=str(before.timestamp)) == [
+        (98, 1),
+        (99, 1),
+    ]
+
+
+def test_two_tables_land_in_one_transaction(client: Client, oracle: ClientSettings, counts: str, others: str) -> None:
+    seen, own = client(connect_client.write_two_tables, oracle, (counts, others))
+    assert (seen, own) == ([], [(0, 1), (1, 1), (2, 1)])
+    assert client(connect_client.read, counts) == client(connect_client.read, others) == own
+
+
+def test_two_jobs_that_write_one_row_conflict(client: Client, oracle: ClientSettings, counts: str) -> None:
+    assert client(connect_client.write_what_another_wrote, oracle, counts)
+
+
+def test_a_view_is_written_and_replaced_by_sql(client: Client, counts: str) -> None:
+    assert client(connect_client.use_sql, counts) == [(2, -2), (3, -3)]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"table": "no_such_table"}, "there is no table 'no_such_table'"),
+        ({"min_partitions": "0"}, "a whole number from 1"),
+        ({"zookeeper": "nowhere"}, "an address is 'host:port'"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_a_reason(
+    client: Client, counts: str, options: dict[str, str], reason: str
+) -> None:
+    assert reason in client(connect_client.reason_for_refusing, **{"table": counts, **options})
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder whose ``input`` has two files, a batch each: 0 in both of them, and a number of its own."""
+    (tmp_path / "input").mkdir()
+    for number in range(2):
+        add_file(tmp_path, number)
+    return tmp_path
+
+
+def add_file(folder: Path, number: int) -> None:
+    lines = [json.dumps({"k": key, "v": 1}) for key in (0, number + 1)]
+    (folder / f"{number}.whole").write_text("\n".join(lines))
+    (folder / f"{number}.whole").rename(folder / "input" / f"{number}.json")
+
+
+def values(manager: TransactionManager, table: str) -> dict[int, int]:
+    """What a table has now."""
+    return {
+        row["k"]: row["v"]
+        for batch in record_batches(manager.snapshot(), counts_mapping(table))
+        for row in batch.to_pylist()
+    }
+
+
+def query_of(checkpoint: Path) -> str:
+    identity: str = json.loads((checkpoint / "metadata").read_text())["id"]
+    return identity
+
+
+def forget_batch(checkpoint: Path, number: int) -> None:
+    """As if Spark had died before it had the batch's end on record."""
+    (checkpoint / "commits" / str(number)).unlink()
+    (checkpoint / "commits" / f".{number}.crc").unlink(missing_ok=True)
+
+
+def test_a_sink_writes_each_batch_once(client: Client, manager: TransactionManager, counts: str, files: Path) -> None:
+    client(connect_client.sink, counts, files)
+    assert values(manager, counts) == {0: 1, 1: 1, 2: 1}
+    forget_batch(files / "sunk", 1)
+    written = manager.snapshot().timestamp
+    client(connect_client.sink, counts, files)
+    assert list(manager.snapshot().changes(counts, written)) == []
+    assert stream_progress(manager, query_of(files / "sunk"), counts) == Progress(0, 1)
+
+
+def test_a_function_of_foreach_batch_lands_each_batch_once(
+    client: Client, manager: TransactionManager, oracle: ClientSettings, counts: str, files: Path
+) -> None:
+    assert "died after batch 0" in client(connect_client.land, oracle, counts, files, "landed", dies_after=0)
+    assert values(manager, counts) == {0: 1, 1: 1}
+    assert client(connect_client.land, oracle, counts, files, "landed") == "the end"
+    assert values(manager, counts) == {0: 2, 1: 1, 2: 1}
+    assert stream_progress(manager, query_of(files / "landed")) == Progress(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "reason"),
+    [
+        (None, "call land_batch with checkpoint=…, the query's checkpointLocation"),
+        ("nowhere [else]", "there is no checkpoint of a streaming query at"),
+        ("sunk", "is not at batch 0"),
+    ],
+)
+def test_a_function_of_foreach_batch_names_the_checkpoint_of_its_query(
+    client: Client,
+    manager: TransactionManager,
+    oracle: ClientSettings,
+    counts: str,
+    others: str,
+    files: Path,
+    checkpoint: str | None,
+    reason: str,
+) -> None:
+    if checkpoint == "sunk":
+        client(connect_client.sink, others, files)
+    assert reason in client(connect_client.land, oracle, counts, files, checkpoint)
+    assert values(manager, counts) == {}
+
+
+def write_twice(manager: TransactionManager, table: str) -> None:
+    """Twenty rows, until a vacuum may drop what they were."""
+    manager.create_table(table, ["f"])
+    for value in (b"1", b"2"):
+        with manager.transaction() as transaction:
+            for row in range(20):
+                transaction.put(table, b"%d" % row, {b"f:a": value})
+    moment = milliseconds_of(manager.snapshot().timestamp)
+    await_horizon(manager, lambda report: milliseconds_of(report.outcomes_horizon) > moment)
+
+
+def test_the_server_sweeps_for_a_vacuum(client: Client, forgetful: TransactionManager) -> None:
+    one, other = (f"{forgetful.settings.root.strip('/')}-{name}" for name in ("one", "other"))
+    write_twice(forgetful, one)
+    here = run_vacuum(forgetful, retain_ms=0, outcomes_retain_ms=0, wait=lambda seconds: None).tables[one]
+    write_twice(forgetful, other)
+    there = client(connect_client.vacuum, forgetful.settings).tables[other]
+    assert there == here
+    assert there.columns_trimmed == 20
