@@ -16,12 +16,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
+from pyspark.sql import SparkSession
 
 import devcluster
-from client import TransactionManager
+from client import ClientSettings, TransactionManager
 from drills.guard import Guard
 from drills.installation import Installation, Plan, installed
 from tests.spark_jobs.breaking import BROKEN, break_each
+from tests.spark_jobs.connect_server import running, session_by_connect
 from tests.spark_jobs.differential import explore
 from tests.spark_jobs.gateway import Gateway
 from tests.spark_jobs.inventing import ACTS
@@ -71,12 +73,25 @@ def _say(step: devcluster.settings.Step) -> None:
     click.echo(step.text, err=True)
 
 
+@contextmanager
+def _session(settings: ClientSettings, directory: Path, *, connect: bool) -> Iterator[SparkSession]:
+    if not connect:
+        with session(settings) as made:
+            yield made
+        return
+    with running(directory) as url:
+        made = session_by_connect(url, settings)
+        yield made
+        made.stop()
+
+
 @main.command()
 @click.option("--seeds", type=click.IntRange(1), help="So many; by default as many as the time allows.")
 @click.option("--first-seed", type=int, default=1, show_default=True, help="From here on.")
 @click.option("--acts", type=click.IntRange(1), default=ACTS, show_default=True, help="How long each story is.")
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="At most.")
 @click.option("--keep-going", is_flag=True, help="Do not end at the first seed that fails.")
+@click.option("--connect", is_flag=True, help="By Spark Connect, with a server of its own.")
 @_services
 def differential(
     seeds: int | None,
@@ -84,6 +99,7 @@ def differential(
     acts: int,
     minutes: float,
     keep_going: bool,
+    connect: bool,
     zookeeper: str | None,
     thrift: str | None,
 ) -> None:
@@ -94,7 +110,7 @@ def differential(
         Guard() as guard,
         _installation(Path(directory), guard, zookeeper, thrift) as installation,
         TransactionManager.connect(installation.settings) as manager,
-        session(installation.settings) as spark,
+        _session(installation.settings, Path(directory), connect=connect) as spark,
     ):
         report = explore(
             spark, manager, numbers, f"{installation.settings.root.strip('/')}_jobs",

@@ -36,6 +36,11 @@ def environment() -> dict[str, str]:
     }
 
 
+def addresses(settings: ClientSettings) -> dict[str, str]:
+    """The settings of a session by which the data source finds an installation."""
+    return {f"spark.pythia.{name}": getattr(settings, name) for name in ("zookeeper", "thrift", "root")}
+
+
 @contextmanager
 def session(settings: ClientSettings, *, log_level: str = "OFF") -> Iterator[SparkSession]:
     """Two cores, tasks tried up to three times; the session's zone has hours twice and hours that are not there.
@@ -50,9 +55,7 @@ def session(settings: ClientSettings, *, log_level: str = "OFF") -> Iterator[Spa
         for name, value in {
             **SMALL_AND_ON_LOOPBACK,
             "spark.sql.warehouse.dir": warehouse,
-            "spark.pythia.zookeeper": settings.zookeeper,
-            "spark.pythia.thrift": settings.thrift,
-            "spark.pythia.root": settings.root,
+            **addresses(settings),
         }.items():
             builder = builder.config(name, value)
         made = builder.getOrCreate()

@@ -72,7 +72,11 @@ def values_of(type_name: str) -> Sequence[Any]:
 
 
 def comparable(value: Any) -> Any:
-    """The same for equal values only: NaN is itself, -0.0 is not 0.0, and bytes are bytes."""
+    """The same for equal values only, of which the text is the same, too: NaN is itself, -0.0 is not 0.0, bytes are
+    bytes, and UTC is one.
+    """
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC)
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else struct.pack(">d", value)
     return bytes(value) if isinstance(value, bytearray) else value

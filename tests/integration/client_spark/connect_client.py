@@ -7,7 +7,6 @@ and are called with goes from process to process.
 from __future__ import annotations
 
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,14 @@ from client import ClientSettings, Conflict, Transaction, TransactionManager
 from client.spark import SparkSweep, land_batch, register
 from client.spark.source import FILTER_PUSHDOWN
 from client.vacuum import VacuumReport, run_vacuum
+from tests.spark_jobs.connect_server import session_by_connect
 
 Rows = list[tuple[Any, ...]]
 
 
 def connect(url: str, settings: ClientSettings) -> None:
     """Before all others: makes the session that they use."""
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    spark = SparkSession.builder.remote(url).getOrCreate()
-    for name in ("zookeeper", "thrift", "root"):
-        spark.conf.set(f"spark.pythia.{name}", getattr(settings, name))
-    register(spark)
+    register(session_by_connect(url, settings))
 
 
 def mode() -> tuple[str, str | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -16,15 +17,15 @@ from client.spark import record_batches, stream_progress
 from client.spark.progress import Progress
 from client.vacuum import run_vacuum
 from commit_table.timestamps import milliseconds_of
-from drills.guard import Guard
 from tests.horizon import await_horizon
 from tests.integration.client_spark import connect_client
 from tests.integration.client_spark.conftest import counts_mapping
-from tests.integration.client_spark.connect_server import ConnectServer
+from tests.spark_jobs.connect_server import running
 
 pytestmark = [pytest.mark.integration, pytest.mark.with_spark, pytest.mark.takes_minutes]
 
 CALL_SECONDS_MAX = 240
+OLDEST_S = 1_700_000_000
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -41,13 +42,8 @@ class Client(Protocol):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where clients connect."""
-    started = ConnectServer(tmp_path_factory.mktemp("connect"))
-    with Guard() as guard:
-        guard.watch_process(started.process.pid)
-        try:
-            yield started.until_started()
-        finally:
-            started.end()
+    with running(tmp_path_factory.mktemp("connect")) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +114,10 @@ def files(tmp_path: Path) -> Path:
 
 
 def add_file(folder: Path, number: int) -> None:
-    lines = [json.dumps({"k": key, "v": 1}) for key in (0, number + 1)]
-    (folder / f"{number}.whole").write_text("\n".join(lines))
-    (folder / f"{number}.whole").rename(folder / "input" / f"{number}.json")
+    whole = folder / f"{number}.whole"
+    whole.write_text("".join(json.dumps({"k": key, "v": 1}) + "\n" for key in (0, number + 1)))
+    os.utime(whole, (OLDEST_S + number,) * 2)  # Spark takes the oldest file first
+    whole.rename(folder / "input" / f"{number}.json")
 
 
 def values(manager: TransactionManager, table: str) -> dict[int, int]:
