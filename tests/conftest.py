@@ -28,7 +28,10 @@ for _section in all_sections():
 # HBase and Spark of the tests live for minutes: what the second compiler would make faster does not pay for it.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
-hypothesis.settings.register_profile("shared machine", deadline=None)  # no test asserts a time
+# No test asserts a time, nor how soon Hypothesis has made its examples.
+hypothesis.settings.register_profile(
+    "shared machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("shared machine")
 
 
