@@ -23,7 +23,7 @@ from store.columns import CellColumns, check_columns
 
 _log = logging.getLogger(__name__)
 
-LOOK_MS_MAX: Final = 100
+LOOK_MS_MAX: Final = 250
 """How old a look at what became of the transaction may be when a request goes out: a few requests go out in that time.
 Whoever ends a bulk write waits as long where an attempt that does not count may be at it (``await_last_looks``)."""
 

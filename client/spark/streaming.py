@@ -237,10 +237,10 @@ def _query_of(batch: DataFrame, number: int, checkpoint: str | None) -> str:
 
 def _query_of_checkpoint(batch: DataFrame, number: int, checkpoint: str | None) -> str:
     """The same with Spark Connect."""
-    if checkpoint is None:
+    if not isinstance(checkpoint, str):
         raise InvalidRequest(
             "Spark Connect does not tell a function of foreachBatch which query calls it: call land_batch with "
-            "checkpoint=…, the query's checkpointLocation"
+            f"checkpoint=…, the query's checkpointLocation as text, not {checkpoint!r}"
         )
     found: dict[str, str]
     try:

@@ -163,7 +163,7 @@ def test_a_function_of_foreach_batch_lands_each_batch_once(
 @pytest.mark.parametrize(
     ("checkpoint", "reason"),
     [
-        (None, "call land_batch with checkpoint=…, the query's checkpointLocation"),
+        (None, "call land_batch with checkpoint=…, the query's checkpointLocation as text"),
         ("nowhere [else]", "there is no checkpoint of a streaming query at"),
         ("sunk", "is not at batch 0"),
     ],

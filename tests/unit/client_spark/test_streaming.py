@@ -6,6 +6,7 @@ import itertools
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -397,10 +398,11 @@ def test_a_batch_is_landed_within_foreach_batch_only(world: World) -> None:
         land_batch(world.using, a_batch_of(None), 0, lambda transaction: None)
 
 
-def test_where_spark_does_not_tell_the_query_the_checkpoint_has_to_be_named(world: World) -> None:
+@pytest.mark.parametrize("checkpoint", [None, Path("counts")])
+def test_where_spark_does_not_tell_the_query_the_checkpoint_has_to_be_named(world: World, checkpoint: Any) -> None:
     by_spark_connect = cast(DataFrame, SimpleNamespace(sparkSession=SimpleNamespace()))
     with pytest.raises(InvalidRequest, match=r"Spark Connect does not tell .*: call land_batch with checkpoint="):
-        land_batch(world.using, by_spark_connect, 0, lambda transaction: None)
+        land_batch(world.using, by_spark_connect, 0, lambda transaction: None, checkpoint=checkpoint)
 
 
 # --- faults at every call ---------------------------------------------------------------------------------------------
