@@ -86,7 +86,8 @@ def test_two_jobs_that_write_one_row_conflict(client: Client, oracle: ClientSett
     assert client(connect_client.write_what_another_wrote, oracle, counts)
 
 
-def test_a_view_is_written_and_replaced_by_sql(client: Client, counts: str) -> None:
+def test_a_view_is_replaced_by_sql(client: Client, counts: str) -> None:
+    client(connect_client.write, counts, 0, 3, 1)
     assert client(connect_client.use_sql, counts) == [(2, -2), (3, -3)]
 
 
@@ -160,27 +161,16 @@ def test_a_function_of_foreach_batch_lands_each_batch_once(
     assert stream_progress(manager, query_of(files / "landed")) == Progress(0, 1)
 
 
-@pytest.mark.parametrize(
-    ("checkpoint", "reason"),
-    [
-        (None, "call land_batch with checkpoint=…, the query's checkpointLocation as text"),
-        ("nowhere [else]", "there is no checkpoint of a streaming query at"),
-        ("sunk", "is not at batch 0"),
-    ],
-)
 def test_a_function_of_foreach_batch_names_the_checkpoint_of_its_query(
-    client: Client,
-    manager: TransactionManager,
-    oracle: ClientSettings,
-    counts: str,
-    others: str,
-    files: Path,
-    checkpoint: str | None,
-    reason: str,
+    client: Client, manager: TransactionManager, oracle: ClientSettings, counts: str, files: Path
 ) -> None:
-    if checkpoint == "sunk":
-        client(connect_client.sink, others, files)
-    assert reason in client(connect_client.land, oracle, counts, files, checkpoint)
+    another = files / "another's [1]"
+    for name in ("metadata", "offsets/7"):
+        (another / name).parent.mkdir(parents=True, exist_ok=True)
+        (another / name).write_text('{"id":"of another query"}')
+    assert "is not at batch 0" in client(connect_client.land, oracle, counts, files, another.name)
+    told = client(connect_client.land, oracle, counts, files, "nowhere")
+    assert "there is no checkpoint of a streaming query at" in told
     assert values(manager, counts) == {}
 
 
