@@ -5,13 +5,10 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from wire import FRAME_BYTES_MAX, HEADER_BYTES, Frame, FrameDecoder, Kind, ProtocolError, encode_frame
-
-PATIENT = settings(deadline=None, suppress_health_check=(HealthCheck.too_slow,))
-"""No test here is about time: a busy machine must not fail one."""
 
 frames = st.builds(Frame, st.sampled_from(Kind), st.integers(min_value=0, max_value=2**64 - 1), st.binary(max_size=100))
 
@@ -26,7 +23,6 @@ def parts_of(given: list[Frame]) -> list[tuple[Kind, int, bytes]]:
     return [(frame.kind, frame.request_id, frame.payload) for frame in given]
 
 
-@PATIENT
 @given(st.lists(frames, max_size=8), st.lists(st.integers(min_value=1, max_value=60), min_size=1))
 def test_frames_come_out_as_they_went_in_however_the_stream_is_cut(sent: list[Frame], cuts: list[int]) -> None:
     stream = b"".join(encode_frame(frame.kind, frame.request_id, frame.payload) for frame in sent)
@@ -126,7 +122,6 @@ def test_a_request_id_that_does_not_fit_is_refused(request_id: int) -> None:
         encode_frame(Kind.STATUS_REQUEST, request_id, b"")
 
 
-@PATIENT
 @given(st.binary(max_size=400))
 def test_any_bytes_give_frames_or_a_protocol_error(data: bytes) -> None:
     decoder = FrameDecoder()
