@@ -242,14 +242,13 @@ def _query_of_checkpoint(batch: DataFrame, number: int, checkpoint: str | None) 
             "Spark Connect does not tell a function of foreachBatch which query calls it: call land_batch with "
             f"checkpoint=…, the query's checkpointLocation as text, not {checkpoint!r}"
         )
-    found: dict[str, str]
+    found: dict[str, str] = {}
     try:
         files = batch.sparkSession.read.text(files_of(checkpoint, number), wholetext=True)
         found = dict(files.select("_metadata.file_path", "value").collect())
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
-        found = {}
     return query_at(number, found, checkpoint)
 
 

@@ -23,6 +23,7 @@ from client.vacuum import run_vacuum
 from drills.waiting import wait_until
 from tests.horizon import await_horizon
 from tests.integration.client_spark.conftest import counts_mapping
+from tests.integration.client_spark.stream_files import forget_last_batch
 
 pytestmark = pytest.mark.integration
 
@@ -297,10 +298,7 @@ def test_a_stream_goes_on_where_it_stopped_and_after_a_batch_that_was_not_finish
     source.delete(1)
     following.catch_up()
     assert (copy.rows(), following.batches) == ({2: 3}, [2, 2])
-    commits = following.checkpoint / "commits"
-    last = max(int(path.name) for path in commits.iterdir() if path.name.isdecimal())
-    (commits / str(last)).unlink()
-    (commits / f".{last}.crc").unlink(missing_ok=True)
+    forget_last_batch(following.checkpoint)
     source.put({5: 5})
     following.catch_up()
     assert copy.rows() == source.rows() == {2: 3, 5: 5}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -20,12 +18,12 @@ from commit_table.timestamps import milliseconds_of
 from tests.horizon import await_horizon
 from tests.integration.client_spark import connect_client
 from tests.integration.client_spark.conftest import counts_mapping
+from tests.integration.client_spark.stream_files import add_file, forget_last_batch, query_of
 from tests.spark_jobs.connect_server import running
 
 pytestmark = [pytest.mark.integration, pytest.mark.with_spark, pytest.mark.takes_minutes]
 
 CALL_SECONDS_MAX = 240
-OLDEST_S = 1_700_000_000
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -108,17 +106,9 @@ def test_what_cannot_be_read_is_refused_with_a_reason(
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     """A folder whose ``input`` has two files, a batch each: 0 in both of them, and a number of its own."""
-    (tmp_path / "input").mkdir()
     for number in range(2):
-        add_file(tmp_path, number)
+        add_file(tmp_path, number, {0: 1, number + 1: 1})
     return tmp_path
-
-
-def add_file(folder: Path, number: int) -> None:
-    whole = folder / f"{number}.whole"
-    whole.write_text("".join(json.dumps({"k": key, "v": 1}) + "\n" for key in (0, number + 1)))
-    os.utime(whole, (OLDEST_S + number,) * 2)  # Spark takes the oldest file first
-    whole.rename(folder / "input" / f"{number}.json")
 
 
 def values(manager: TransactionManager, table: str) -> dict[int, int]:
@@ -130,21 +120,10 @@ def values(manager: TransactionManager, table: str) -> dict[int, int]:
     }
 
 
-def query_of(checkpoint: Path) -> str:
-    identity: str = json.loads((checkpoint / "metadata").read_text())["id"]
-    return identity
-
-
-def forget_batch(checkpoint: Path, number: int) -> None:
-    """As if Spark had died before it had the batch's end on record."""
-    (checkpoint / "commits" / str(number)).unlink()
-    (checkpoint / "commits" / f".{number}.crc").unlink(missing_ok=True)
-
-
 def test_a_sink_writes_each_batch_once(client: Client, manager: TransactionManager, counts: str, files: Path) -> None:
     client(connect_client.sink, counts, files)
     assert values(manager, counts) == {0: 1, 1: 1, 2: 1}
-    forget_batch(files / "sunk", 1)
+    assert forget_last_batch(files / "sunk") == 1
     written = manager.snapshot().timestamp
     client(connect_client.sink, counts, files)
     assert list(manager.snapshot().changes(counts, written)) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -33,6 +32,7 @@ from client.spark import (
 from client.spark.progress import Progress
 from client.spark.streaming import PythiaStreamWriter, stream_progress
 from tests.integration.client_spark.conftest import counts_mapping
+from tests.integration.client_spark.stream_files import add_file, forget_last_batch, query_of
 from tests.integration.conftest import Installation
 
 pytestmark = pytest.mark.integration
@@ -40,7 +40,6 @@ pytestmark = pytest.mark.integration
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]  # Spark's Python workers cannot import this file
 
 V = b"f:v"
-OLDEST_S = 1_700_000_000
 
 
 @dataclass
@@ -59,17 +58,11 @@ class Stream:
 
     @property
     def query(self) -> str:
-        """The id that Spark gave the query, for good."""
-        identity: str = json.loads((self.checkpoint / "metadata").read_text())["id"]
-        return identity
+        return query_of(self.checkpoint)
 
     def add(self, values: dict[int, int]) -> None:
         """Another file of input: another batch."""
-        whole = self.folder / f"{self.files:03}.whole"
-        whole.write_text("".join(json.dumps({"k": key, "v": value}) + "\n" for key, value in values.items()))
-        (self.folder / "input").mkdir(exist_ok=True)
-        os.utime(whole, (OLDEST_S + self.files,) * 2)  # Spark takes the oldest file first
-        whole.rename(self.folder / "input" / f"{self.files:03}.json")
+        add_file(self.folder, self.files, values)
         self.files += 1
 
     def rows(self) -> DataFrame:
@@ -92,14 +85,6 @@ class Stream:
             query.awaitTermination()
         finally:
             query.stop()
-
-    def forget_last_batch(self) -> int:
-        """Take the end of the newest batch from Spark's own record, as if its driver had died before writing it."""
-        commits = self.checkpoint / "commits"
-        last = max(int(path.name) for path in commits.iterdir() if path.name.isdecimal())
-        (commits / str(last)).unlink()
-        (commits / f".{last}.crc").unlink(missing_ok=True)
-        return last
 
     def landed(self, key: int) -> list[int]:
         """Every value of a row that committed, the newest first."""
@@ -140,7 +125,7 @@ def test_each_batch_lands_once_and_the_query_goes_on_where_it_stopped(stream: St
 
 def test_a_batch_that_spark_has_forgotten_is_not_written_again(stream: Stream) -> None:
     stream.run()
-    assert stream.forget_last_batch() == 2
+    assert forget_last_batch(stream.checkpoint) == 2
     stream.add({0: 7})
     stream.run()
     assert (stream.landed(0), everything(stream)[1:]) == ([7, 2, 1, 0], ONCE[1:])
@@ -261,7 +246,7 @@ def test_a_function_of_foreach_batch_lands_each_batch_once_in_all_its_tables(str
             land(stream, others, dies_after=True)
     assert stream_progress(stream.manager, stream.query) == Progress(0, 1)
     land(stream, others)
-    assert stream.forget_last_batch() == 2
+    assert forget_last_batch(stream.checkpoint) == 2
     stream.add({0: 7})
     land(stream, others)
     sums = stream.spark.read.format("pythia").option("table", others).load().orderBy("k").collect()
