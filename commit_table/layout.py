@@ -20,11 +20,11 @@ milliseconds over the key space, for a table that an operator has split.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from commit_table.rule import TransactionRecord
 from commit_table.timestamps import COUNTER_BITS, TIMESTAMP_MAX, counter_of
-from store import Family, Row
+from store import Family, KeyRange, Row
 
 COMMIT_FAMILY = Family("c", versions_max=1)
 FENCE_FAMILY = Family("f", versions_max=1)
@@ -36,6 +36,7 @@ OWN_ROW = b"\x00"
 
 _TIMESTAMP = struct.Struct(">q")
 COUNTER_BYTES = 3
+SALTS = 256
 GOLDEN_RATIO_64 = 0x9E3779B97F4A7C15  # Fibonacci hashing (Knuth, TAOCP 6.4): spreads consecutive integers evenly
 _MASK_64 = 2**64 - 1
 
@@ -47,6 +48,13 @@ def row_key(start_timestamp: int) -> bytes:
     block = start_timestamp >> COUNTER_BITS
     salt = (block * GOLDEN_RATIO_64 & _MASK_64) >> 56
     return bytes((salt,)) + _TIMESTAMP.pack(block)
+
+
+def rows_before(block: int) -> Iterator[KeyRange]:
+    """Where the rows of all blocks below ``block`` lie, the installation's own not among them."""
+    for salt in range(SALTS):
+        prefix = bytes((salt,))
+        yield KeyRange(prefix + _TIMESTAMP.pack(0), prefix + _TIMESTAMP.pack(block))
 
 
 def commit_column(start_timestamp: int) -> bytes:

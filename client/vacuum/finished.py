@@ -8,7 +8,6 @@ that.
 
 from __future__ import annotations
 
-import struct
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,9 +22,6 @@ from store import CellStore, KeyRange
 KEYS_PER_BATCH_MAX = 1_000
 SCAN_BATCH_ROWS = 100
 """Rows of the commit table have many columns, those of the manifest large ones."""
-SALTS = 256
-
-_BLOCK = struct.Struct(">q")
 
 
 def forget_bulk_writes(manager: TransactionManager, report: VacuumReport, through: int) -> None:
@@ -82,9 +78,7 @@ def drop_commit_rows(
     staying: defaultdict[bytes, list[int]] = defaultdict(list)
     for start_timestamp in lasting:
         staying[layout.row_key(start_timestamp)].append(start_timestamp)
-    for salt in range(SALTS):
-        prefix = bytes((salt,))
-        blocks = KeyRange(prefix + _BLOCK.pack(0), prefix + _BLOCK.pack(first_block_kept))
+    for blocks in layout.rows_before(first_block_kept):
         rows = store.scan(table, blocks, [b"c", b"f"], batch_rows=SCAN_BATCH_ROWS)
         parts = ((key, layout.columns_of_others(row, staying[key]) if key in staying else None) for key, row in rows)
         while batch := list(islice(parts, KEYS_PER_BATCH_MAX)):

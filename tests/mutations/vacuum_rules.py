@@ -240,10 +240,10 @@ VACUUM_RULES = [
     ),
     Mutation(
         "a vacuum drops one row of the commit table too many",
-        "client/vacuum/finished.py",
-        "prefix + _BLOCK.pack(first_block_kept))",
-        "prefix + _BLOCK.pack(first_block_kept + 1))",
-        _COMMIT_ROWS,
+        "commit_table/layout.py",
+        "prefix + _TIMESTAMP.pack(block))",
+        "prefix + _TIMESTAMP.pack(block + 1))",
+        "unit/commit_table/test_layout.py::test_the_rows_before_a_millisecond_are_those_of_all_before_it",
     ),
     Mutation(
         "a vacuum drops the records of transactions that it left without shadow cells",

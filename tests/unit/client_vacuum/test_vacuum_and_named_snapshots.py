@@ -118,7 +118,7 @@ class Installation:
 @pytest.fixture
 def few_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """The commit table is looked at in one request and not in hundreds, that are of no matter here."""
-    monkeypatch.setattr("client.vacuum.finished.SALTS", 1)
+    monkeypatch.setattr("commit_table.layout.SALTS", 1)
 
 
 def calls_of(errand: Callable[[Installation], object], names: dict[str, int] | None = None) -> int:

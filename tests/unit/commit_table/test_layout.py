@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commit_table import TransactionRecord, layout
-from commit_table.timestamps import TIMESTAMP_MAX, compose
+from commit_table.timestamps import COUNTER_BITS, TIMESTAMP_MAX, compose
 from store import Cell
 
 start_timestamps = st.integers(1, TIMESTAMP_MAX - 1)
@@ -40,6 +40,14 @@ def test_one_millisecond_is_one_row_and_neighbouring_ones_are_spread() -> None:
     salts = Counter(layout.row_key(compose(now + offset))[0] for offset in range(2_560))
     assert len(salts) == 256
     assert max(salts.values()) <= 20
+
+
+@given(start_timestamps, start_timestamps)
+def test_the_rows_before_a_millisecond_are_those_of_all_before_it(start: int, bound: int) -> None:
+    block, row = bound >> COUNTER_BITS, layout.row_key(start)
+    found = [first <= row < last for first, last in layout.rows_before(block)]
+    assert sum(found) == (start >> COUNTER_BITS < block)
+    assert not any(first <= layout.OWN_ROW < last for first, last in layout.rows_before(block))
 
 
 @pytest.mark.parametrize("start", [0, -1, TIMESTAMP_MAX, 2**64])
