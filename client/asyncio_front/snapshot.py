@@ -9,8 +9,8 @@ from client.asyncio_front.blocking_calls import BlockingCalls
 from client.asyncio_front.streaming import streamed
 from client.handles import SnapshotHandle
 from client.snapshots.changed_rows import ChangedColumns, ChangedRow
-from client.snapshots.reading import SCAN_BATCH_ROWS
 from client.snapshots.snapshot import Snapshot
+from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 from store.columns import CellColumns
 
 

@@ -21,7 +21,7 @@ from client.asyncio_front.opening import Opening
 from client.asyncio_front.streaming import streamed
 from client.errors import InvalidRequest, PythiaError
 from client.handles import TransactionHandle
-from client.snapshots.reading import SCAN_BATCH_ROWS
+from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 from client.transactions.savepoints import OwnWrites, Savepoint
 from client.transactions.status import TransactionStatus
 from client.transactions.transaction import Transaction

@@ -1,9 +1,9 @@
 """Shadow cells in a column family of their own, below all who read and write them.
 
 HBase goes over all that lies in a family, whatever it is asked for. A scan that knows who wrote does without shadow
-cells (``client.snapshots.reading``); beside three narrow columns they are a quarter of what HBase would go over all the
-same, and filter. So a table that is made here has one family more, in which there is nothing else: where it is not
-asked for it is not even opened.
+cells (``client.snapshots.column_scans``); beside three narrow columns they are a quarter of what HBase would go over
+all the same, and filter. So a table that is made here has one family more, in which there is nothing else: where it is
+not asked for it is not even opened.
 
 Above this module there is one layout, that of ``client.cells``: the shadow cell of family ``f`` is the column
 ``shadow_column(b"f")``. Tables that Pythia did not make have it there indeed, since nothing gives a table of HBase's

@@ -19,9 +19,12 @@ import numpy as np
 from client.cells import is_shadow, without_reserved
 from client.snapshots.all_columns import in_all_columns
 from client.snapshots.changed_rows import ChangedColumns, ChangedRow
+from client.snapshots.column_scans import Scanned
 from client.snapshots.column_visibility import EMPTY, HIDDEN, newest_commits
 from client.snapshots.moments import SINCE_THE_BEGINNING
-from client.snapshots.reading import Rows, Scanned, SnapshotReader, VacuumedMeanwhile, in_columns, values_of
+from client.snapshots.reading import SnapshotReader, in_columns, values_of
+from client.snapshots.settler import VacuumedMeanwhile
+from client.snapshots.stored_cells import Rows
 from client.snapshots.visibility import NOT_COMMITTED, commits_seen
 from store import KeyRange, Row
 
@@ -37,7 +40,7 @@ class ChangesReader(SnapshotReader):
         ``columns``: what counts, families and columns; by default all. Raises ``InvalidRequest`` where some of what the
         earlier snapshot saw may be gone, ``StoreUnavailable``.
         """
-        for batch in self._stored_batches(table, key_range, columns):
+        for batch in self._stored.batches(table, key_range, columns):
             yield from self._changed_rows(table, columns, batch, since)
         self._require_both_shown(table, since)
 
@@ -54,11 +57,11 @@ class ChangesReader(SnapshotReader):
 
         ``None`` for whatever columns the rows have, as in ``scan_columns``. Heals nothing, as that.
         """
-        for scanned in self._scanned_columns(table, key_range, columns, known, batch_rows):
+        for scanned in self._columns.scan(table, key_range, columns, known, batch_rows):
             try:
                 changed = self._changed_columns(table, scanned, since, all_columns=known is None)
             except VacuumedMeanwhile:
-                rows = self._stored_rows(table, columns, scanned.batch.cells.row_keys())
+                rows = self._stored.rows(table, scanned.batch.cells.row_keys(), columns)
                 changed = _in_columns(list(self._changed_rows(table, columns, rows, since)), known)
             self._require_both_shown(table, since)
             yield from (each for each in changed if each.cells.rows)
@@ -89,7 +92,7 @@ class ChangesReader(SnapshotReader):
         """Each row with the last commit to what is visible of it, be that nothing but tombstones. See ``_visible``."""
         stored: dict[bytes, dict[bytes, bytes]] = {row: {} for row, _ in rows}
         newest = dict.fromkeys(stored, NOT_COMMITTED)
-        for batch in self._settled(table, rows, known, heal=heal, vacuumed=vacuumed):
+        for batch in self._settler.settled(table, rows, known, heal=heal, vacuumed=vacuumed):
             for row, cells, settled in batch:
                 stored[row].update(settled.visible)
                 commits = (commit for _, commit in commits_seen(cells, settled))
@@ -100,7 +103,7 @@ class ChangesReader(SnapshotReader):
 
     def _changed_columns(self, table: str, scanned: Scanned, since: int, *, all_columns: bool) -> list[ChangedColumns]:
         """Of a batch the rows that are different. See ``_visible_columns``."""
-        batch, (settled, outcomes) = scanned.batch, self._settled_columns(table, scanned)
+        batch, (settled, outcomes) = scanned.batch, self._columns.settled(table, scanned)
         # Right where all of a row's newest cells are visible.
         newest = newest_commits(batch, len(scanned.looked_at), outcomes)
         cells, states = settled.values, settled.states
@@ -131,7 +134,7 @@ class ChangesReader(SnapshotReader):
     def _may_have_changed(self, table: str, others: Row, since: int) -> bool:
         """Whether it cannot be ruled out, of a row's cells in columns that nobody asked for by name."""
         return any(
-            not NOT_COMMITTED < self._outcome_at_hand(table, cell.timestamp) <= since
+            not NOT_COMMITTED < self._settler.outcome_at_hand(table, cell.timestamp) <= since
             for column, cell in others.items()
             if not is_shadow(column)
         )

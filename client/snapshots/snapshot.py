@@ -15,7 +15,7 @@ from client.handles import SnapshotHandle, StaysInItsProcess
 from client.snapshots.changed_rows import ChangedColumns, ChangedRow, check_since
 from client.snapshots.changes import ChangesReader
 from client.snapshots.ranges import key_range
-from client.snapshots.reading import SCAN_BATCH_ROWS
+from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 from store.columns import CellColumns
 
 _log = logging.getLogger(__name__)

@@ -17,8 +17,9 @@ from client.cells import stored_values, validate_columns, validate_row, without_
 from client.errors import InvalidRequest, PythiaError, TransactionAborted
 from client.handles import StaysInItsProcess, TransactionHandle
 from client.snapshots.ranges import key_range
-from client.snapshots.reading import SCAN_BATCH_ROWS, SnapshotReader, in_columns
+from client.snapshots.reading import SnapshotReader, in_columns
 from client.snapshots.snapshot import check_choice, check_columns_to_scan, check_read
+from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 from client.transactions import commit as committing
 from client.transactions.commit import Services
 from client.transactions.hooks import notify

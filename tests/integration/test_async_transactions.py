@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from client import AsyncTransaction, AsyncTransactionManager, ClientSettings, Transaction, TransactionManager
-from client.snapshots.reading import SCAN_BATCH_ROWS
+from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Installation

@@ -16,7 +16,7 @@ from client import (
     TransactionHooks,
     TransactionManager,
 )
-from client.snapshots.reading import SCAN_BATCH_ROWS
+from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 from store import RowPut
 from store.columns import CellColumns
 

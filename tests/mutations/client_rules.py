@@ -249,36 +249,36 @@ CLIENT_RULES = [
     ),
     Mutation(
         "of many versions read at once an older one that is visible hides the newest",
-        "client/snapshots/reading.py",
+        "client/snapshots/settler.py",
         "for version in self._settle(table, page, known, vacuumed):",
         "for version in reversed(self._settle(table, page, known, vacuumed)):",
         "unit/client/snapshots/test_reading.py::test_of_several_commits_below_what_is_invisible_the_newest_is_seen",
     ),
     Mutation(
         "who wrote below a visible version is asked about, and fenced",
-        "client/snapshots/reading.py",
-        "            if settle(alone, self._view, partial(self._outcome_at_hand, table)).visible:\n"
+        "client/snapshots/settler.py",
+        "            if settle(alone, self._view, partial(self.outcome_at_hand, table)).visible:\n"
         "                break\n",
         "",
         "unit/client/snapshots/test_reading.py::test_nothing_is_asked_about_what_lies_below_a_visible_version",
     ),
     Mutation(
         "a shadow cell below those that were read is taken for missing",
-        "client/snapshots/reading.py",
+        "client/snapshots/settler.py",
         "            if version.timestamp < told_from:\n                break\n",
         "",
         "unit/client/snapshots/test_reading.py::test_a_shadow_cell_that_lies_below_a_page_of_others_is_not_missing",
     ),
     Mutation(
         "as many large versions are read at once as small ones",
-        "client/snapshots/reading.py",
+        "client/snapshots/settler.py",
         "        size.came(len(versions), sum(len(version.value) for version in versions))\n",
         "        size.came(len(versions), 0)\n",
         "unit/client/snapshots/test_reading.py::test_large_invisible_versions_are_read_few_at_a_time",
     ),
     Mutation(
         "a scan holds as many large rows as small ones",
-        "client/snapshots/reading.py",
+        "client/snapshots/stored_cells.py",
         "stored_batches(rows, SCAN_BATCH_ROWS, BATCH_BYTES_MAX)",
         "stored_batches(rows, SCAN_BATCH_ROWS, 2**62)",
         "unit/client/snapshots/test_reading.py::test_a_scan_holds_few_large_rows",

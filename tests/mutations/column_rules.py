@@ -78,14 +78,14 @@ COLUMN_RULES = [
     ),
     Mutation(
         "a scan that takes shadow cells along begins once more",
-        "client/snapshots/reading.py",
+        "client/snapshots/column_scans.py",
         "rest = KeyRange(batch.cells.row_key(0), key_range.stop)",
         "pass",
         _READING + "test_from_where_many_wrote_on_the_shadow_cells_come_along",
     ),
     Mutation(
         "as many writers as there are get asked for",
-        "client/snapshots/reading.py",
+        "client/snapshots/column_scans.py",
         "if unknown and asked_for <= WRITERS_ASKED_FOR_MAX:",
         "if unknown:",
         _READING + "test_from_where_many_wrote_on_the_shadow_cells_come_along",
@@ -99,14 +99,14 @@ COLUMN_RULES = [
     ),
     Mutation(
         "who is on no record after a scan without shadow cells counts as aborted",
-        "client/snapshots/reading.py",
+        "client/snapshots/column_scans.py",
         "                if OPEN in outcomes.values():\n",
         "                if asked_for > WRITERS_ASKED_FOR_MAX:\n",
         _READING + "test_a_writer_of_whom_a_vacuum_took_the_record_meanwhile_is_not_taken_for_aborted",
     ),
     Mutation(
         "writers in columns that nobody asked for are not counted",
-        "client/snapshots/reading.py",
+        "client/snapshots/column_scans.py",
         "return {*writers_of(batch, looked_at), *others}",
         "return {*writers_of(batch, looked_at)}",
         _READING + "test_columns_that_nobody_asked_for_have_writers_too",

@@ -122,7 +122,7 @@ VACUUM_RULES = [
     ),
     Mutation(
         "what a vacuum removed under a reader's eyes is taken for never committed",
-        "client/snapshots/reading.py",
+        "client/snapshots/settler.py",
         "            if gone:\n                raise VacuumedMeanwhile(gone)\n",
         "",
         "unit/client/test_vacuum.py::test_a_vacuum_that_ends_in_the_middle_of_a_read_changes_nothing_of_it",
@@ -219,7 +219,7 @@ VACUUM_RULES = [
     ),
     Mutation(
         "what a forgotten transaction wrote late keeps its row from being read",
-        "client/snapshots/reading.py",
+        "client/snapshots/settler.py",
         "if writer < mark and writer not in vacuumed]",
         "if writer < mark]",
         _WROTE_LATE,

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from client import CatalogEntry
 from client.catalog.entry import ShownFrom
 from client.cells import TOMBSTONE
-from client.snapshots import plain_cells, reading
+from client.snapshots import plain_cells, settler
 from client.snapshots.all_columns import ExpectedColumns
 from client.snapshots.changed_rows import ChangedRow
 from client.snapshots.changes import ChangesReader
@@ -201,7 +201,7 @@ class World:
             self.store, resolver, View(snapshot, EPOCH), Tables(), shown_from=lambda table: ShownFrom(mark())
         )
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(reading, "REQUESTS_BEFORE_PAGES", 0)
+            patch.setattr(settler, "REQUESTS_BEFORE_PAGES", 0)
             return dict(reader.scan(TABLE, EVERYTHING, None))
 
     def vacuum(

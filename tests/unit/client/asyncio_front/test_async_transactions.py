@@ -26,7 +26,7 @@ from client import (
     Undecided,
 )
 from client.asyncio_front.blocking_calls import BlockingCalls
-from client.snapshots.reading import SCAN_BATCH_ROWS
+from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 from store import RowPut, StoreUnavailable
 from tests.unit.client.conftest import A, Installation
 from tests.unit.client.transacting import get, put

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from client import ChangedColumns, ChangedRow, InvalidRequest, TransactionManager
 from client.catalog.entry import ShownFrom
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, row_marker_column
-from client.snapshots import plain_cells, reading
+from client.snapshots import column_scans, plain_cells
 from client.snapshots.all_columns import FIRST_ROWS_MAX
 from client.snapshots.changes import ChangesReader
 from client.snapshots.moments import SINCE_THE_BEGINNING
@@ -100,8 +100,8 @@ def test_changes_on_top_of_the_earlier_snapshot_are_the_later_one(
     reader = world.reader(View(snapshot, EPOCH))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plain_cells, "TRANSACTIONS_FROM", OLD_EPOCH)
-        patch.setattr(reading, "WRITERS_ASKED_FOR_MAX", asked_for_max)
-        patch.setattr(reading, "PROBE_ROWS", probe_rows)
+        patch.setattr(column_scans, "WRITERS_ASKED_FOR_MAX", asked_for_max)
+        patch.setattr(column_scans, "PROBE_ROWS", probe_rows)
         assert by_columns(reader, since) == want
         assert by_columns(world.reader(View(snapshot, EPOCH)), since) == want
         assert by_columns(world.reader(View(snapshot, EPOCH)), since, None) == want

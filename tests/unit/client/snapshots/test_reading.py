@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from client import InvalidRequest
 from client.catalog.entry import ShownFrom
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, decode_shadow, is_reserved, row_marker_column
-from client.snapshots import all_columns, plain_cells, reading
+from client.snapshots import all_columns, column_scans, plain_cells, settler, stored_cells
 from client.snapshots.changes import ChangesReader
 from client.snapshots.moments import SINCE_THE_BEGINNING
 from client.snapshots.reading import SnapshotReader
@@ -105,10 +105,10 @@ def test_a_reader_sees_what_the_model_says(
     want = expected(past, snapshot, BEGUN_WITH if is_adopted else {})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plain_cells, "TRANSACTIONS_FROM", OLD_EPOCH)
-        patch.setattr(reading, "WRITERS_ASKED_FOR_MAX", asked_for_max)
-        patch.setattr(reading, "PROBE_ROWS", probe_rows)
-        patch.setattr(reading, "REQUESTS_BEFORE_PAGES", before_pages)
-        patch.setattr(reading, "PAGE_VERSIONS_FIRST", page_versions)
+        patch.setattr(column_scans, "WRITERS_ASKED_FOR_MAX", asked_for_max)
+        patch.setattr(column_scans, "PROBE_ROWS", probe_rows)
+        patch.setattr(settler, "REQUESTS_BEFORE_PAGES", before_pages)
+        patch.setattr(settler, "PAGE_VERSIONS_FIRST", page_versions)
         patch.setattr(all_columns, "EXPECTED_COLUMNS_MAX", expected_columns)
         assert by_columns(reader) == want
         assert by_columns(world.reader(View(snapshot, EPOCH))) == want
@@ -148,7 +148,7 @@ def test_columns_that_are_not_asked_for_make_a_row_exist(world: World) -> None:
 
 
 def test_a_scan_as_columns_goes_on_after_the_longest_key(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "PROBE_ROWS", 1)
+    monkeypatch.setattr(column_scans, "PROBE_ROWS", 1)
     rows = [b"r".ljust(ROW_KEY_BYTES_MAX, b"r"), b"s"]
     write(world, Writer(2_100, frozenset((row, b"f:a") for row in rows), False, 5, recorded=True, marked="all"))
     reader = world.reader(View(2_500, EPOCH))
@@ -543,8 +543,8 @@ def test_what_large_transactions_left_in_many_rows_is_looked_below_by_one_reques
 
 
 def test_large_invisible_versions_are_read_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "PAGE_BYTES_WANTED", 10_000)
-    monkeypatch.setattr(reading, "PAGE_VERSIONS_FIRST", 4)
+    monkeypatch.setattr(settler, "PAGE_BYTES_WANTED", 10_000)
+    monkeypatch.setattr(settler, "PAGE_VERSIONS_FIRST", 4)
     store = Requests()
     world = make_world(store)
     write(world, SEEN)
@@ -567,7 +567,7 @@ def test_nothing_is_asked_about_what_lies_below_a_visible_version(world: World) 
 def test_of_several_commits_below_what_is_invisible_the_newest_is_seen(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "REQUESTS_BEFORE_PAGES", 0)
+    monkeypatch.setattr(settler, "REQUESTS_BEFORE_PAGES", 0)
     for start in (2_100, 2_200, 2_300):
         write(world, Writer(start, SEEN.cells, False, 5, recorded=True, marked="none"))
     never_seen(world, range(2_400, 2_402))
@@ -596,7 +596,7 @@ def test_what_is_missing_below_many_invisible_versions_is_healed(world: World) -
 
 
 def test_a_column_that_cannot_be_read_says_what_helps(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "INVISIBLE_VERSIONS_MAX", 20)
+    monkeypatch.setattr(settler, "INVISIBLE_VERSIONS_MAX", 20)
     write(world, SEEN)
     never_seen(world, range(2_200, 2_300))
     with pytest.raises(StoreUnavailable, match=r"column b'f:a' of row b'r1' has more than 20 .* written again"):
@@ -620,7 +620,7 @@ class Drawn(FaultyCellStore):
 
 @pytest.mark.parametrize(("value_bytes", "drawn"), [(10, 500), (30_000, 48), (400_000, 16)])
 def test_a_scan_holds_few_large_rows(monkeypatch: pytest.MonkeyPatch, value_bytes: int, drawn: int) -> None:
-    monkeypatch.setattr(reading, "BATCH_BYTES_MAX", 1_000_000)
+    monkeypatch.setattr(stored_cells, "BATCH_BYTES_MAX", 1_000_000)
     store = Drawn()
     world = make_world(store)
     rows = [b"r%04d" % number for number in range(600)]
