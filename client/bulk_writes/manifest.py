@@ -35,8 +35,8 @@ from typing import Final
 import numpy as np
 
 from client.bulk_writes.manifest_summary import BulkSummary
-from client.catalog.catalog import OwnTable
 from client.catalog.entry import ConflictLevel
+from client.catalog.own_table import OwnTable
 from client.cells import ConflictKeys, write_set_of_columns
 from client.errors import InvalidRequest
 from commit_table import system_table

@@ -24,7 +24,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
@@ -32,7 +31,9 @@ from dataclasses import replace
 from typing import Final, NamedTuple, TypeGuard
 
 from client.catalog.entry import CatalogEntry, ConflictLevel, ShownFrom, validate_table
+from client.catalog.own_table import OwnTable
 from client.catalog.shadow_family import SHADOW_FAMILY
+from client.catalog.vacuum_records import VACUUMED_BELOW, VacuumRecords
 from client.cells import family_of
 from client.errors import InvalidRequest, UpgradeNeeded
 from commit_table import system_table
@@ -40,7 +41,6 @@ from commit_table.identity import IdentityOfData
 from commit_table.level_record import LevelOfData
 from lease.clocks import monotonic_ms, wall_ms
 from store import ALL_VERSIONS, CellStore, Family, KeyRange, RowPut, StoreUnavailable, TableExists, TableMissing
-from store.forking import leave_at_fork
 from versions import FormatNotSpoken, LevelNotSpoken, spoken
 
 ENTRY_AGE_SECONDS_MAX = 10.0
@@ -57,13 +57,9 @@ FENCE_FAMILY = "f"
 
 _ENTRY = b"t:entry"
 _LEVEL = b"t:conflict_level"
-_VACUUMED_BELOW = b"t:vacuumed_below"
-"""The vacuum mark. Its cell timestamp is the mark itself: of several marks the largest stands, whoever writes last."""
 _DROPPED_BELOW = b"t:dropped_below"
 """Like the vacuum mark: when the last table of that name was dropped."""
-_MARKS = (_VACUUMED_BELOW, _DROPPED_BELOW)
-_SWEPT = b"t:swept"
-"""What the last vacuum that was over the whole table left (``client.vacuum.swept``); at its timestamp, as the marks."""
+_MARKS = (VACUUMED_BELOW, _DROPPED_BELOW)
 _DROPPED = b"dropped"
 """What stands in place of an entry begins with this: there was a table of that name. Then a unique id, and by which
 milliseconds of the wall clock it was dropped.
@@ -108,6 +104,7 @@ class Catalog:
         self.own_table = system_table(root, "catalog")
         """The table that all this lies in."""
         self._own = OwnTable(store, self.own_table, Family("t", versions_max=1), Family(FENCE_FAMILY))
+        self.vacuums = VacuumRecords(store, self._own)
         self.own_tables = frozenset(system_table(root, purpose) for purpose in _OWN_PURPOSES)
         """Tables of the installation that are nobody's to name."""
         self.record_tables = frozenset(system_table(root, purpose) for purpose in _RECORD_PURPOSES)
@@ -218,32 +215,6 @@ class Catalog:
         rows = self._store.scan(self._own.name(), _ALL_ROWS, [_ENTRY])
         stored = ((row.decode(), cells[_ENTRY].value) for row, cells in rows)
         return {table: CatalogEntry.parse(table, value) for table, value in stored if _is_entry(value)}
-
-    def mark_vacuumed(self, table: str, below: int) -> None:
-        """Have snapshots below this timestamp refused. Everybody knows after ``ENTRY_AGE_SECONDS_MAX``."""
-        put = RowPut(table.encode(), {_VACUUMED_BELOW: b"%d" % below})
-        self._store.put(self._own.name(), [put], below)
-
-    def swept(self) -> dict[str, bytes]:
-        """By table what ``put_swept`` put last, of what reaches furthest."""
-        rows = self._store.scan(self._own.name(), _ALL_ROWS, [_SWEPT])
-        return {row.decode(): cells[_SWEPT].value for row, cells in rows}
-
-    def put_swept(self, table: str, through: int, record: bytes) -> None:
-        """Put on record what a vacuum left of a table, for other vacuums; ``through`` is how far that reaches."""
-        self._store.put(self._own.name(), [RowPut(table.encode(), {_SWEPT: record})], through)
-
-    def announce_vacuum(self, below: int) -> None:
-        """Say that a vacuum goes up to here at most, before it reads which snapshots have a name.
-
-        Readers do not look at this: it is the mark of the catalog's own table. See ``client.snapshots.named``.
-        """
-        self.mark_vacuumed(self.own_table, below)
-
-    def vacuumed_below_anywhere(self) -> int:
-        """The largest mark that there is now, of a table or announced; 0 where nothing was ever vacuumed."""
-        rows = self._store.scan(self._own.name(), _ALL_ROWS, [_VACUUMED_BELOW])
-        return max((int(cells[_VACUUMED_BELOW].value) for _, cells in rows), default=0)
 
     def require_level(self) -> None:
         """Raise ``UpgradeNeeded`` unless this library worked at the level, ``ENTRY_AGE_SECONDS_MAX`` ago at most.
@@ -484,35 +455,3 @@ def _wait_until_forgotten(table: str, dropped: bytes) -> None:
     if seconds > 0:
         _log.info("table %s was dropped a moment ago: it is made anew in %.0f s", table, seconds)
         time.sleep(seconds)
-
-
-class OwnTable:
-    """One of Pythia's own tables, made when it is first needed."""
-
-    def __init__(self, store: CellStore, name: str, *families: Family) -> None:
-        self._store = store
-        self._name = name
-        self._families = families
-        self._lock = threading.Lock()
-        self._made = False
-        leave_at_fork(self)
-
-    def leave_to_parent(self) -> None:
-        """See ``Leaving``. The lock is held while the table is made."""
-        self._lock = threading.Lock()
-
-    def name(self) -> str:
-        """The table's name, once it stands."""
-        with self._lock:
-            if not self._made:
-                self._make()
-                self._made = True
-        return self._name
-
-    def _make(self) -> None:
-        if self._name in self._store.table_names():
-            return
-        try:
-            self._store.create_table(self._name, self._families)
-        except TableExists:
-            return  # another client was faster

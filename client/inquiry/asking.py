@@ -38,7 +38,7 @@ def inquire(
         raise InvalidRequest(f"there is no installation {root} in this HBase: look at --root and --thrift")
     manager.catalog.require_level()
     has_manifest = system_table(root, "manifest") in tables
-    below = manager.catalog.vacuumed_below_anywhere() if manager.catalog.own_table in tables else 0
+    below = manager.catalog.vacuums.below_anywhere() if manager.catalog.own_table in tables else 0
     records = {start: manager.commit_table.record(start) for start in start_timestamps}
     serving = _serving(manager, directory)
     still_open = [start for start, record in records.items() if record.outcome() == Undecided()]

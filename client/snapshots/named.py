@@ -25,7 +25,8 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 
-from client.catalog.catalog import Catalog, OwnTable
+from client.catalog.catalog import Catalog
+from client.catalog.own_table import OwnTable
 from client.errors import InvalidRequest
 from client.snapshots.moments import validate_name
 from client.snapshots.record import NamedSnapshot
@@ -60,7 +61,7 @@ class NamedSnapshots:
         claimed = NamedSnapshot(name, timestamp, epoch, is_finished=False, made=uuid.uuid4().hex)
         if not self._replace(name, _is_free, claimed.encode()):
             raise InvalidRequest(f"there is a snapshot {name!r} already: drop it first, or choose another name")
-        below = self._catalog.vacuumed_below_anywhere()
+        below = self._catalog.vacuums.below_anywhere()
         if timestamp < below:
             self._replace(name, lambda stored: stored == claimed, claimed.encode_dropped())
             raise InvalidRequest(

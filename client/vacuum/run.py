@@ -97,7 +97,7 @@ def run_vacuum(
     report = VacuumReport(dry_run, limits.data, limits.outcomes)
     report.held_back_by = {snapshot.name: snapshot.timestamp for snapshot in named if snapshot.timestamp < wanted.data}
     tables = manager.catalog.tables()
-    before = {} if everything else manager.catalog.swept()
+    before = {} if everything else manager.catalog.vacuums.swept()
     if not dry_run:
         for table in tables:
             _mark(manager, table, limits.data, now)
@@ -139,7 +139,7 @@ def _below_all_names(
     named = _named(manager)
     limits = held_back(wanted, (snapshot.timestamp for snapshot in named))
     if not dry_run:
-        manager.catalog.announce_vacuum(limits.data)
+        manager.catalog.vacuums.announce(limits.data)
         named = _named(manager)
         limits = held_back(limits, (snapshot.timestamp for snapshot in named))
     return limits, named
@@ -153,7 +153,7 @@ def _mark(manager: TransactionManager, table: str, horizon: int, unique: int) ->
     """Refuse readers below the horizon, and writers whose snapshot lies below it: a fence that is in the past of all
     who live. ``unique``: a start timestamp of the vacuum's own, at which the fence's cells lie.
     """
-    manager.catalog.mark_vacuumed(table, horizon)
+    manager.catalog.vacuums.mark(table, horizon)
     fence = {_MARK_COLUMN + b"%d" % horizon: b"1", shadow_column(FENCE_FAMILY.encode()): encode_shadow(horizon)}
     manager.store.put(manager.catalog.own_table, [RowPut(table.encode(), fence)], unique)
 
@@ -196,7 +196,7 @@ def _put_on_record(manager: TransactionManager, table: str, left: Swept) -> str 
     record = left.to_json()
     try:
         if record is not None:
-            manager.catalog.put_swept(table, left.through, record)
+            manager.catalog.vacuums.put_swept(table, left.through, record)
     except StoreError as error:
         return str(error)
     return None

@@ -48,15 +48,15 @@ SNAPSHOT_RULES = [
     Mutation(
         "a vacuum does not announce how far it goes",
         "client/vacuum/run.py",
-        "        manager.catalog.announce_vacuum(limits.data)\n",
+        "        manager.catalog.vacuums.announce(limits.data)\n",
         "",
         _AND_VACUUM + "test_a_creation_amid_the_vacuum",
     ),
     Mutation(
         "a vacuum does not look at the names again after it has announced itself",
         "client/vacuum/run.py",
-        "        manager.catalog.announce_vacuum(limits.data)\n        named = _named(manager)\n",
-        "        manager.catalog.announce_vacuum(limits.data)\n",
+        "        manager.catalog.vacuums.announce(limits.data)\n        named = _named(manager)\n",
+        "        manager.catalog.vacuums.announce(limits.data)\n",
         _AND_VACUUM + "test_a_creation_amid_the_vacuum",
     ),
     Mutation(
@@ -69,8 +69,8 @@ SNAPSHOT_RULES = [
     Mutation(
         "a vacuum announces more than a standing name lets it drop",
         "client/vacuum/run.py",
-        "        manager.catalog.announce_vacuum(limits.data)\n",
-        "        manager.catalog.announce_vacuum(wanted.data)\n",
+        "        manager.catalog.vacuums.announce(limits.data)\n",
+        "        manager.catalog.vacuums.announce(wanted.data)\n",
         _AND_VACUUM + "test_a_name_above_what_an_older_one_holds_back_is_not_refused",
     ),
     Mutation(
@@ -84,8 +84,8 @@ SNAPSHOT_RULES = [
         "the vacuum marks are looked at before the name is written",
         "client/snapshots/named.py",
         "        if not self._replace(name, _is_free, claimed.encode()):\n",
-        "        seen = self._catalog.vacuumed_below_anywhere()\n"
-        "        self._catalog.vacuumed_below_anywhere = lambda: seen  # type: ignore[method-assign]\n"
+        "        seen = self._catalog.vacuums.below_anywhere()\n"
+        "        self._catalog.vacuums.below_anywhere = lambda: seen  # type: ignore[method-assign]\n"
         "        if not self._replace(name, _is_free, claimed.encode()):\n",
         _AND_VACUUM + "test_every_order_of_their_calls",
     ),

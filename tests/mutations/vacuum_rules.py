@@ -488,8 +488,8 @@ VACUUM_RULES = [
     Mutation(
         "a vacuum of everything passes over rows",
         "client/vacuum/run.py",
-        "before = {} if everything else manager.catalog.swept()",
-        "before = manager.catalog.swept()",
+        "before = {} if everything else manager.catalog.vacuums.swept()",
+        "before = manager.catalog.vacuums.swept()",
         "unit/client/test_vacuum.py::test_a_row_that_nobody_wrote_since_a_vacuum_is_passed_over_by_the_next",
     ),
     Mutation(

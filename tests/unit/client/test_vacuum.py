@@ -164,8 +164,8 @@ def test_a_scan_that_a_vacuum_overtakes_fails_rather_than_shows_holes(
 
 
 def test_of_two_marks_the_larger_stands(manager: TransactionManager, forgetful: Installation) -> None:
-    manager.catalog.mark_vacuumed("t", 2_000)
-    manager.catalog.mark_vacuumed("t", 1_000)
+    manager.catalog.vacuums.mark("t", 2_000)
+    manager.catalog.vacuums.mark("t", 1_000)
     assert forgetful.manager().catalog.shown_from("t").vacuumed_below == 2_000
 
 
@@ -384,15 +384,15 @@ def test_after_a_vacuum_that_failed_every_row_is_looked_at(
     last = put(manager, b"r", b"1").commit_timestamp
     assert vacuum_through(manager, last, lambda seconds: forgetful.store.plan("scan", Fault.LOST)).problems
     vacuum_through(manager, last, dry_run=True)
-    assert manager.catalog.swept() == {}
+    assert manager.catalog.vacuums.swept() == {}
     assert vacuum_through(manager, last).tables["t"].rows_passed_over == 0
-    assert list(manager.catalog.swept()) == ["t"]
+    assert list(manager.catalog.vacuums.swept()) == ["t"]
 
 
 def test_what_a_newer_release_left_on_record_is_no_reason_to_pass_over_a_row(manager: TransactionManager) -> None:
     last = put(manager, b"r", b"1").commit_timestamp
     vacuum_through(manager, last)
-    manager.catalog.put_swept("t", last + 2**40, b'{"format": 99, "somewhere": "else"}')
+    manager.catalog.vacuums.put_swept("t", last + 2**40, b'{"format": 99, "somewhere": "else"}')
     report = vacuum_through(manager, last)
     assert (report.problems, report.tables["t"].rows_passed_over) == ({}, 0)
 
@@ -413,7 +413,7 @@ def test_what_was_left_cannot_be_put_on_record(manager: TransactionManager, monk
         raise StoreUnavailable("the catalog cannot be written")
 
     last = put(manager, b"r", b"1").commit_timestamp
-    monkeypatch.setattr(manager.catalog, "put_swept", refuse)
+    monkeypatch.setattr(manager.catalog.vacuums, "put_swept", refuse)
     report = vacuum_through(manager, last)
     assert report.problems == {"t": "the catalog cannot be written"}
     assert report.commit_table_rows_dropped == 0
@@ -424,7 +424,7 @@ def test_a_failover_before_the_marks_stood_ends_the_vacuum(
 ) -> None:
     *_, last = write_three_times(manager)
     vacuum_through(manager, last, dry_run=True)
-    monkeypatch.setattr(manager.catalog, "mark_vacuumed", lambda table, below: fail_over(forgetful))
+    monkeypatch.setattr(manager.catalog.vacuums, "mark", lambda table, below: fail_over(forgetful))
     with pytest.raises(HorizonUnknown, match="another oracle"):
         run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, wait=at_once)
     assert len(versions(manager)) == 3

@@ -225,9 +225,9 @@ def test_what_a_vacuum_may_have_taken_is_not_guessed_at(
 ) -> None:
     first = made(filled, tmp_path / "1")
     change(filled)
-    filled.catalog.mark_vacuumed("t", first.snapshot)
+    filled.catalog.vacuums.mark("t", first.snapshot)
     made(filled, tmp_path / "2", tmp_path / "1", position=POSITION)
-    filled.catalog.mark_vacuumed("t", first.snapshot + 1)
+    filled.catalog.vacuums.mark("t", first.snapshot + 1)
     with pytest.raises(
         InvalidRequest, match=r"table 't' was vacuumed below .* make a whole backup, and give it"
     ) as why:

@@ -307,7 +307,7 @@ def test_a_dry_run_tells_who_holds_it_back_and_announces_nothing() -> None:
     installation.create()
     report = run_vacuum(installation.process(), retain_ms=0, outcomes_retain_ms=0, dry_run=True)
     assert (report.horizon, report.held_back_by) == (PAST, {"past": PAST})
-    assert installation.process().catalog.vacuumed_below_anywhere() == 0
+    assert installation.process().catalog.vacuums.below_anywhere() == 0
 
 
 def _exchange(installation: Installation, later: int, named: list[bool]) -> None:

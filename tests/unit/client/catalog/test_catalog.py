@@ -208,7 +208,7 @@ def test_what_is_remembered_is_as_old_as_the_question(
     with monkeypatch.context() as late:
         late.setattr(store, "get", answer_late)
         assert reader.shown_from("t").vacuumed_below == 0
-    catalog.mark_vacuumed("t", 7)
+    catalog.vacuums.mark("t", 7)
     assert reader.shown_from("t").vacuumed_below == 7
 
 
@@ -217,9 +217,9 @@ def test_what_is_remembered_ages_while_the_machine_sleeps(
 ) -> None:
     """Then only one of the two clocks goes on."""
     catalog.create_table("t", ENTRY)
-    catalog.mark_vacuumed("t", 5)
+    catalog.vacuums.mark("t", 5)
     assert catalog.shown_from("t").vacuumed_below == 5
-    Catalog(store, "/pythia").mark_vacuumed("t", 9)
+    Catalog(store, "/pythia").vacuums.mark("t", 9)
     asleep_ns = int(1e9 * (ENTRY_AGE_SECONDS_MAX + 1))
     boot_ns = time.clock_gettime_ns
     monkeypatch.setattr("lease.clocks.time.clock_gettime_ns", lambda clock: boot_ns(clock) + asleep_ns)

@@ -257,7 +257,7 @@ def test_of_two_creators_one_wins_and_the_other_is_told(
         won.append(installation.manager().create_snapshot("a"))
         return 0
 
-    monkeypatch.setattr(manager.catalog, "vacuumed_below_anywhere", look_after_another_was_faster)
+    monkeypatch.setattr(manager.catalog.vacuums, "below_anywhere", look_after_another_was_faster)
     with pytest.raises(InvalidRequest, match="somebody else has created or dropped a snapshot 'a' meanwhile"):
         manager.create_snapshot("a", first)
     assert manager.snapshots() == won
@@ -271,7 +271,7 @@ def test_one_that_is_dropped_while_it_is_created_does_not_come_back(
         installation.manager().drop_snapshot("a")
         return 0
 
-    monkeypatch.setattr(manager.catalog, "vacuumed_below_anywhere", look_after_it_was_dropped)
+    monkeypatch.setattr(manager.catalog.vacuums, "below_anywhere", look_after_it_was_dropped)
     with pytest.raises(InvalidRequest, match="meanwhile"):
         manager.create_snapshot("a")
     assert manager.snapshots() == []
