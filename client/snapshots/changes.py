@@ -10,9 +10,7 @@ The earlier snapshot has to be one that can still be read: a vacuum drops the to
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import partial
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -23,7 +21,7 @@ from client.snapshots.column_scans import Scanned
 from client.snapshots.column_visibility import EMPTY, HIDDEN, newest_commits
 from client.snapshots.moments import SINCE_THE_BEGINNING
 from client.snapshots.reading import SnapshotReader, in_columns, values_of
-from client.snapshots.settler import VacuumedMeanwhile
+from client.snapshots.settler import SettledRow, VacuumedMeanwhile
 from client.snapshots.stored_cells import Rows
 from client.snapshots.visibility import NOT_COMMITTED, commits_seen
 from store import KeyRange, Row
@@ -76,30 +74,9 @@ class ChangesReader(SnapshotReader):
         self, table: str, columns: Sequence[bytes] | None, rows: Rows, since: int
     ) -> Iterator[ChangedRow]:
         """Of rows that were read those that are different; all of them, once it is sure that nothing was missing."""
-        found = self._looked_at(table, columns, rows, partial(self._as_committed, table))
+        found = self._looked_at(table, columns, rows, _as_committed)
         self._require_both_shown(table, since)
         yield from (each for each in found if _is_change(each, since))
-
-    def _as_committed(
-        self,
-        table: str,
-        rows: Rows,
-        known: Mapping[int, int] = MappingProxyType({}),
-        *,
-        heal: bool = True,
-        vacuumed: Collection[int] = (),
-    ) -> Iterator[ChangedRow]:
-        """Each row with the last commit to what is visible of it, be that nothing but tombstones. See ``_visible``."""
-        stored: dict[bytes, dict[bytes, bytes]] = {row: {} for row, _ in rows}
-        newest = dict.fromkeys(stored, NOT_COMMITTED)
-        for batch in self._settler.settled(table, rows, known, heal=heal, vacuumed=vacuumed):
-            for row, cells, settled in batch:
-                stored[row].update(settled.visible)
-                commits = (commit for _, commit in commits_seen(cells, settled))
-                newest[row] = max(newest[row], *commits, NOT_COMMITTED)
-        for row, columns in stored.items():
-            values = values_of(columns)
-            yield ChangedRow(row, without_reserved(values) if values else None, newest[row])
 
     def _changed_columns(self, table: str, scanned: Scanned, since: int, *, all_columns: bool) -> list[ChangedColumns]:
         """Of a batch the rows that are different. See ``_visible_columns``."""
@@ -118,7 +95,8 @@ class ChangesReader(SnapshotReader):
                 and ((all_columns and newest[row] > since) or self._may_have_changed(table, others, since))
             )
         ]
-        found = list(self._as_committed(table, batch.rows_at(unclear), outcomes, heal=False)) if unclear else []
+        rows = batch.rows_at(unclear) if unclear else []
+        found = list(_as_committed(rows, self._settler.settled(table, rows, outcomes, heal=False)))
         newest[unclear] = [each.commit_timestamp for each in found]
         deleted[unclear] = [each.values is None for each in found]
         keep = newest > since
@@ -138,6 +116,20 @@ class ChangesReader(SnapshotReader):
             for column, cell in others.items()
             if not is_shadow(column)
         )
+
+
+def _as_committed(rows: Rows, settled: Iterable[list[SettledRow]]) -> Iterator[ChangedRow]:
+    """Each row with the last commit to what is visible of it, be that nothing but tombstones; see ``_visible``."""
+    stored: dict[bytes, dict[bytes, bytes]] = {row: {} for row, _ in rows}
+    newest = dict.fromkeys(stored, NOT_COMMITTED)
+    for batch in settled:
+        for row, cells, seen in batch:
+            stored[row].update(seen.visible)
+            commits = (commit for _, commit in commits_seen(cells, seen))
+            newest[row] = max(newest[row], *commits, NOT_COMMITTED)
+    for row, columns in stored.items():
+        values = values_of(columns)
+        yield ChangedRow(row, without_reserved(values) if values else None, newest[row])
 
 
 def _in_columns(rows: Sequence[ChangedRow], known: Sequence[bytes] | None) -> list[ChangedColumns]:

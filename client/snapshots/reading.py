@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from client.snapshots.all_columns import in_all_columns, rows_in_all_columns
 from client.snapshots.column_scans import ColumnScans, Scanned
 from client.snapshots.column_visibility import EMPTY, HIDDEN, VISIBLE
 from client.snapshots.resolver import Resolver
-from client.snapshots.settler import Settler, VacuumedMeanwhile
+from client.snapshots.settler import SettledRow, Settler, VacuumedMeanwhile
 from client.snapshots.stored_cells import SCAN_BATCH_ROWS, Answer, Rows, StoredCells, Tables
 from client.snapshots.visibility import View, commits_seen
 from commit_table.timestamps import wall_time_of
@@ -105,13 +105,17 @@ class SnapshotReader:
         return self._looked_at(table, columns, rows, partial(self._visible, table))
 
     def _looked_at(
-        self, table: str, columns: Sequence[bytes] | None, rows: Rows, look: Callable[..., Iterable[Answer]]
+        self,
+        table: str,
+        columns: Sequence[bytes] | None,
+        rows: Rows,
+        look: Callable[[Rows, Iterable[list[SettledRow]]], Iterable[Answer]],
     ) -> list[Answer]:
         """``look`` at rows, as they were read, or read once more where a vacuum changed them meanwhile."""
         vacuumed: set[int] = set()
         for _ in range(READS_AGAIN_MAX):
             try:
-                return list(look(rows, vacuumed=vacuumed))
+                return list(look(rows, self._settler.settled(table, rows, vacuumed=vacuumed)))
             except VacuumedMeanwhile as meanwhile:
                 vacuumed.update(meanwhile.writers)
                 rows = self._stored.rows(table, [row for row, _ in rows], columns)
@@ -120,17 +124,11 @@ class SnapshotReader:
         )
 
     def _visible(
-        self,
-        table: str,
-        rows: Rows,
-        known: Mapping[int, int] = MappingProxyType({}),
-        *,
-        heal: bool = True,
-        vacuumed: Collection[int] = (),
+        self, table: str, rows: Rows, settled: Iterable[list[SettledRow]]
     ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
-        """What of these rows is visible; the arguments and errors of ``Settler.settled``."""
+        """What of these rows is visible, once they are ``settled``."""
         stored: dict[bytes, dict[bytes, bytes]] = {row: {} for row, _ in rows}
-        for batch in self._settler.settled(table, rows, known, heal=heal, vacuumed=vacuumed):
+        for batch in settled:
             for row, _, columns in batch:
                 stored[row].update(columns.visible)
         self._require_shown(table)
@@ -162,7 +160,7 @@ class SnapshotReader:
         if not unclear:
             return [settled.values.only(keep)]
         rows = batch.rows_at(unclear)
-        found = dict(self._visible(table, rows, outcomes, heal=False))
+        found = dict(self._visible(table, rows, self._settler.settled(table, rows, outcomes, heal=False)))
         keep[unclear] = [key in found for key, _ in rows]
         values = [found.get(key, {}) for key, _ in rows]
         if all_columns:

@@ -38,8 +38,8 @@ CHANGES_RULES = [
     Mutation(
         "of what changed in a row only the last version that was looked for counts",
         _CORE,
-        "                newest[row] = max(newest[row], *commits, NOT_COMMITTED)\n",
-        "                newest[row] = max(*commits, NOT_COMMITTED)\n",
+        "            newest[row] = max(newest[row], *commits, NOT_COMMITTED)\n",
+        "            newest[row] = max(*commits, NOT_COMMITTED)\n",
         _MODEL,
     ),
     Mutation(

@@ -93,8 +93,8 @@ COLUMN_RULES = [
     Mutation(
         "a shadow cell that a scan left where it is counts as missing",
         "client/snapshots/reading.py",
-        "self._visible(table, rows, outcomes, heal=False)",
-        "self._visible(table, rows, outcomes)",
+        "self._settler.settled(table, rows, outcomes, heal=False)",
+        "self._settler.settled(table, rows, outcomes)",
         _READING + "test_columns_heal_nothing",
     ),
     Mutation(
