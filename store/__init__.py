@@ -4,6 +4,7 @@ HBase's adapter is imported from ``store.hbase``, so that whoever needs only the
 """
 
 from store.cells import (
+    ALL_ROWS,
     ALL_VERSIONS,
     CELL_TIMESTAMP_MAX,
     FOR_EVER_SECONDS,
@@ -19,6 +20,7 @@ from store.memory import MemoryCellStore
 from store.protocol import Applied, CellStore, CompareAndSet, Rejected, Unknown
 
 __all__ = [
+    "ALL_ROWS",
     "ALL_VERSIONS",
     "CELL_TIMESTAMP_MAX",
     "FOR_EVER_SECONDS",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 ROW_KEY_BYTES_MAX = 32_512
 """HBase keeps a row key's length in a signed 16-bit integer, and looks a row's region up under a longer key: the
@@ -59,3 +59,7 @@ class KeyRange(NamedTuple):
 
     start: bytes
     stop: bytes
+
+
+ALL_ROWS: Final = KeyRange(b"", b"")
+"""Of a table."""

@@ -19,12 +19,11 @@ from client.errors import InvalidRequest
 from client.snapshots.plain_cells import TRANSACTIONS_FROM
 from commit_table.timestamps import wall_time_of
 from lease.clocks import wall_ms
-from store import FOR_EVER_SECONDS, CellStore, KeyRange
+from store import ALL_ROWS, FOR_EVER_SECONDS, CellStore
 from store.columns import ABSENT, ScannedColumns
 
 BATCH_ROWS_MAX: Final = 10_000
 """Fewer of large ones."""
-_EVERYTHING: Final = KeyRange(b"", b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ def adopt(
         return Adopted(0, catalog.adopt_table(table, wanted).plain_through)
     _require_lasting(store, table)
     rows = newest = 0
-    for batch in newest_cells(store, table, _EVERYTHING, wanted.family_columns, BATCH_ROWS_MAX):
+    for batch in newest_cells(store, table, ALL_ROWS, wanted.family_columns, BATCH_ROWS_MAX):
         newest = max(newest, _newest_of(table, batch))
         rows += batch.cells.rows
         progress(rows)

@@ -40,7 +40,7 @@ from client.catalog.own_table import OwnTable
 from client.cells import ConflictKeys, write_set_of_columns
 from client.errors import InvalidRequest
 from commit_table import system_table
-from store import Applied, CellStore, Family, KeyRange, Row, RowPut, StoreUnavailable
+from store import ALL_ROWS, Applied, CellStore, Family, KeyRange, Row, RowPut, StoreUnavailable
 from store.columns import Bytes, CellColumns, Places, cuts, taken
 from store.validation import VALUE_BYTES_MAX
 
@@ -328,7 +328,7 @@ class Manifest:
     def transactions(self) -> Iterator[int]:
         """Every transaction of which a bulk write is on record."""
         last = None
-        for key, _ in self._store.scan(self._own.name(), KeyRange(b"", b""), _MARKS, batch_rows=_SCAN_BATCH_ROWS):
+        for key, _ in self._store.scan(self._own.name(), ALL_ROWS, _MARKS, batch_rows=_SCAN_BATCH_ROWS):
             (start_timestamp,) = START.unpack_from(key)
             if start_timestamp != last:
                 last = start_timestamp

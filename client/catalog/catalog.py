@@ -40,7 +40,16 @@ from commit_table import system_table
 from commit_table.identity import IdentityOfData
 from commit_table.level_record import LevelOfData
 from lease.clocks import monotonic_ms, wall_ms
-from store import ALL_VERSIONS, CellStore, Family, KeyRange, RowPut, StoreUnavailable, TableExists, TableMissing
+from store import (
+    ALL_ROWS,
+    ALL_VERSIONS,
+    CellStore,
+    Family,
+    RowPut,
+    StoreUnavailable,
+    TableExists,
+    TableMissing,
+)
 from versions import FormatNotSpoken, LevelNotSpoken, spoken
 
 ENTRY_AGE_SECONDS_MAX = 10.0
@@ -65,7 +74,6 @@ _DROPPED = b"dropped"
 milliseconds of the wall clock it was dropped.
 """
 _ATTEMPTS_MAX = 10
-_ALL_ROWS = KeyRange(b"", b"")
 
 
 _log = logging.getLogger(__name__)
@@ -212,7 +220,7 @@ class Catalog:
 
     def tables(self) -> dict[str, CatalogEntry]:
         """Every table that is agreed on now, by name."""
-        rows = self._store.scan(self._own.name(), _ALL_ROWS, [_ENTRY])
+        rows = self._store.scan(self._own.name(), ALL_ROWS, [_ENTRY])
         stored = ((row.decode(), cells[_ENTRY].value) for row, cells in rows)
         return {table: CatalogEntry.parse(table, value) for table, value in stored if _is_entry(value)}
 
@@ -400,7 +408,7 @@ class Catalog:
 
     def _holds_data(self, table: str) -> bool:
         families = [family.encode() for family in self._store.families(table)]
-        return next(self._store.scan(table, _ALL_ROWS, families, batch_rows=1), None) is not None
+        return next(self._store.scan(table, ALL_ROWS, families, batch_rows=1), None) is not None
 
     def _stored_entry(self, table: str) -> CatalogEntry | None:
         stored = self._stored_value(table.encode(), _ENTRY)

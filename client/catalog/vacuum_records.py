@@ -6,13 +6,12 @@ Each is written at the timestamp that it tells of: of several the one that reach
 from __future__ import annotations
 
 from client.catalog.own_table import OwnTable
-from store import CellStore, KeyRange, RowPut
+from store import ALL_ROWS, CellStore, RowPut
 
 VACUUMED_BELOW = b"t:vacuumed_below"
 """The mark of a table: what snapshots below it would have seen may be gone."""
 _SWEPT = b"t:swept"
 """What the last vacuum that was over the whole table left (``client.vacuum.swept``)."""
-_ALL_ROWS = KeyRange(b"", b"")
 
 
 class VacuumRecords:
@@ -49,5 +48,5 @@ class VacuumRecords:
         self._store.put(self._catalog.name(), [RowPut(table.encode(), {column: value})], timestamp)
 
     def _all(self, column: bytes) -> dict[str, bytes]:
-        rows = self._store.scan(self._catalog.name(), _ALL_ROWS, [column])
+        rows = self._store.scan(self._catalog.name(), ALL_ROWS, [column])
         return {row.decode(): cells[column].value for row, cells in rows}

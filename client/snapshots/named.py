@@ -32,11 +32,10 @@ from client.snapshots.moments import validate_name
 from client.snapshots.record import NamedSnapshot
 from commit_table import system_table
 from commit_table.timestamps import wall_time_of
-from store import Applied, CellStore, Family, KeyRange, StoreUnavailable
+from store import ALL_ROWS, Applied, CellStore, Family, StoreUnavailable
 
 _RECORD = b"s:record"
 _ATTEMPTS_MAX = 10
-_ALL_ROWS = KeyRange(b"", b"")
 
 Replaceable = Callable[[NamedSnapshot | None], bool]
 """Whether what stands under a name may be replaced."""
@@ -109,7 +108,7 @@ class NamedSnapshots:
 
     def all(self) -> list[NamedSnapshot]:
         """Every one by name, unfinished ones among them. Raises ``StoreUnavailable``."""
-        rows = self._store.scan(self._own.name(), _ALL_ROWS, [_RECORD])
+        rows = self._store.scan(self._own.name(), ALL_ROWS, [_RECORD])
         found = (NamedSnapshot.parse(row.decode(), cells[_RECORD].value) for row, cells in rows)
         return [snapshot for snapshot in found if snapshot is not None]
 

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple, TypeAlias
 from client.errors import PythiaError
 from client.manager import TransactionManager
 from client.vacuum.report import TableReport
-from client.vacuum.sweep import EVERYTHING, Sweep
+from client.vacuum.sweep import Sweep
 from client.vacuum.swept import NOT_SWEPT, Sweeping, Swept
-from store import KeyRange, StoreError, TableMissing
+from store import ALL_ROWS, KeyRange, StoreError, TableMissing
 
 READS_AT_ONCE: Final = 4
 """Requests of one process that wait for the store; each is for what lies below the rows of one transaction."""
@@ -34,7 +34,7 @@ class Part:
     families: tuple[bytes, ...]
     plain_through: int
     before: Swept = NOT_SWEPT
-    key_range: KeyRange = EVERYTHING
+    key_range: KeyRange = ALL_ROWS
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from client.vacuum.plan import ColumnPast, Removal, Version, gathered, shadow_re
 from client.vacuum.report import TableReport
 from client.vacuum.swept import Sweeping, passed_over
 from commit_table import Aborted, CommitTable, Committed
-from store import CellStore, KeyRange, Row, RowPut
+from store import ALL_ROWS, CellStore, KeyRange, Row, RowPut
 from store.columns import ScannedColumns
 
 SWEEP_BATCH_ROWS = 500
@@ -43,7 +43,6 @@ COLUMN_BATCH_ROWS = 10_000
 """Of rows that are read by columns, fewer of large ones."""
 OUTCOMES_REMEMBERED_MAX = 100_000
 
-EVERYTHING = KeyRange(b"", b"")
 
 Abort = Callable[[int], Committed | Aborted]
 """Have a transaction aborted for good through the oracle, or learn that it committed."""
@@ -85,7 +84,7 @@ class Sweep:
         return writer in self._lasting
 
     def table(
-        self, table: str, families: Sequence[bytes], sweeping: Sweeping, key_range: KeyRange = EVERYTHING
+        self, table: str, families: Sequence[bytes], sweeping: Sweeping, key_range: KeyRange = ALL_ROWS
     ) -> Iterator[TableReport]:
         """Vacuum a table, or the rows of a range; gives a report after each batch. Raises the store's errors, and
         ``NoPrimary``.
@@ -120,7 +119,7 @@ class Sweep:
         self, table: str, families: Sequence[bytes], removable: Removable, sweeping: Sweeping
     ) -> Iterator[TableReport]:
         """The same of a table of few rows, in which something else than tombstones is ``removable``."""
-        rows = self._store.scan(table, EVERYTHING, families, before=self._horizon + 1, batch_rows=SWEEP_BATCH_ROWS)
+        rows = self._store.scan(table, ALL_ROWS, families, before=self._horizon + 1, batch_rows=SWEEP_BATCH_ROWS)
         yield from self._swept(table, rows, removable, sweeping)
 
     def _swept(
