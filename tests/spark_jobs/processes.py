@@ -8,6 +8,8 @@ import signal
 from collections import defaultdict
 from pathlib import Path
 
+from tests.spark_jobs.session import DAEMON
+
 
 def descendants(pid: int) -> list[int]:
     """All processes that a process started, and that these started."""
@@ -23,18 +25,16 @@ def descendants(pid: int) -> list[int]:
 
 
 def python_workers() -> list[int]:
-    """Spark's Python workers below this process; their parent, which makes new ones, is not among them."""
-    daemons = [pid for pid in descendants(os.getpid()) if "pyspark.daemon" in _command(pid)]
+    """Spark's Python workers for tasks below this process; their parent, which makes new ones, is not among them."""
+    daemons = [pid for pid in descendants(os.getpid()) if f"-m {DAEMON} " in _command(pid)]
     return [pid for daemon in daemons for pid in descendants(daemon)]
 
 
-def kill_python_workers() -> int:
-    """SIGKILL to each of them; how many there were."""
-    workers = python_workers()
-    for pid in workers:
+def kill_python_workers() -> None:
+    """SIGKILL to each of them."""
+    for pid in python_workers():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    return len(workers)
 
 
 def _command(pid: int) -> str:

@@ -17,7 +17,9 @@ from tests.imports import ROOT
 
 TASK_ATTEMPTS: int = 3
 MASTER: Final = f"local[2,{TASK_ATTEMPTS}]"
+DAEMON: Final = "tests.spark_jobs.warm_daemon"
 SMALL_AND_ON_LOOPBACK: Final = {
+    "spark.python.daemon.module": DAEMON,
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",

@@ -17,6 +17,7 @@ from tests.conftest import Services
 from tests.spark_jobs.differential import explore
 from tests.spark_jobs.gateway import Gateway
 from tests.spark_jobs.kills import DRIVER, GATEWAY, PRIMARY, WORKER, Ground, campaign
+from tests.spark_jobs.processes import python_workers
 
 pytestmark = [
     pytest.mark.integration,
@@ -35,6 +36,11 @@ def test_random_jobs_leave_what_the_model_says(spark: SparkSession, manager: Tra
     prefix = f"jobs_{uuid.uuid4().hex[:8]}"
     report = explore(spark, manager, [seed], prefix, minutes_max=60, acts=4, say=said.append, progress=said.append)
     assert not report.differences, "\n".join(said)
+
+
+def test_the_workers_to_kill_are_found(spark: SparkSession) -> None:
+    assert spark.sparkContext.parallelize([1]).map(lambda number: number + 1).collect() == [2]
+    assert python_workers()
 
 
 @pytest.fixture
