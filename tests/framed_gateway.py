@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from devcluster.configuration import class_path, start_command
-from devcluster.jars import ensure_jars
-from devcluster.java import find_java
+from devcluster.configuration import start_command
 from devcluster.ports import claim
-from devcluster.servers import write_configuration
-from devcluster.settings import LOOPBACK, ClusterSettings
+from devcluster.settings import LOOPBACK
 from drills.guard import Guard
 from store import StoreError
 from store.hbase import HBaseCellStore
+from tests.hbase_classes import java_with_hbase
 
 HEAP_MEBIBYTES = 256
 READY_SECONDS_MAX = 60.0
@@ -27,12 +24,9 @@ END_SECONDS_MAX = 30.0
 @contextlib.contextmanager
 def framed_gateway(zookeeper: str, directory: Path) -> Iterator[str]:
     """Its address, as it is told to Pythia."""
-    settings, java = ClusterSettings(directory), find_java()
-    jars = ensure_jars(java, settings.fetch_timeout_seconds, lambda step: None)
-    write_configuration(directory, int(zookeeper.rpartition(":")[2]))
+    java, environment = java_with_hbase(zookeeper, directory)
     port = claim(0, "Thrift", "--thrift-port")
     command = [*start_command("gateway", java, directory, HEAP_MEBIBYTES, port), "--framed"]
-    environment = os.environ | {"CLASSPATH": class_path(directory, jars)}
     log = directory / "logs" / "gateway.out"
     with Guard() as guard, log.open("wb") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
