@@ -46,8 +46,8 @@ def test_a_table_and_the_commit_table_split_under_load(installation: Installatio
 
 def split_both(installation: Installation, manager: TransactionManager, bank: Bank, directory: Path) -> None:
     first, last = str(bank.keys[0]), str(bank.keys[-1])
-    for table, first_row, last_row in ((bank.table, first, last), (table_name(installation.root), "", "")):
-        split_in_two(installation.services.zookeeper, table, directory, first_row=first_row, last_row=last_row)
+    for table, between in ((bank.table, (first, last)), (table_name(installation.root), None)):
+        split_in_two(installation.services.zookeeper, table, directory, between)
         wait_until(partial(has_two_regions, manager, table), f"{table} to have two regions", SPLIT_SECONDS_MAX)
     assert first.encode() < manager.store.regions(bank.table)[1].start <= last.encode()
 

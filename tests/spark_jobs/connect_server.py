@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from client import ClientSettings
 from drills.guard import Guard
 from drills.waiting import wait_until
-from tests.spark_jobs.session import MASTER, SMALL_AND_ON_LOOPBACK, addresses, environment
+from tests.spark_jobs.session import MASTER, SPARK_SETTINGS, addresses, environment
 
 START_SECONDS_MAX: Final = 120.0
 END_SECONDS_MAX: Final = 60.0
@@ -30,7 +30,7 @@ END_SECONDS_MAX: Final = 60.0
 def running(folder: Path) -> Iterator[str]:
     """A server, by its URL, that ends even where this process is killed. What it writes goes into ``folder``."""
     log, spark = folder / "connect-server.log", Path(pyspark.__file__).parent
-    settings = SMALL_AND_ON_LOOPBACK | {
+    settings = SPARK_SETTINGS | {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": "0",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

@@ -18,7 +18,7 @@ from tests.imports import ROOT
 TASK_ATTEMPTS: int = 3
 MASTER: Final = f"local[2,{TASK_ATTEMPTS}]"
 DAEMON: Final = "tests.spark_jobs.warm_daemon"
-SMALL_AND_ON_LOOPBACK: Final = {
+SPARK_SETTINGS: Final = {
     "spark.python.daemon.module": DAEMON,
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -27,6 +27,7 @@ SMALL_AND_ON_LOOPBACK: Final = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "America/New_York",
 }
+"""Whatever the tests are: small, on loopback, and with workers that are soon there."""
 
 
 def environment() -> dict[str, str]:
@@ -55,7 +56,7 @@ def session(settings: ClientSettings, *, log_level: str = "OFF") -> Iterator[Spa
     ):
         builder = SparkSession.Builder().master(MASTER).appName("pythia tests")
         for name, value in {
-            **SMALL_AND_ON_LOOPBACK,
+            **SPARK_SETTINGS,
             "spark.sql.warehouse.dir": warehouse,
             **addresses(settings),
         }.items():
