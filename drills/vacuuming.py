@@ -27,7 +27,7 @@ from drills.installation import Plan, installed
 from drills.load import LOADS, workload_of
 from drills.loads import create_tables, load_tables, running
 from drills.outages import Window
-from store import KeyRange, Row
+from store import ALL_ROWS, Row
 
 LIFE_MS: Final = 10_000
 """After so long without a word the oracle takes it that nobody reads a snapshot: what holds up a vacuum's horizon."""
@@ -47,7 +47,6 @@ has grown more by then."""
 DIFFERENCES_TOLD_MAX: Final = 20
 
 Content = dict[bytes, dict[bytes, bytes]]
-_EVERYTHING: Final = KeyRange(b"", b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,4 +213,4 @@ class Watch:
     def _rows(self, table: str) -> Iterator[tuple[bytes, Row]]:
         """As they are stored."""
         families = [family.encode() for family in self._manager.store.families(table)]
-        return self._manager.store.scan(table, _EVERYTHING, families)
+        return self._manager.store.scan(table, ALL_ROWS, families)

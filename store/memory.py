@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from store import validation
-from store.cells import Cell, Family, KeyRange, Row, RowPut
+from store.cells import ALL_ROWS, Cell, Family, KeyRange, Row, RowPut
 from store.columns import ColumnsByRows
 from store.errors import StoreClosed, TableExists, TableMissing
 from store.forking import leave_at_fork
@@ -153,7 +153,7 @@ class MemoryCellStore(ColumnsByRows):
         """See ``CellStore``; the twin keeps a table in one piece."""
         with self._lock:
             self._table(table)
-        return [KeyRange(b"", b"")]
+        return [ALL_ROWS]
 
     def get(self, table: str, row: bytes, columns: Sequence[bytes], *, before: int | None = None) -> Row:
         """See ``CellStore``."""

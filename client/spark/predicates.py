@@ -37,7 +37,7 @@ from client.snapshots.ranges import end_of_prefix
 from client.spark.errors import InvalidData
 from client.spark.key_codec import end_of_key_part, is_whole_key_part, key_part, key_part_prefix
 from client.spark.mapping import KeyColumn, TableMapping
-from store import KeyRange
+from store import ALL_ROWS, KeyRange
 
 KEY_RANGES_MAX: Final = 1_000
 """Of one read. Where a list of values would give more, the range from its first to its last is read."""
@@ -67,7 +67,7 @@ class KeyPlan:
 def plan(mapping: TableMapping, filters: Sequence[Filter]) -> KeyPlan:
     """The row keys to read for the conjunction of ``filters``."""
     prefixes: list[bytes] = [b""]
-    ranges = [KeyRange(b"", b"")]
+    ranges = [ALL_ROWS]
     answered: set[int] = set()
     for column in mapping.key_columns:
         conditions = [(each, spans) for each in filters if (spans := _spans(column, each)) is not None]

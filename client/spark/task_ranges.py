@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from client.spark.splitting import dealt, overlaps, pieces_for_each_region, split
-from store import CellStore, KeyRange
+from store import ALL_ROWS, CellStore, KeyRange
 
-WHOLE_TABLE: Final = (KeyRange(b"", b""),)
+WHOLE_TABLE: Final = (ALL_ROWS,)
 
 
 def task_ranges(
