@@ -35,7 +35,7 @@ from client.errors import (
 from client.handles import SnapshotHandle, TransactionHandle
 from client.manager import TransactionManager
 from client.settings import ClientSettings
-from client.snapshots.changed_rows import ChangedColumns, ChangedRow
+from client.snapshots.changed_rows import ChangedColumns, ChangedRow, ChangesPage
 from client.snapshots.record import NamedSnapshot
 from client.snapshots.snapshot import Snapshot
 from client.transactions.hooks import CommitStep, TransactionHooks
@@ -59,6 +59,7 @@ __all__ = [
     "CatalogEntry",
     "ChangedColumns",
     "ChangedRow",
+    "ChangesPage",
     "ClientSettings",
     "CommitRequest",
     "CommitStep",

@@ -1,4 +1,4 @@
-"""A name that is moved along by whoever follows what changes: the moment from which on he will ask.
+"""From which moment on whoever follows what changes asks, and the name that he may move along to the next such moment.
 
 No vacuum drops what the name shows, so what has changed since can be told whenever he comes back.
 """
@@ -6,7 +6,15 @@ No vacuum drops what the name shows, so what has changed since can be told whene
 from __future__ import annotations
 
 from client.manager import TransactionManager
+from client.snapshots.moments import SINCE_THE_BEGINNING, Moment
 from client.snapshots.record import NamedSnapshot
+
+
+def moment_since(manager: TransactionManager, changed_since: Moment | None) -> int:
+    """The timestamp of the earlier moment. Raises ``InvalidRequest`` for one that there is not, ``NoPrimary``."""
+    if changed_since is None or changed_since == SINCE_THE_BEGINNING:
+        return SINCE_THE_BEGINNING
+    return manager.snapshot(at=changed_since).timestamp
 
 
 def position(manager: TransactionManager, name: str) -> NamedSnapshot | None:

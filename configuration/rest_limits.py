@@ -182,6 +182,14 @@ class RestLimits:
         most=2**28,
         because=MEMORY,
     )
+    rows_looked_at_max: int = setting(
+        100_000,
+        "rows",
+        "Rows looked at for a page of changes, after which it ends, however few of them changed.",
+        least=1,
+        most=10_000_000,
+        because=WAIT,
+    )
     writes_per_request_max: int = setting(
         10_000,
         "writes",

@@ -42,6 +42,15 @@ Moment = Annotated[
         examples=[_SNAPSHOT],
     ),
 ]
+Since = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=_NAME_CHARACTERS_MAX,
+        description="The earlier moment, or `0`: all rows that there are.",
+        examples=[_START],
+    ),
+]
 CellId = Annotated[str, Field(pattern=r"^[0-9]{1,20}$", max_length=20), AfterValidator(_in_64_bits)]
 TableName = Annotated[str, Field(min_length=1, max_length=_TABLE_CHARACTERS_MAX, examples=["accounts"])]
 SavepointName = Annotated[
@@ -242,6 +251,25 @@ class Page(_Model):
 
     rows: list[Row]
     next: str | None
+
+
+class ChangedRow(_Model):
+    """A row that is different; ``values`` as they are at the later moment, ``null`` where it has been deleted."""
+
+    row: str = Field(examples=["alice"])
+    values: dict[str, str] | None = Field(examples=[{"d:balance": "70"}])
+    commit_timestamp: str = Field(description="Of the last commit that changed it.", examples=[_COMMIT])
+
+
+class ChangesPage(_Model):
+    """Changed rows in key order, which may be none; ``next``: what to give as ``after``, ``null`` at the end.
+
+    ``snapshot`` is the later moment, by which to ask for the other pages, and from which on to ask the next time.
+    """
+
+    rows: list[ChangedRow]
+    next: str | None
+    snapshot: str = Field(examples=[_SNAPSHOT])
 
 
 class PutBody(_Model):

@@ -45,6 +45,7 @@ ROLES: Mapping[str, Role] = {
     "release_savepoint": "transact",
     "read_row_at": "read",
     "scan_rows_at": "read",
+    "scan_changes_at": "read",
 }
 
 Require = Callable[[Role], Callable[..., Any]]

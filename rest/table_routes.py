@@ -8,7 +8,9 @@ from typing import Annotated, Protocol
 
 from fastapi import Depends, Query, Request, Response
 
-from client import Savepoint
+from client import ChangesPage, Savepoint
+from client.positions import moment_since
+from client.snapshots.moments import parse_since
 from client.snapshots.ranges import end_of_prefix
 from configuration.rest_limits import RestLimits
 from rest import models
@@ -73,6 +75,10 @@ class RangeQuery:
         self._after = to_bytes(after, encoding)
         self._start, self._stop, self._prefix = (to_bytes(bound, encoding) for bound in (start, stop, prefix))
 
+    def rows_max(self, limits: RestLimits) -> int:
+        """Rows of a page."""
+        return min(self.limit or limits.rows_per_page_max, limits.rows_per_page_max)
+
     def bounds(self) -> tuple[bytes, bytes]:
         """The first key, and the one behind the last (``b""``: none). Raises ``Problem``."""
         first, stop = self._start, self._stop
@@ -109,6 +115,8 @@ def add_table_routes(routes: Routes) -> None:
     tags = ["snapshots"]
     routes.add("GET", f"/v1/snapshots/{{moment}}{_ROWS}", scan_rows_at, models.Page, tags=tags)
     routes.add("GET", f"/v1/snapshots/{{moment}}{_ROWS}/{{row:path}}", read_row_at, models.Row, tags=tags)
+    changes = "/v1/snapshots/{moment}/tables/{table}/changes"
+    routes.add("GET", changes, scan_changes_at, models.ChangesPage, tags=tags)
 
 
 async def begin_transaction(
@@ -263,6 +271,32 @@ async def scan_rows_at(services: Anyone, moment: models.Moment, table: models.Ta
     return _page(*await services.held_transactions.in_thread(read), chosen.encoding)
 
 
+async def scan_changes_at(
+    services: Anyone, moment: models.Moment, table: models.TableName, since: models.Since, chosen: Range
+) -> models.ChangesPage:
+    """Rows that are different from what they were at an earlier moment, a page at a time. Answered by every process."""
+    (start, stop), limits = chosen.bounds(), services.limits
+
+    def read() -> models.ChangesPage:
+        snapshot = services.manager.snapshot(at=moment)
+        earlier = moment_since(services.manager, parse_since(since))
+        page = ChangesPage([], None)
+        if not stop or start < stop:  # the last row of a range may have been the last that can be
+            page = snapshot.changes_page(
+                table,
+                earlier,
+                start=start,
+                stop=stop,
+                columns=chosen.columns,
+                rows_max=chosen.rows_max(limits),
+                bytes_max=limits.page_bytes_max,
+                looked_at_max=limits.rows_looked_at_max,
+            )
+        return _page_of_changes(page, snapshot.timestamp, chosen.encoding)
+
+    return await services.held_transactions.in_thread(read)
+
+
 async def _write(services: Services, id: str, writes: Sequence[Write]) -> models.Taken:
     async with services.held_transactions.using(int(id)) as held:
         await services.held_transactions.write(held, writes)
@@ -281,7 +315,7 @@ def _reading(
 ) -> Callable[[], tuple[list[RowValues], bool]]:
     """What reads one page: its rows, and whether there are more."""
     start, stop = chosen.bounds()
-    rows_max = min(chosen.limit or limits.rows_per_page_max, limits.rows_per_page_max)
+    rows_max = chosen.rows_max(limits)
 
     def read() -> tuple[list[RowValues], bool]:
         if stop and start >= stop:  # the last row of a range was the last that can be
@@ -302,6 +336,21 @@ def _reading(
 def _page(rows: list[RowValues], more: bool, encoding: Encoding) -> models.Page:
     shown = [models.Row(row=to_text(row, encoding), values=to_texts(values, encoding)) for row, values in rows]
     return models.Page(rows=shown, next=shown[-1].row if more else None)
+
+
+def _page_of_changes(page: ChangesPage, timestamp: int, encoding: Encoding) -> models.ChangesPage:
+    return models.ChangesPage(
+        rows=[
+            models.ChangedRow(
+                row=to_text(row, encoding),
+                values=None if values is None else to_texts(values, encoding),
+                commit_timestamp=str(commit_timestamp),
+            )
+            for row, values, commit_timestamp in page.rows
+        ],
+        next=None if page.looked_at_to is None else to_text(page.looked_at_to, encoding),
+        snapshot=str(timestamp),
+    )
 
 
 def _state(held: Held, limits: RestLimits) -> models.TransactionState:

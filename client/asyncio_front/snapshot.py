@@ -8,7 +8,14 @@ from functools import partial
 from client.asyncio_front.blocking_calls import BlockingCalls
 from client.asyncio_front.streaming import streamed
 from client.handles import SnapshotHandle
-from client.snapshots.changed_rows import ChangedColumns, ChangedRow
+from client.snapshots.changed_rows import (
+    LOOKED_AT_MAX,
+    PAGE_BYTES_MAX,
+    PAGE_ROWS_MAX,
+    ChangedColumns,
+    ChangedRow,
+    ChangesPage,
+)
 from client.snapshots.snapshot import Snapshot
 from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 from store.columns import CellColumns
@@ -99,3 +106,19 @@ class AsyncSnapshot:
         """Batches of many such rows, for ``async for``. See ``Snapshot.changes_columns``."""
         begin = partial(self._snapshot.changes_columns, table, since, known, start=start, stop=stop, prefix=prefix)
         return streamed(self._calls, partial(begin, columns=columns, batch_rows=batch_rows), 1)
+
+    async def changes_page(
+        self,
+        table: str,
+        since: int,
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+        rows_max: int = PAGE_ROWS_MAX,
+        bytes_max: int = PAGE_BYTES_MAX,
+        looked_at_max: int = LOOKED_AT_MAX,
+    ) -> ChangesPage:
+        """The first of such rows, for as much work as is asked for. See ``Snapshot.changes_page``."""
+        page = partial(self._snapshot.changes_page, table, since, start=start, stop=stop, columns=columns)
+        return await self._calls.run(partial(page, rows_max=rows_max, bytes_max=bytes_max, looked_at_max=looked_at_max))

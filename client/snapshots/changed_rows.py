@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,13 @@ import numpy.typing as npt
 from client.errors import InvalidRequest
 from client.snapshots.moments import SINCE_THE_BEGINNING, require_timestamp
 from store.columns import CellColumns, Places
+
+PAGE_ROWS_MAX: Final = 1_000
+"""Rows in a page of changes, unless told otherwise."""
+PAGE_BYTES_MAX: Final = 4 * 2**20
+"""Keys, columns and values after which a page ends, unless told otherwise; a single row may be larger."""
+LOOKED_AT_MAX: Final = 100_000
+"""Rows that are looked at for a page, unless told otherwise: less than a second's work."""
 
 
 def check_since(since: int, until: int) -> None:
@@ -36,6 +43,22 @@ class ChangedRow(NamedTuple):
     values: dict[bytes, bytes] | None
     commit_timestamp: int
 
+    @property
+    def size(self) -> int:
+        """Bytes of the key, and of what there is in the row: columns and values."""
+        return len(self.row) + sum(len(column) + len(value) for column, value in (self.values or {}).items())
+
+
+class ChangesPage(NamedTuple):
+    """Some of the rows that are different now, in key order; none, where all that was looked at is as it was.
+
+    ``looked_at_to``: the last row that was looked at, changed or not: what there is more of lies behind it; ``None``:
+    there is no more.
+    """
+
+    rows: list[ChangedRow]
+    looked_at_to: bytes | None
+
 
 @dataclass(frozen=True, slots=True)
 class ChangedColumns:
@@ -59,3 +82,9 @@ class ChangedColumns:
             last = first + cells.rows
             yield cls(cells, deleted[first:last], commit_timestamps[first:last])
             first = last
+
+    def by_row(self) -> Iterator[ChangedRow]:
+        """Each by itself."""
+        lines = zip(self.cells.puts(), self.deleted.tolist(), self.commit_timestamps.tolist(), strict=True)
+        for put, is_deleted, commit_timestamp in lines:
+            yield ChangedRow(put.row, None if is_deleted else dict(put.columns), commit_timestamp)

@@ -10,21 +10,32 @@ The earlier snapshot has to be one that can still be read: a vacuum drops the to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
 from client.cells import is_shadow, without_reserved
 from client.snapshots.all_columns import in_all_columns
-from client.snapshots.changed_rows import ChangedColumns, ChangedRow
+from client.snapshots.changed_rows import ChangedColumns, ChangedRow, ChangesPage
 from client.snapshots.column_scans import Scanned
 from client.snapshots.column_visibility import EMPTY, HIDDEN, newest_commits
 from client.snapshots.moments import SINCE_THE_BEGINNING
 from client.snapshots.reading import SnapshotReader, in_columns, values_of
 from client.snapshots.settler import SettledRow, VacuumedMeanwhile
-from client.snapshots.stored_cells import Rows
+from client.snapshots.stored_cells import SCAN_BATCH_ROWS, Rows
 from client.snapshots.visibility import NOT_COMMITTED, commits_seen
 from store import KeyRange, Row
+
+
+class _LookedAt(NamedTuple):
+    """A batch of a scan for changes: what changed, of how many rows, of which the last is ``last_row``."""
+
+    changed: list[ChangedColumns]
+    rows: int
+    last_row: bytes
 
 
 class ChangesReader(SnapshotReader):
@@ -55,6 +66,46 @@ class ChangesReader(SnapshotReader):
 
         ``None`` for whatever columns the rows have, as in ``scan_columns``. Heals nothing, as that.
         """
+        for looked_at in self._looked_at_for_changes(table, key_range, columns, known, since, batch_rows):
+            yield from (each for each in looked_at.changed if each.cells.rows)
+
+    def changes_page(
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes] | None,
+        since: int,
+        *,
+        rows_max: int,
+        bytes_max: int,
+        looked_at_max: int,
+    ) -> ChangesPage:
+        """The first rows of ``scan_changes``: see ``Snapshot.changes_page``. Heals nothing."""
+        found: list[ChangedRow] = []
+        found_bytes = looked_at_rows = 0
+        batch_rows = min(SCAN_BATCH_ROWS, looked_at_max)
+        with closing(self._looked_at_for_changes(table, key_range, columns, None, since, batch_rows)) as batches:
+            for looked_at in batches:
+                for each in chain.from_iterable(changed.by_row() for changed in looked_at.changed):
+                    found.append(each)
+                    found_bytes += each.size
+                    if len(found) >= rows_max or found_bytes > bytes_max:
+                        return ChangesPage(found, each.row)
+                looked_at_rows += looked_at.rows
+                if looked_at_rows >= looked_at_max:
+                    return ChangesPage(found, looked_at.last_row)
+        return ChangesPage(found, None)
+
+    def _looked_at_for_changes(
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes] | None,
+        known: Sequence[bytes] | None,
+        since: int,
+        batch_rows: int,
+    ) -> Generator[_LookedAt, None, None]:
+        """What changed of each batch that was scanned, once it is sure that nothing of it was missing."""
         for scanned in self._columns.scan(table, key_range, columns, known, batch_rows):
             try:
                 changed = self._changed_columns(table, scanned, since, all_columns=known is None)
@@ -62,7 +113,8 @@ class ChangesReader(SnapshotReader):
                 rows = self._stored.rows(table, scanned.batch.cells.row_keys(), columns)
                 changed = _in_columns(list(self._changed_rows(table, columns, rows, since)), known)
             self._require_both_shown(table, since)
-            yield from (each for each in changed if each.cells.rows)
+            cells = scanned.batch.cells
+            yield _LookedAt(changed, cells.rows, cells.row_key(-1))
         self._require_both_shown(table, since)
 
     def _require_both_shown(self, table: str, since: int) -> None:

@@ -12,7 +12,15 @@ from typing import Final
 from client.cells import require_list, validate_choice, validate_column, validate_row, without_reserved
 from client.errors import InvalidRequest
 from client.handles import SnapshotHandle, StaysInItsProcess
-from client.snapshots.changed_rows import ChangedColumns, ChangedRow, check_since
+from client.snapshots.changed_rows import (
+    LOOKED_AT_MAX,
+    PAGE_BYTES_MAX,
+    PAGE_ROWS_MAX,
+    ChangedColumns,
+    ChangedRow,
+    ChangesPage,
+    check_since,
+)
 from client.snapshots.changes import ChangesReader
 from client.snapshots.ranges import key_range
 from client.snapshots.stored_cells import SCAN_BATCH_ROWS
@@ -160,6 +168,35 @@ class Snapshot(StaysInItsProcess):
         check_columns_to_scan(known, columns, batch_rows)
         check_since(since, self.timestamp)
         yield from self._reader.scan_changed_columns(table, chosen, columns, known, since, batch_rows)
+
+    def changes_page(
+        self,
+        table: str,
+        since: int,
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+        rows_max: int = PAGE_ROWS_MAX,
+        bytes_max: int = PAGE_BYTES_MAX,
+        looked_at_max: int = LOOKED_AT_MAX,
+    ) -> ChangesPage:
+        """The first of ``changes``, for as much work as is asked for: whoever has only so long goes on page by page.
+
+        A page ends with ``rows_max`` rows that changed, or once they have more than ``bytes_max`` bytes, or where at
+        least ``looked_at_max`` rows were looked at, however few of them changed. The next one has the ``start``
+        ``page.looked_at_to + b"\x00"``, at a snapshot of the same ``timestamp``, in any process. Raises as ``changes``
+        does.
+        """
+        chosen = key_range(start, stop, b"")
+        check_choice(columns)
+        check_since(since, self.timestamp)
+        for name, most in (("rows_max", rows_max), ("bytes_max", bytes_max), ("looked_at_max", looked_at_max)):
+            if type(most) is not int or most < 1:
+                raise InvalidRequest(f"{name} is a whole number, at least 1, not {most!r}")
+        return self._reader.changes_page(
+            table, chosen, columns, since, rows_max=rows_max, bytes_max=bytes_max, looked_at_max=looked_at_max
+        )
 
 
 def check_columns_to_scan(known: Sequence[bytes] | None, columns: Sequence[bytes] | None, batch_rows: int) -> None:

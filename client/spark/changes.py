@@ -32,10 +32,9 @@ except ImportError:  # before Spark 4.2, which makes one batch with this trigger
 
 from client.errors import InvalidRequest
 from client.handles import SnapshotHandle
-from client.manager import TransactionManager
-from client.positions import move_position
+from client.positions import moment_since, move_position
 from client.snapshots.changed_rows import check_since
-from client.snapshots.moments import SINCE_THE_BEGINNING, Moment
+from client.snapshots.moments import SINCE_THE_BEGINNING
 from client.snapshots.snapshot import Snapshot
 from client.spark.change_columns import ChangeDecoder, without_change_columns
 from client.spark.connections import manager_for
@@ -202,13 +201,6 @@ class PythiaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         if self._options.position_snapshot is not None:
             move_position(manager_for(self._options.settings), self._options.position_snapshot, timestamp)
-
-
-def moment_since(manager: TransactionManager, changed_since: Moment | None) -> int:
-    """The timestamp of the earlier moment. Raises ``InvalidRequest`` for one that there is not, ``NoPrimary``."""
-    if changed_since is None or changed_since == SINCE_THE_BEGINNING:
-        return SINCE_THE_BEGINNING
-    return manager.snapshot(at=changed_since).timestamp
 
 
 def check_stream(options: SourceOptions) -> None:

@@ -14,8 +14,8 @@ import click
 from client.catalog.entry import ConflictLevel
 from client.command_line import Place, connecting, explained, managed
 from client.errors import InvalidRequest
+from client.positions import moment_since
 from client.snapshots.moments import parse_moment, parse_since
-from client.spark.changes import moment_since
 from client.spark.codecs import RowEncoder
 from client.spark.mapping import TableMapping
 from client.spark.tables import create_table, table_mapping

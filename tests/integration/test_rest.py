@@ -110,6 +110,24 @@ def test_a_commit_is_answered_alike_by_the_next_primary_after_the_first_was_kill
         assert read() == {b"d:balance": b"70"}
 
 
+def test_what_a_transaction_changed_is_told_by_the_standby_once_the_primary_was_killed(
+    installation: tuple[OracleWithRest, OracleWithRest, ClientSettings],
+) -> None:
+    primary, standby, settings = installation
+    with begun(primary, settings) as (id, table, _):
+        earlier = primary.client.post("/v1/oracle/snapshot").json()["snapshot"]
+        committed = primary.client.post(f"/v1/transactions/{id}/commit").json()["commit_timestamp"]
+        later = primary.client.post("/v1/oracle/snapshot").json()["snapshot"]
+        path = f"/v1/snapshots/{later}/tables/{table}/changes?since={earlier}"
+        alice = {"row": "alice", "values": {"d:balance": "70"}, "commit_timestamp": committed}
+        told = {"rows": [alice], "next": None, "snapshot": later}
+        assert primary.client.get(path).json() == told
+        assert primary.client.get(f"{path}&limit=1").json() == told | {"next": "alice"}
+        primary.process.send_signal(signal.SIGKILL)
+        primary.process.wait(WAIT_S)
+        assert until_status(standby.client, "GET", path, 200).json() == told
+
+
 def until_refused(client: httpx.Client) -> None:
     """Nobody listens any more: the process beside has ended with its oracle."""
     for _ in range(int(WAIT_S / 0.1)):

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from httpx import Client, Response
 
 from tests.unit.rest.asking import begin, commit, problem, put, read, refused, stored
 from tests.unit.rest.conftest import WAIT_S, Serve, Served
@@ -321,6 +322,76 @@ def test_the_past_is_read_without_a_transaction(served: Served) -> None:
         answer = served.client.get(f"/v1/snapshots/{moment}/tables/accounts/rows/past")
         assert refused(answer) == (422, "invalid-request")
         assert said in problem(answer)["detail"]
+
+
+def committed(client: Client, *writes: dict[str, Any]) -> str:
+    """The commit timestamp of a transaction with these writes."""
+    id = begin(client)
+    taken = client.post(f"/v1/transactions/{id}/writes", json={"writes": writes})
+    assert taken.status_code == 200, taken.text
+    timestamp: str = commit(client, id).json()["commit_timestamp"]
+    return timestamp
+
+
+def put_of(row: str, value: str) -> dict[str, Any]:
+    return {"op": "put", "table": "accounts", "row": row, "values": {"d:a": value}}
+
+
+def test_what_changed_since_a_moment_is_listed_a_page_at_a_time(serve_rest: Serve) -> None:
+    client = serve_rest(rows_looked_at_max=4).client
+    rows = [f"changes-{number:02}" for number in range(12)]
+    first = committed(client, *(put_of(row, "1") for row in rows))
+    delete = {"op": "delete", "table": "accounts", "row": rows[8]}
+    second = committed(client, put_of(rows[1], "2"), put_of(rows[7], "2"), delete)
+    client.post("/v1/oracle/begin")
+
+    def page(moment: str, **parameters: Any) -> Response:
+        return client.get(f"/v1/snapshots/{moment}/tables/accounts/changes", params=parameters)
+
+    def change(row: str, values: dict[str, str] | None) -> dict[str, Any]:
+        return {"row": row, "values": values, "commit_timestamp": second}
+
+    chosen: dict[str, Any] = {"since": first, "prefix": "changes-"}
+    found: list[list[dict[str, Any]]] = []
+    after: dict[str, str] = {}
+    for _ in range(3):
+        answer = page(second, **chosen, **after).json()
+        assert answer["snapshot"] == second
+        found.append(answer["rows"])
+        after = {"after": answer["next"]}
+    changed = [change(rows[1], {"d:a": "2"}), change(rows[7], {"d:a": "2"}), change(rows[8], None)]
+    assert found == [changed[:1], changed[1:2], changed[2:]]
+    assert after == {"after": rows[11]}
+    end: dict[str, Any] = {"rows": [], "next": None, "snapshot": second}
+    assert page(second, **chosen, **after).json() == end, "a page may be empty"
+    assert page(second, **chosen, after="changes.").json() == end, "behind the last row there can be"
+    assert page(second, **chosen, limit=1).json()["next"] == rows[1]
+    assert page(first, **chosen).json() == {"rows": [], "next": rows[3], "snapshot": first}
+    since_the_beginning = page(second, since="0", start=rows[7], stop=rows[10]).json()
+    assert [row["row"] for row in since_the_beginning["rows"]] == [rows[7], rows[9]]
+
+
+def test_changes_are_refused_where_there_is_no_such_moment(served: Served) -> None:
+    earlier = committed(served.client, put_of("refused", "1"))
+    later = committed(served.client, put_of("refused", "2"))
+    served.client.post("/v1/oracle/begin")
+    for moment, since, said in (
+        (earlier, later, "in their order"),
+        (later, "yesterday", "no snapshot"),
+        (later, "2026-11-21", "a time with its zone"),
+        (later, "-1", "a moment is"),
+        ("0", earlier, "a moment is"),
+    ):
+        answer = served.client.get(f"/v1/snapshots/{moment}/tables/accounts/changes", params={"since": since})
+        assert refused(answer) == (422, "invalid-request")
+        assert said in problem(answer)["detail"]
+    path = f"/v1/snapshots/{later}/tables/accounts/changes"
+    assert refused(served.client.get(path)) == (422, "invalid-request"), "since has to be given"
+    missing = served.client.get(f"/v1/snapshots/{later}/tables/none/changes", params={"since": "0"})
+    assert refused(missing) == (422, "invalid-request")
+    served.manager.create_snapshot("changes-from-here", at=int(earlier))
+    answer = served.client.get(path, params={"since": "changes-from-here", "prefix": "refused"}).json()
+    assert [row["values"] for row in answer["rows"]] == [{"d:a": "2"}]
 
 
 def test_one_transaction_serves_one_request_at_a_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,6 +126,8 @@ def test_tasks_are_told_what_changed(manager: TransactionManager) -> None:
         assert changes == [(b"r", {A: b"new"}), (b"s", None)]
         (batch,) = [batch async for batch in later.changes_columns("t", earlier, [A], stop=b"s")]
         assert (batch.cells.row_keys(), batch.deleted.tolist()) == ([b"r"], [False])
+        page = await later.changes_page("t", earlier, rows_max=1)
+        assert ([(row, values) for row, values, _ in page.rows], page.looked_at_to) == (changes[:1], b"r")
 
     on_a_loop(manager, test)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client import ChangedColumns, ChangedRow, InvalidRequest, TransactionManager
+from client import ChangedColumns, ChangedRow, ChangesPage, InvalidRequest, TransactionManager
 from client.catalog.entry import ShownFrom
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, row_marker_column
 from client.snapshots import column_scans, plain_cells
@@ -16,7 +17,7 @@ from client.snapshots.all_columns import FIRST_ROWS_MAX
 from client.snapshots.changes import ChangesReader
 from client.snapshots.moments import SINCE_THE_BEGINNING
 from client.snapshots.visibility import View
-from store import RowPut
+from store import KeyRange, RowPut
 from tests.unit.client.snapshots.worlds import (
     BEGUN_WITH,
     COLUMNS,
@@ -45,13 +46,36 @@ def by_columns(
 
 def rows_of(batches: Iterable[ChangedColumns]) -> list[ChangedRow]:
     """Every row of batches by itself."""
-    return [
-        ChangedRow(put.row, None if is_deleted else dict(put.columns), commit_timestamp)
-        for batch in batches
-        for put, is_deleted, commit_timestamp in zip(
-            batch.cells.puts(), batch.deleted.tolist(), batch.commit_timestamps.tolist(), strict=True
-        )
+    return [row for batch in batches for row in batch.by_row()]
+
+
+def by_pages(reader: ChangesReader, since: int, columns: Sequence[bytes] | None = None) -> dict[bytes, ChangedRow]:
+    """By pages of one row each, by such as look at one row each, and by a single one: all three say the same."""
+    alike = [
+        {each.row: each for page in pages(reader, since, columns, rows_max, looked_at_max) for each in page.rows}
+        for rows_max, looked_at_max in ((1, 99), (99, 1), (99, 99))
     ]
+    assert alike[0] == alike[1] == alike[2]
+    return alike[0]
+
+
+def pages(
+    reader: ChangesReader, since: int, columns: Sequence[bytes] | None, rows_max: int, looked_at_max: int
+) -> Iterator[ChangesPage]:
+    start: bytes | None = b""
+    while start is not None:
+        page = reader.changes_page(
+            TABLE,
+            KeyRange(start, b""),
+            columns,
+            since,
+            rows_max=rows_max,
+            bytes_max=2**20,
+            looked_at_max=looked_at_max,
+        )
+        assert len(page.rows) <= min(rows_max, looked_at_max)
+        yield page
+        start = None if page.looked_at_to is None else page.looked_at_to + b"\x00"
 
 
 def by_row(reader: ChangesReader, since: int, columns: Sequence[bytes] | None = None) -> dict[bytes, ChangedRow]:
@@ -105,6 +129,7 @@ def test_changes_on_top_of_the_earlier_snapshot_are_the_later_one(
         assert by_columns(reader, since) == want
         assert by_columns(world.reader(View(snapshot, EPOCH)), since) == want
         assert by_columns(world.reader(View(snapshot, EPOCH)), since, None) == want
+        assert by_pages(world.reader(View(snapshot, EPOCH)), since) == want
         assert by_row(reader, since) == want
         assert by_columns(reader, since) == want, "as it was healed"
         for column in COLUMNS:
@@ -116,7 +141,7 @@ def test_changes_on_top_of_the_earlier_snapshot_are_the_later_one(
             }
             assert by_row(reader, since, [column]) == alone
             assert by_columns(reader, since, [column], [column]) == alone
-            assert by_columns(reader, since, None, [column]) == alone
+            assert by_columns(reader, since, None, [column]) == by_pages(reader, since, [column]) == alone
             known = {
                 row: each._replace(values=each.values and {c: v for c, v in each.values.items() if c == column})
                 for row, each in want.items()
@@ -126,6 +151,7 @@ def test_changes_on_top_of_the_earlier_snapshot_are_the_later_one(
             by_row(reader, SINCE_THE_BEGINNING),
             by_columns(reader, SINCE_THE_BEGINNING),
             by_columns(reader, SINCE_THE_BEGINNING, None),
+            by_pages(reader, SINCE_THE_BEGINNING),
         ):
             assert {row: each.values for row, each in found.items()} == later
 
@@ -206,10 +232,22 @@ def test_what_an_earlier_snapshot_saw_may_be_gone(shown_from: ShownFrom) -> None
     reader = ChangesReader(
         world.store, world.resolver, View(2_500, EPOCH), FAMILIES, shown_from=lambda table: shown_from
     )
-    for changes in (by_row, by_columns):
+    for changes in (by_row, by_columns, by_pages):
         with pytest.raises(InvalidRequest, match="cannot be read as of 2099 any more"):
             changes(reader, 2_099)
         assert list(changes(reader, 2_100)) == list(changes(reader, SINCE_THE_BEGINNING)) == [b"r1"]
+
+
+def test_a_page_is_told_only_where_nothing_of_it_was_vacuumed_meanwhile() -> None:
+    world = make_world()
+    write(world, Writer(2_150, frozenset({(b"r1", b"f:a"), (b"r2", b"f:a")}), False, 5, recorded=True, marked="all"))
+    vacuumed = ShownFrom(vacuumed_below=2_100)
+    reader = ChangesReader(world.store, world.resolver, View(2_500, EPOCH), FAMILIES, shown_from=lambda table: vacuumed)
+    for rows_max, looked_at_max in ((1, 99), (99, 1)):
+        with pytest.raises(InvalidRequest, match="cannot be read as of 2099 any more"):
+            next(pages(reader, 2_099, None, rows_max, looked_at_max))
+        first = next(pages(reader, 2_100, None, rows_max, looked_at_max))
+        assert ([each.row for each in first.rows], first.looked_at_to) == ([b"r1"], b"r1")
 
 
 def test_changes_of_transactions(manager: TransactionManager) -> None:
@@ -240,12 +278,47 @@ def test_changes_of_transactions(manager: TransactionManager) -> None:
     open_transaction.rollback()
 
 
+def test_a_page_of_changes_ends_at_its_rows_its_bytes_and_after_so_many_rows_looked_at(
+    manager: TransactionManager,
+) -> None:
+    rows = [b"%04d" % number for number in range(20)]
+    with manager.transaction() as transaction:
+        for row in rows:
+            transaction.put("t", row, {b"f:a": b"1"})
+    earlier = manager.snapshot().timestamp
+    with manager.transaction() as transaction:
+        for row in rows[8:16]:
+            transaction.put("t", row, {b"f:a": b"2" * 100})
+    later = manager.snapshot()
+
+    def page(**options: Any) -> tuple[list[bytes], bytes | None]:
+        found = later.changes_page("t", earlier, **options)
+        return [each.row for each in found.rows], found.looked_at_to
+
+    assert page() == (rows[8:16], None)
+    assert page(rows_max=3) == (rows[8:11], rows[10])
+    assert page(rows_max=3, start=rows[10] + b"\x00") == (rows[11:14], rows[13])
+    assert page(bytes_max=150) == (rows[8:10], rows[9])
+    assert page(looked_at_max=8) == ([], rows[7]), "where nothing changed a page ends, too"
+    assert page(looked_at_max=8, start=rows[4]) == (rows[8:12], rows[11])
+    assert page(looked_at_max=8, start=rows[14], stop=rows[19]) == (rows[14:16], None)
+    assert page(start=rows[16], columns=[b"f:b"]) == ([], None)
+
+
+@pytest.mark.parametrize("name", ["rows_max", "bytes_max", "looked_at_max"])
+@pytest.mark.parametrize("most", [0, -1, True, 1.5, None, "9"])
+def test_a_page_of_changes_has_limits_that_are_numbers(manager: TransactionManager, name: str, most: Any) -> None:
+    with pytest.raises(InvalidRequest, match=f"{name} is a whole number, at least 1, not"):
+        manager.snapshot().changes_page("t", 0, **{name: most})
+
+
 @pytest.mark.parametrize("since", [-1, 1_700_000_000_000, True, "2013-07-04", None, 2**62])
 def test_since_when_has_to_be_a_moment_before(manager: TransactionManager, since: object) -> None:
     snapshot = manager.snapshot()
     for changes in (
         lambda: snapshot.changes("t", since),  # type: ignore[arg-type]
         lambda: snapshot.changes_columns("t", since, [b"f:a"]),  # type: ignore[arg-type]
+        lambda: snapshot.changes_page("t", since).rows,  # type: ignore[arg-type]
     ):
         with pytest.raises(InvalidRequest, match=r"a moment is|of the year 1970|in their order"):
             next(iter(changes()), None)
