@@ -18,7 +18,9 @@ PAGE_ROWS_MAX: Final = 1_000
 PAGE_BYTES_MAX: Final = 4 * 2**20
 """Keys, columns and values after which a page ends, unless told otherwise; a single row may be larger."""
 LOOKED_AT_MAX: Final = 100_000
-"""Rows that are looked at for a page, unless told otherwise: less than a second's work."""
+"""Rows that are looked at for a page, unless told otherwise: narrow ones take a fraction of a second, as
+``python -m benchmarks.whole_tables`` measures.
+"""
 
 
 def check_since(since: int, until: int) -> None:
