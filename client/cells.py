@@ -80,6 +80,11 @@ def without_reserved(values: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
     return {column: value for column, value in values.items() if not is_reserved(column)}
 
 
+def row_bytes(row: bytes, values: Mapping[bytes, bytes]) -> int:
+    """How large a row is for whoever gets it: its key, columns and values."""
+    return len(row) + sum(len(column) + len(value) for column, value in values.items())
+
+
 def encode_shadow(commit_timestamp: int) -> bytes:
     """A shadow cell's value: a commit timestamp or ``ABORTED_SHADOW``."""
     return _TIMESTAMP.pack(commit_timestamp)

@@ -9,6 +9,7 @@ from typing import Annotated, Protocol
 from fastapi import Depends, Query, Request, Response
 
 from client import ChangesPage, Savepoint
+from client.cells import row_bytes
 from client.positions import moment_since
 from client.snapshots.moments import parse_since
 from client.snapshots.ranges import end_of_prefix
@@ -79,8 +80,11 @@ class RangeQuery:
         """Rows of a page."""
         return min(self.limit or limits.rows_per_page_max, limits.rows_per_page_max)
 
-    def bounds(self) -> tuple[bytes, bytes]:
-        """The first key, and the one behind the last (``b""``: none). Raises ``Problem``."""
+    def bounds(self) -> tuple[bytes, bytes] | None:
+        """The first key, and the one behind the last (``b""``: none); ``None`` where there can be no row any more.
+
+        Raises ``Problem``.
+        """
         first, stop = self._start, self._stop
         if stop and stop < first:
             raise Problem("invalid-request", "stop lies before start: no row can be meant")
@@ -90,7 +94,7 @@ class RangeQuery:
             first, stop = self._prefix, end_of_prefix(self._prefix)
         if self._after:
             first = max(first, self._after + b"\x00")
-        return first, stop
+        return None if stop and first >= stop else (first, stop)
 
 
 Range = Annotated[RangeQuery, Depends()]
@@ -275,23 +279,24 @@ async def scan_changes_at(
     services: Anyone, moment: models.Moment, table: models.TableName, since: models.Since, chosen: Range
 ) -> models.ChangesPage:
     """Rows that are different from what they were at an earlier moment, a page at a time. Answered by every process."""
-    (start, stop), limits = chosen.bounds(), services.limits
+    bounds, limits = chosen.bounds(), services.limits
 
     def read() -> models.ChangesPage:
         snapshot = services.manager.snapshot(at=moment)
         earlier = moment_since(services.manager, parse_since(since))
-        page = ChangesPage([], None)
-        if not stop or start < stop:  # the last row of a range may have been the last that can be
-            page = snapshot.changes_page(
-                table,
-                earlier,
-                start=start,
-                stop=stop,
-                columns=chosen.columns,
-                rows_max=chosen.rows_max(limits),
-                bytes_max=limits.page_bytes_max,
-                looked_at_max=limits.rows_looked_at_max,
-            )
+        if bounds is None:
+            return _page_of_changes(ChangesPage([], None), snapshot.timestamp, chosen.encoding)
+        start, stop = bounds
+        page = snapshot.changes_page(
+            table,
+            earlier,
+            start=start,
+            stop=stop,
+            columns=chosen.columns,
+            rows_max=chosen.rows_max(limits),
+            bytes_max=limits.page_bytes_max,
+            looked_at_max=limits.rows_looked_at_max,
+        )
         return _page_of_changes(page, snapshot.timestamp, chosen.encoding)
 
     return await services.held_transactions.in_thread(read)
@@ -314,18 +319,18 @@ def _reading(
     source: Readable, table: str, chosen: RangeQuery, limits: RestLimits
 ) -> Callable[[], tuple[list[RowValues], bool]]:
     """What reads one page: its rows, and whether there are more."""
-    start, stop = chosen.bounds()
-    rows_max = chosen.rows_max(limits)
+    bounds, rows_max = chosen.bounds(), chosen.rows_max(limits)
 
     def read() -> tuple[list[RowValues], bool]:
-        if stop and start >= stop:  # the last row of a range was the last that can be
+        if bounds is None:
             return [], False
+        start, stop = bounds
         rows = source.scan(table, start=start, stop=stop, columns=chosen.columns)
         taken: list[RowValues] = []
         page_bytes = 0
         for row, values in islice(rows, rows_max):
             taken.append((row, values))
-            page_bytes += len(row) + sum(len(column) + len(value) for column, value in values.items())
+            page_bytes += row_bytes(row, values)
             if page_bytes > limits.page_bytes_max:
                 break
         return taken, next(rows, None) is not None

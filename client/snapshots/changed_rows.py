@@ -45,11 +45,6 @@ class ChangedRow(NamedTuple):
     values: dict[bytes, bytes] | None
     commit_timestamp: int
 
-    @property
-    def size(self) -> int:
-        """Bytes of the key, and of what there is in the row: columns and values."""
-        return len(self.row) + sum(len(column) + len(value) for column, value in (self.values or {}).items())
-
 
 class ChangesPage(NamedTuple):
     """Some of the rows that are different now, in key order; none, where all that was looked at is as it was.

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from client.cells import is_shadow, without_reserved
+from client.cells import is_shadow, row_bytes, without_reserved
 from client.snapshots.all_columns import in_all_columns
 from client.snapshots.changed_rows import ChangedColumns, ChangedRow, ChangesPage
 from client.snapshots.column_scans import Scanned
@@ -88,7 +88,7 @@ class ChangesReader(SnapshotReader):
             for looked_at in batches:
                 for each in chain.from_iterable(changed.by_row() for changed in looked_at.changed):
                     found.append(each)
-                    found_bytes += each.size
+                    found_bytes += row_bytes(each.row, each.values or {})
                     if len(found) >= rows_max or found_bytes > bytes_max:
                         return ChangesPage(found, each.row)
                 looked_at_rows += looked_at.rows

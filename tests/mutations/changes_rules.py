@@ -283,8 +283,8 @@ CHANGES_RULES = [
     Mutation(
         "REST tells the changes of another page than it was asked for",
         "rest/table_routes.py",
-        "                earlier,\n                start=start,\n",
-        "                earlier,\n",
+        "            earlier,\n            start=start,\n",
+        "            earlier,\n",
         "unit/rest/test_rest_transactions.py::test_what_changed_since_a_moment_is_listed_a_page_at_a_time",
     ),
 ]
