@@ -35,7 +35,8 @@ from client.errors import (
 from client.handles import SnapshotHandle, TransactionHandle
 from client.manager import TransactionManager
 from client.settings import ClientSettings
-from client.snapshots.changed_rows import ChangedColumns, ChangedRow, ChangesPage
+from client.snapshots.changed_rows import ChangedColumns, ChangedRow
+from client.snapshots.pages import ChangesPage, RowsPage
 from client.snapshots.record import NamedSnapshot
 from client.snapshots.snapshot import Snapshot
 from client.transactions.hooks import CommitStep, TransactionHooks
@@ -79,6 +80,7 @@ __all__ = [
     "PythiaError",
     "Reason",
     "ReplyLost",
+    "RowsPage",
     "Savepoint",
     "Snapshot",
     "SnapshotHandle",

@@ -169,7 +169,7 @@ class RestLimits:
     rows_per_page_max: int = setting(
         1_000,
         "rows",
-        "Rows in one answer to a scan.",
+        "Rows in one answer, of a range or of what changed in it.",
         least=1,
         most=100_000,
         because=MEMORY,
@@ -185,7 +185,7 @@ class RestLimits:
     rows_looked_at_max: int = setting(
         100_000,
         "rows",
-        "Rows looked at for a page of changes, after which it ends, however few of them changed.",
+        "Rows looked at for a page, after which it ends, however few of them are there still, or changed.",
         least=1,
         most=10_000_000,
         because=WAIT,

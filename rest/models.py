@@ -247,7 +247,10 @@ class Row(_Model):
 
 
 class Page(_Model):
-    """Rows in key order; ``next``: what to give as ``after`` for those that follow, ``null`` at the end."""
+    """Rows in key order, which may be none; ``next``: what to give as ``after`` for those that follow.
+
+    It is ``null`` at the end, and only there.
+    """
 
     rows: list[Row]
     next: str | None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Sequence
 from typing import Annotated, Protocol
 
 from fastapi import Depends, Query, Request, Response
 
-from client import ChangesPage, Savepoint
-from client.cells import row_bytes
+from client import ChangesPage, RowsPage, Savepoint
 from client.positions import moment_since
 from client.snapshots.moments import parse_since
 from client.snapshots.ranges import end_of_prefix
@@ -23,7 +21,6 @@ from rest.services import Services, primary_of, services_of
 from rest.texts import Encoding, columns_of, to_bytes, to_text, to_texts, to_values
 from rest.writes import Delete, Put, Write
 
-RowValues = tuple[bytes, dict[bytes, bytes]]
 Columns = Annotated[list[str] | None, Query(alias="column", description="A family, or `family:qualifier`.")]
 
 _TRANSACTION = "/v1/transactions/{id}"
@@ -37,10 +34,18 @@ class Readable(Protocol):
         """One row."""
         ...
 
-    def scan(
-        self, table: str, *, start: bytes = b"", stop: bytes = b"", columns: Sequence[bytes] | None = None
-    ) -> Iterator[RowValues]:
-        """Rows of a range."""
+    def scan_page(
+        self,
+        table: str,
+        *,
+        start: bytes,
+        stop: bytes,
+        columns: Sequence[bytes] | None,
+        rows_max: int,
+        bytes_max: int,
+        looked_at_max: int,
+    ) -> RowsPage:
+        """The first rows of a range."""
         ...
 
 
@@ -178,7 +183,7 @@ async def scan_rows(services: Holder, id: models.Timestamp, table: models.TableN
     """Rows in key order, a page at a time."""
     async with services.held_transactions.using(int(id)) as held:
         read = _reading(held.transaction, table, chosen, services.limits)
-        return _page(*await services.held_transactions.in_thread(read), chosen.encoding)
+        return _page(await services.held_transactions.in_thread(read), chosen.encoding)
 
 
 async def put_row(
@@ -269,10 +274,10 @@ async def read_row_at(
 async def scan_rows_at(services: Anyone, moment: models.Moment, table: models.TableName, chosen: Range) -> models.Page:
     """Rows as of a past moment, a page at a time. Answered by every process, with no oracle alive."""
 
-    def read() -> tuple[list[RowValues], bool]:
+    def read() -> RowsPage:
         return _reading(services.manager.snapshot(at=moment), table, chosen, services.limits)()
 
-    return _page(*await services.held_transactions.in_thread(read), chosen.encoding)
+    return _page(await services.held_transactions.in_thread(read), chosen.encoding)
 
 
 async def scan_changes_at(
@@ -315,32 +320,36 @@ def _as_write(write: models.PutWrite | models.DeleteWrite, encoding: Encoding) -
     return Delete(write.table, row, columns_of(write.columns, encoding))
 
 
-def _reading(
-    source: Readable, table: str, chosen: RangeQuery, limits: RestLimits
-) -> Callable[[], tuple[list[RowValues], bool]]:
-    """What reads one page: its rows, and whether there are more."""
+def _reading(source: Readable, table: str, chosen: RangeQuery, limits: RestLimits) -> Callable[[], RowsPage]:
+    """What reads one page."""
     bounds, rows_max = chosen.bounds(), chosen.rows_max(limits)
 
-    def read() -> tuple[list[RowValues], bool]:
+    def read() -> RowsPage:
         if bounds is None:
-            return [], False
+            return RowsPage([], None)
         start, stop = bounds
-        rows = source.scan(table, start=start, stop=stop, columns=chosen.columns)
-        taken: list[RowValues] = []
-        page_bytes = 0
-        for row, values in islice(rows, rows_max):
-            taken.append((row, values))
-            page_bytes += row_bytes(row, values)
-            if page_bytes > limits.page_bytes_max:
-                break
-        return taken, next(rows, None) is not None
+        return source.scan_page(
+            table,
+            start=start,
+            stop=stop,
+            columns=chosen.columns,
+            rows_max=rows_max,
+            bytes_max=limits.page_bytes_max,
+            looked_at_max=limits.rows_looked_at_max,
+        )
 
     return read
 
 
-def _page(rows: list[RowValues], more: bool, encoding: Encoding) -> models.Page:
-    shown = [models.Row(row=to_text(row, encoding), values=to_texts(values, encoding)) for row, values in rows]
-    return models.Page(rows=shown, next=shown[-1].row if more else None)
+def _page(page: RowsPage, encoding: Encoding) -> models.Page:
+    return models.Page(
+        rows=[models.Row(row=to_text(row, encoding), values=to_texts(values, encoding)) for row, values in page.rows],
+        next=_next(page, encoding),
+    )
+
+
+def _next(page: RowsPage | ChangesPage, encoding: Encoding) -> str | None:
+    return None if page.looked_at_to is None else to_text(page.looked_at_to, encoding)
 
 
 def _page_of_changes(page: ChangesPage, timestamp: int, encoding: Encoding) -> models.ChangesPage:
@@ -353,7 +362,7 @@ def _page_of_changes(page: ChangesPage, timestamp: int, encoding: Encoding) -> m
             )
             for row, values, commit_timestamp in page.rows
         ],
-        next=None if page.looked_at_to is None else to_text(page.looked_at_to, encoding),
+        next=_next(page, encoding),
         snapshot=str(timestamp),
     )
 

@@ -8,14 +8,8 @@ from functools import partial
 from client.asyncio_front.blocking_calls import BlockingCalls
 from client.asyncio_front.streaming import streamed
 from client.handles import SnapshotHandle
-from client.snapshots.changed_rows import (
-    LOOKED_AT_MAX,
-    PAGE_BYTES_MAX,
-    PAGE_ROWS_MAX,
-    ChangedColumns,
-    ChangedRow,
-    ChangesPage,
-)
+from client.snapshots.changed_rows import ChangedColumns, ChangedRow
+from client.snapshots.pages import BYTES_MAX, LOOKED_AT_MAX, ROWS_MAX, ChangesPage, RowsPage
 from client.snapshots.snapshot import Snapshot
 from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 from store.columns import CellColumns
@@ -61,6 +55,21 @@ class AsyncSnapshot:
         """Rows in key order, for ``async for``. See ``Snapshot.scan``; what it raises comes with the first row."""
         begin = partial(self._snapshot.scan, table, start=start, stop=stop, prefix=prefix, columns=columns)
         return streamed(self._calls, begin, SCAN_BATCH_ROWS)
+
+    async def scan_page(
+        self,
+        table: str,
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+        rows_max: int = ROWS_MAX,
+        bytes_max: int = BYTES_MAX,
+        looked_at_max: int = LOOKED_AT_MAX,
+    ) -> RowsPage:
+        """The first rows of ``scan``, for as much work as is asked for. See ``Snapshot.scan_page``."""
+        page = partial(self._snapshot.scan_page, table, start=start, stop=stop, columns=columns)
+        return await self._calls.run(partial(page, rows_max=rows_max, bytes_max=bytes_max, looked_at_max=looked_at_max))
 
     def scan_columns(
         self,
@@ -115,8 +124,8 @@ class AsyncSnapshot:
         start: bytes = b"",
         stop: bytes = b"",
         columns: Sequence[bytes] | None = None,
-        rows_max: int = PAGE_ROWS_MAX,
-        bytes_max: int = PAGE_BYTES_MAX,
+        rows_max: int = ROWS_MAX,
+        bytes_max: int = BYTES_MAX,
         looked_at_max: int = LOOKED_AT_MAX,
     ) -> ChangesPage:
         """The first of such rows, for as much work as is asked for. See ``Snapshot.changes_page``."""

@@ -21,6 +21,7 @@ from client.asyncio_front.opening import Opening
 from client.asyncio_front.streaming import streamed
 from client.errors import InvalidRequest, PythiaError
 from client.handles import TransactionHandle
+from client.snapshots.pages import BYTES_MAX, LOOKED_AT_MAX, ROWS_MAX, RowsPage
 from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 from client.transactions.savepoints import OwnWrites, Savepoint
 from client.transactions.status import TransactionStatus
@@ -118,6 +119,26 @@ class AsyncTransaction:
         """
         scan = partial(self._transaction.scan, table, start=start, stop=stop, prefix=prefix)
         return streamed(self._calls, partial(scan, columns=columns, own_writes=own_writes), SCAN_BATCH_ROWS, self._turn)
+
+    async def scan_page(
+        self,
+        table: str,
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+        rows_max: int = ROWS_MAX,
+        bytes_max: int = BYTES_MAX,
+        looked_at_max: int = LOOKED_AT_MAX,
+        own_writes: OwnWrites = "all",
+    ) -> RowsPage:
+        """The first rows of ``scan``, for as much work as is asked for. See ``Transaction.scan_page``."""
+        limits = {"rows_max": rows_max, "bytes_max": bytes_max, "looked_at_max": looked_at_max}
+        return await self.apply(
+            lambda transaction: transaction.scan_page(
+                table, start=start, stop=stop, columns=columns, own_writes=own_writes, **limits
+            )
+        )
 
     def scan_columns(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +12,6 @@ import numpy.typing as npt
 from client.errors import InvalidRequest
 from client.snapshots.moments import SINCE_THE_BEGINNING, require_timestamp
 from store.columns import CellColumns, Places
-
-PAGE_ROWS_MAX: Final = 1_000
-"""Rows in a page of changes, unless told otherwise."""
-PAGE_BYTES_MAX: Final = 4 * 2**20
-"""Keys, columns and values after which a page ends, unless told otherwise; a single row may be larger."""
-LOOKED_AT_MAX: Final = 100_000
-"""Rows that are looked at for a page, unless told otherwise: narrow ones take a fraction of a second, as
-``python -m benchmarks.whole_tables`` measures.
-"""
 
 
 def check_since(since: int, until: int) -> None:
@@ -44,17 +35,6 @@ class ChangedRow(NamedTuple):
     row: bytes
     values: dict[bytes, bytes] | None
     commit_timestamp: int
-
-
-class ChangesPage(NamedTuple):
-    """Some of the rows that are different now, in key order; none, where all that was looked at is as it was.
-
-    ``looked_at_to``: the last row that was looked at, changed or not: what there is more of lies behind it; ``None``:
-    there is no more.
-    """
-
-    rows: list[ChangedRow]
-    looked_at_to: bytes | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from client.cells import is_shadow, row_bytes, without_reserved
+from client.cells import is_shadow, without_reserved
 from client.snapshots.all_columns import in_all_columns
-from client.snapshots.changed_rows import ChangedColumns, ChangedRow, ChangesPage
+from client.snapshots.changed_rows import ChangedColumns, ChangedRow
 from client.snapshots.column_scans import Scanned
 from client.snapshots.column_visibility import EMPTY, HIDDEN, newest_commits
 from client.snapshots.moments import SINCE_THE_BEGINNING
+from client.snapshots.pages import ChangesPage, LookedAt, PageLimits, page_of
 from client.snapshots.reading import SnapshotReader, in_columns, values_of
 from client.snapshots.settler import SettledRow, VacuumedMeanwhile
 from client.snapshots.stored_cells import SCAN_BATCH_ROWS, Rows
@@ -30,7 +31,7 @@ from client.snapshots.visibility import NOT_COMMITTED, commits_seen
 from store import KeyRange, Row
 
 
-class _LookedAt(NamedTuple):
+class _ColumnsLookedAt(NamedTuple):
     """A batch of a scan for changes: what changed, of how many rows, of which the last is ``last_row``."""
 
     changed: list[ChangedColumns]
@@ -49,7 +50,7 @@ class ChangesReader(SnapshotReader):
         ``columns``: what counts, families and columns; by default all. Raises ``InvalidRequest`` where some of what the
         earlier snapshot saw may be gone, ``StoreUnavailable``.
         """
-        for batch in self._stored.batches(table, key_range, columns):
+        for batch in self._stored.batches(table, key_range, columns, batch_rows=SCAN_BATCH_ROWS):
             yield from self._changed_rows(table, columns, batch, since)
         self._require_both_shown(table, since)
 
@@ -75,26 +76,12 @@ class ChangesReader(SnapshotReader):
         key_range: KeyRange,
         columns: Sequence[bytes] | None,
         since: int,
-        *,
-        rows_max: int,
-        bytes_max: int,
-        looked_at_max: int,
+        limits: PageLimits,
     ) -> ChangesPage:
         """The first rows of ``scan_changes``: see ``Snapshot.changes_page``. Heals nothing."""
-        found: list[ChangedRow] = []
-        found_bytes = looked_at_rows = 0
-        batch_rows = min(SCAN_BATCH_ROWS, looked_at_max)
+        batch_rows = min(SCAN_BATCH_ROWS, limits.looked_at)
         with closing(self._looked_at_for_changes(table, key_range, columns, None, since, batch_rows)) as batches:
-            for looked_at in batches:
-                for each in chain.from_iterable(changed.by_row() for changed in looked_at.changed):
-                    found.append(each)
-                    found_bytes += row_bytes(each.row, each.values or {})
-                    if len(found) >= rows_max or found_bytes > bytes_max:
-                        return ChangesPage(found, each.row)
-                looked_at_rows += looked_at.rows
-                if looked_at_rows >= looked_at_max:
-                    return ChangesPage(found, looked_at.last_row)
-        return ChangesPage(found, None)
+            return ChangesPage(*page_of(map(_row_by_row, batches), limits))
 
     def _looked_at_for_changes(
         self,
@@ -104,7 +91,7 @@ class ChangesReader(SnapshotReader):
         known: Sequence[bytes] | None,
         since: int,
         batch_rows: int,
-    ) -> Generator[_LookedAt, None, None]:
+    ) -> Generator[_ColumnsLookedAt, None, None]:
         """What changed of each batch that was scanned, once it is sure that nothing of it was missing."""
         for scanned in self._columns.scan(table, key_range, columns, known, batch_rows):
             try:
@@ -114,7 +101,7 @@ class ChangesReader(SnapshotReader):
                 changed = _in_columns(list(self._changed_rows(table, columns, rows, since)), known)
             self._require_both_shown(table, since)
             cells = scanned.batch.cells
-            yield _LookedAt(changed, cells.rows, cells.row_key(-1))
+            yield _ColumnsLookedAt(changed, cells.rows, cells.row_key(-1))
         self._require_both_shown(table, since)
 
     def _require_both_shown(self, table: str, since: int) -> None:
@@ -190,6 +177,11 @@ def _in_columns(rows: Sequence[ChangedRow], known: Sequence[bytes] | None) -> li
     newest = np.array([each.commit_timestamp for each in rows], np.int64)
     pieces = in_columns(((each.row, each.values or {}) for each in rows), known, max(1, len(rows)))
     return list(ChangedColumns.of_pieces(pieces, deleted, newest))
+
+
+def _row_by_row(batch: _ColumnsLookedAt) -> LookedAt[ChangedRow]:
+    found = chain.from_iterable(changed.by_row() for changed in batch.changed)
+    return LookedAt(found, batch.rows, batch.last_row)
 
 
 def _is_change(each: ChangedRow, since: int) -> bool:

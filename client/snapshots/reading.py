@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
@@ -15,6 +16,7 @@ from client.errors import InvalidRequest
 from client.snapshots.all_columns import in_all_columns, rows_in_all_columns
 from client.snapshots.column_scans import ColumnScans, Scanned
 from client.snapshots.column_visibility import EMPTY, HIDDEN, VISIBLE
+from client.snapshots.pages import LookedAt, PageLimits, RowsPage, VisibleRow, page_of
 from client.snapshots.resolver import Resolver
 from client.snapshots.settler import SettledRow, Settler, VacuumedMeanwhile
 from client.snapshots.stored_cells import SCAN_BATCH_ROWS, Answer, Rows, StoredCells, Tables
@@ -55,14 +57,18 @@ class SnapshotReader:
         """Column → value, reserved columns included; ``None`` where the snapshot sees nothing of the row."""
         return dict(self._seen(table, columns, [(row, self._stored.row(table, row, columns))])).get(row)
 
-    def scan(
-        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None
-    ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+    def scan(self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None) -> Iterator[VisibleRow]:
         """Rows of a range in key order, reserved columns included; rows of which nothing is visible are left out."""
+        for batch in self._looked_at_in_batches(table, key_range, columns, SCAN_BATCH_ROWS):
+            yield from batch.found
 
-        for batch in self._stored.batches(table, key_range, columns):
-            yield from self._seen(table, columns, batch)
-        self._require_shown(table)
+    def scan_page(
+        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, limits: PageLimits
+    ) -> RowsPage:
+        """The first rows of ``scan``. See ``Snapshot.scan_page``."""
+        batch_rows = min(SCAN_BATCH_ROWS, limits.looked_at)
+        with closing(self._looked_at_in_batches(table, key_range, columns, batch_rows)) as batches:
+            return RowsPage(*page_of(batches, limits))
 
     def scan_columns(
         self,
@@ -100,7 +106,15 @@ class SnapshotReader:
             default=0,
         )
 
-    def _seen(self, table: str, columns: Sequence[bytes] | None, rows: Rows) -> list[tuple[bytes, dict[bytes, bytes]]]:
+    def _looked_at_in_batches(
+        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, batch_rows: int
+    ) -> Generator[LookedAt[VisibleRow], None, None]:
+        """What is visible of a range, some rows at a time, once it is sure that nothing of them was missing."""
+        for batch in self._stored.batches(table, key_range, columns, batch_rows=batch_rows):
+            yield LookedAt(self._seen(table, columns, batch), len(batch), batch[-1][0])
+        self._require_shown(table)
+
+    def _seen(self, table: str, columns: Sequence[bytes] | None, rows: Rows) -> list[VisibleRow]:
         """What of these rows, as they were read, is visible."""
         return self._looked_at(table, columns, rows, partial(self._visible, table))
 
@@ -123,9 +137,7 @@ class SnapshotReader:
             f"{table}: the rows from {rows[0][0]!r} on were vacuumed again and again while they were read"
         )
 
-    def _visible(
-        self, table: str, rows: Rows, settled: Iterable[list[SettledRow]]
-    ) -> Iterator[tuple[bytes, dict[bytes, bytes]]]:
+    def _visible(self, table: str, rows: Rows, settled: Iterable[list[SettledRow]]) -> Iterator[VisibleRow]:
         """What of these rows is visible, once they are ``settled``."""
         stored: dict[bytes, dict[bytes, bytes]] = {row: {} for row, _ in rows}
         for batch in settled:

@@ -12,16 +12,9 @@ from typing import Final
 from client.cells import require_list, validate_choice, validate_column, validate_row, without_reserved
 from client.errors import InvalidRequest
 from client.handles import SnapshotHandle, StaysInItsProcess
-from client.snapshots.changed_rows import (
-    LOOKED_AT_MAX,
-    PAGE_BYTES_MAX,
-    PAGE_ROWS_MAX,
-    ChangedColumns,
-    ChangedRow,
-    ChangesPage,
-    check_since,
-)
+from client.snapshots.changed_rows import ChangedColumns, ChangedRow, check_since
 from client.snapshots.changes import ChangesReader
+from client.snapshots.pages import BYTES_MAX, LOOKED_AT_MAX, ROWS_MAX, ChangesPage, PageLimits, RowsPage
 from client.snapshots.ranges import key_range
 from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 from store.columns import CellColumns
@@ -102,6 +95,31 @@ class Snapshot(StaysInItsProcess):
         for row, values in self._reader.scan(table, chosen, columns):
             yield row, without_reserved(values)
 
+    def scan_page(
+        self,
+        table: str,
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+        rows_max: int = ROWS_MAX,
+        bytes_max: int = BYTES_MAX,
+        looked_at_max: int = LOOKED_AT_MAX,
+    ) -> RowsPage:
+        """The first rows of ``scan``, for as much work as is asked for: whoever has only so long goes on page by page.
+
+        A page ends with ``rows_max`` rows, or once they have more than ``bytes_max`` bytes, or where at least
+        ``looked_at_max`` rows were looked at, however few of them are visible: deleted ones cost as much, up to the
+        next vacuum. So it may be empty and not be the last one, which has ``looked_at_to`` ``None``. The next one has
+        the ``start`` ``page.looked_at_to + b"\x00"``, at a snapshot of the same ``timestamp``, in any process. Raises
+        ``InvalidRequest``, ``StoreUnavailable``.
+        """
+        chosen = key_range(start, stop, b"")
+        check_choice(columns)
+        limits = PageLimits.checked(rows_max=rows_max, bytes_max=bytes_max, looked_at_max=looked_at_max)
+        page = self._reader.scan_page(table, chosen, columns, limits)
+        return page._replace(rows=[(row, without_reserved(values)) for row, values in page.rows])
+
     def scan_columns(
         self,
         table: str,
@@ -177,26 +195,19 @@ class Snapshot(StaysInItsProcess):
         start: bytes = b"",
         stop: bytes = b"",
         columns: Sequence[bytes] | None = None,
-        rows_max: int = PAGE_ROWS_MAX,
-        bytes_max: int = PAGE_BYTES_MAX,
+        rows_max: int = ROWS_MAX,
+        bytes_max: int = BYTES_MAX,
         looked_at_max: int = LOOKED_AT_MAX,
     ) -> ChangesPage:
-        """The first of ``changes``, for as much work as is asked for: whoever has only so long goes on page by page.
+        """The first of ``changes``, for as much work as is asked for. See ``scan_page``, and ``changes`` for ``since``.
 
-        A page ends with ``rows_max`` rows that changed, or once they have more than ``bytes_max`` bytes, or where at
-        least ``looked_at_max`` rows were looked at, however few of them changed. The next one has the ``start``
-        ``page.looked_at_to + b"\x00"``, at a snapshot of the same ``timestamp``, in any process. Raises as ``changes``
-        does.
+        A page ends where so many rows were looked at, however few of them changed.
         """
         chosen = key_range(start, stop, b"")
         check_choice(columns)
         check_since(since, self.timestamp)
-        for name, most in (("rows_max", rows_max), ("bytes_max", bytes_max), ("looked_at_max", looked_at_max)):
-            if type(most) is not int or most < 1:
-                raise InvalidRequest(f"{name} is a whole number, at least 1, not {most!r}")
-        return self._reader.changes_page(
-            table, chosen, columns, since, rows_max=rows_max, bytes_max=bytes_max, looked_at_max=looked_at_max
-        )
+        limits = PageLimits.checked(rows_max=rows_max, bytes_max=bytes_max, looked_at_max=looked_at_max)
+        return self._reader.changes_page(table, chosen, columns, since, limits)
 
 
 def check_columns_to_scan(known: Sequence[bytes] | None, columns: Sequence[bytes] | None, batch_rows: int) -> None:

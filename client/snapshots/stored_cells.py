@@ -7,6 +7,7 @@ the question is asked once more, by what holds now.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Protocol, TypeVar
 
 from client.bulk_writes.batching import BATCH_BYTES_MAX, stored_batches
@@ -19,6 +20,8 @@ from store import CellStore, InvalidCell, KeyRange, Row, TableMissing
 from store.columns import ScannedColumns
 
 SCAN_BATCH_ROWS = 500
+SCAN_FIRST_ROWS = 16
+"""Of a scan: many a caller wants no more than these."""
 
 Rows = Sequence[tuple[bytes, Row]]
 Answer = TypeVar("Answer")
@@ -72,12 +75,15 @@ class StoredCells:
         )
         return [(key, found[key]) for key in keys if key in found]
 
-    def batches(self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None) -> Iterator[Rows]:
-        """The newest cells of a range's rows, some rows at a time."""
+    def batches(
+        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, *, batch_rows: int
+    ) -> Iterator[Rows]:
+        """The newest cells of a range's rows, up to ``batch_rows`` at a time, and few at first."""
 
         def begin(cells: Cells, chosen: list[bytes]) -> Iterator[Rows]:
-            rows = cells.scan(table, key_range, chosen, before=self._before, batch_rows=SCAN_BATCH_ROWS)
-            return stored_batches(rows, SCAN_BATCH_ROWS, BATCH_BYTES_MAX)
+            rows = iter(cells.scan(table, key_range, chosen, before=self._before, batch_rows=batch_rows))
+            few = stored_batches(rows, min(SCAN_FIRST_ROWS, batch_rows), BATCH_BYTES_MAX)
+            return chain(islice(few, 1), stored_batches(rows, batch_rows, BATCH_BYTES_MAX))
 
         return self._scan(table, columns, begin)
 

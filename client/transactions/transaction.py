@@ -16,6 +16,7 @@ from client.bulk_writes.manifest import Job
 from client.cells import stored_values, validate_columns, validate_row, without_reserved
 from client.errors import InvalidRequest, PythiaError, TransactionAborted
 from client.handles import StaysInItsProcess, TransactionHandle
+from client.snapshots.pages import BYTES_MAX, LOOKED_AT_MAX, ROWS_MAX, PageLimits, RowsPage
 from client.snapshots.ranges import key_range
 from client.snapshots.reading import SnapshotReader, in_columns
 from client.snapshots.snapshot import check_choice, check_columns_to_scan, check_read
@@ -161,6 +162,28 @@ class Transaction(StaysInItsProcess):
         reader, written, as_of = self._sight(own_writes)
         stored = reader.scan(table, chosen, columns)
         return self._shown(written.overlay_scan(table, chosen, stored, columns, as_of))
+
+    def scan_page(
+        self,
+        table: str,
+        *,
+        start: bytes = b"",
+        stop: bytes = b"",
+        columns: Sequence[bytes] | None = None,
+        rows_max: int = ROWS_MAX,
+        bytes_max: int = BYTES_MAX,
+        looked_at_max: int = LOOKED_AT_MAX,
+        own_writes: OwnWrites = "all",
+    ) -> RowsPage:
+        """The first rows of ``scan``, for as much work as is asked for. See ``Snapshot.scan_page``."""
+        self._standing.require_active()
+        chosen = key_range(start, stop, b"")
+        check_choice(columns)
+        limits = PageLimits.checked(rows_max=rows_max, bytes_max=bytes_max, looked_at_max=looked_at_max)
+        reader, written, as_of = self._sight(own_writes)
+        stored = reader.scan_page(table, chosen, columns, limits)
+        rows = written.overlay_scan(table, stored.looked_at(chosen), stored.rows, columns, as_of)
+        return stored.with_rows(((row, without_reserved(values)) for row, values in rows), limits)
 
     def scan_columns(
         self,

@@ -279,8 +279,8 @@ CLIENT_RULES = [
     Mutation(
         "a scan holds as many large rows as small ones",
         "client/snapshots/stored_cells.py",
-        "stored_batches(rows, SCAN_BATCH_ROWS, BATCH_BYTES_MAX)",
-        "stored_batches(rows, SCAN_BATCH_ROWS, 2**62)",
+        "stored_batches(rows, batch_rows, BATCH_BYTES_MAX)",
+        "stored_batches(rows, batch_rows, 2**62)",
         "unit/client/snapshots/test_reading.py::test_a_scan_holds_few_large_rows",
     ),
     Mutation(

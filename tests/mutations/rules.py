@@ -17,6 +17,7 @@ from tests.mutations.lease_rules import LEASE_RULES
 from tests.mutations.mutation import Mutation
 from tests.mutations.observing_rules import OBSERVING_RULES
 from tests.mutations.operating_rules import OPERATING_RULES
+from tests.mutations.page_rules import PAGE_RULES
 from tests.mutations.pipeline_rules import PIPELINE_RULES
 from tests.mutations.rest_rules import REST_RULES
 from tests.mutations.snapshot_rules import SNAPSHOT_RULES
@@ -39,6 +40,7 @@ RULES: list[Mutation] = [
     *ADOPTION_RULES,
     *ASYNCIO_RULES,
     *CHANGES_RULES,
+    *PAGE_RULES,
     *FAILOVER_RULES,
     *VACUUM_RULES,
     *SNAPSHOT_RULES,

@@ -72,6 +72,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "changed_rows",
         "column_visibility",
         "moments",
+        "pages",
         "plain_cells",
         "ranges",
         "record",

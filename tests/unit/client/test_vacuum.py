@@ -154,7 +154,7 @@ def test_a_scan_that_a_vacuum_overtakes_fails_rather_than_shows_holes(
 ) -> None:
     first, _, last = write_three_times(manager)
     put(manager, b"s", b"1")
-    monkeypatch.setattr("client.snapshots.stored_cells.SCAN_BATCH_ROWS", 1)
+    monkeypatch.setattr("client.snapshots.reading.SCAN_BATCH_ROWS", 1)
     monkeypatch.setattr("client.catalog.catalog.ENTRY_AGE_SECONDS_MAX", 0)
     scan = manager.snapshot(at=first).scan("t")
     assert next(scan) == (b"r", {A: b"1"})

@@ -219,12 +219,12 @@ def test_head_is_answered_as_get_is_without_a_body(served: Served) -> None:
     assert served.client.head("/v1/transactions").status_code == 405
 
 
-def pages(served: Served, id: str, **chosen: Any) -> list[list[str]]:
+def pages(client: Client, id: str, **chosen: Any) -> list[list[str]]:
     found: list[list[str]] = []
     after = None
     while True:
         parameters = chosen | ({} if after is None else {"after": after})
-        answer = served.client.get(f"/v1/transactions/{id}/tables/accounts/rows", params=parameters)
+        answer = client.get(f"/v1/transactions/{id}/tables/accounts/rows", params=parameters)
         assert answer.status_code == 200, answer.text
         found.append([row["row"] for row in answer.json()["rows"]])
         after = answer.json()["next"]
@@ -236,14 +236,32 @@ def test_rows_are_listed_a_page_at_a_time(served: Served) -> None:
     id = begin(served.client)
     for number in range(5):
         put(served.client, id, f"page-{number}", "1")
-    assert pages(served, id, prefix="page-", limit=2) == [
+    assert pages(served.client, id, prefix="page-", limit=2) == [
         ["page-0", "page-1"],
         ["page-2", "page-3"],
         ["page-4"],
     ]
-    assert pages(served, id, start="page-1", stop="page-3", limit=2) == [["page-1", "page-2"]]
+    assert pages(served.client, id, start="page-1", stop="page-3", limit=2) == [["page-1", "page-2"]]
     both = served.client.get(f"/v1/transactions/{id}/tables/accounts/rows", params={"prefix": "p", "start": "q"})
     assert refused(both) == (422, "invalid-request")
+
+
+def test_a_page_ends_where_enough_was_looked_at_and_may_be_empty(serve_rest: Serve) -> None:
+    client = serve_rest(rows_looked_at_max=20).client
+    rows = [f"gone-{number:03}" for number in range(70)]
+    committed(client, *(put_of(row, "1") for row in rows))
+    deletes = ({"op": "delete", "table": "accounts", "row": row} for row in rows[:60])
+    moment = committed(client, *deletes)
+    client.post("/v1/oracle/begin")
+    id = begin(client)
+    assert pages(client, id, start="gone-", stop="gone.", limit=5) == [[], rows[60:65], rows[65:]]
+    put(client, id, rows[3], "own")
+    assert pages(client, id, start="gone-", stop="gone.", limit=8) == [[rows[3]], rows[60:68], rows[68:]]
+    past = f"/v1/snapshots/{moment}/tables/accounts/rows"
+    first = client.get(past, params={"prefix": "gone-"}).json()
+    assert first["rows"] == []
+    second = client.get(past, params={"prefix": "gone-", "after": first["next"]}).json()
+    assert [row["row"] for row in second["rows"]] == rows[60:]
 
 
 def test_a_page_ends_at_its_bytes(serve_rest: Serve) -> None:
@@ -365,7 +383,8 @@ def test_what_changed_since_a_moment_is_listed_a_page_at_a_time(serve_rest: Serv
     end: dict[str, Any] = {"rows": [], "next": None, "snapshot": second}
     assert page(second, **chosen, **after).json() == end, "a page may be empty"
     assert page(second, **chosen, after="changes.").json() == end, "behind the last row there can be"
-    assert page(second, **chosen, limit=1).json()["next"] == rows[1]
+    assert page(second, **chosen, limit=1).json()["next"] == rows[3], "up to there it is looked at"
+    assert page(second, **chosen, limit=1, after=rows[3]).json()["next"] == rows[7]
     assert page(first, **chosen).json() == {"rows": [], "next": rows[3], "snapshot": first}
     since_the_beginning = page(second, since="0", start=rows[7], stop=rows[10]).json()
     assert [row["row"] for row in since_the_beginning["rows"]] == [rows[7], rows[9]]

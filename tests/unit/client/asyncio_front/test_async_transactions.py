@@ -100,8 +100,10 @@ def test_a_transaction_reads_its_own_writes_and_nobody_else_does(manager: Transa
             assert await transaction.get("t", b"r") == {A: b"new"}
             assert await transaction.get("t", b"r", own_writes="none") == {A: b"old"}
             assert [row async for row in transaction.scan("t")] == [(b"r", {A: b"new"}), (b"s", {b"g:b": b"added"})]
+            assert await transaction.scan_page("t", rows_max=1) == ([(b"r", {A: b"new"})], b"r")
             others = await front.snapshot()
             assert [row async for row in others.scan("t")] == [(b"r", {A: b"old"})]
+            assert await others.scan_page("t") == ([(b"r", {A: b"old"})], None)
             assert transaction.start_timestamp > transaction.snapshot_timestamp >= transaction.epoch
         assert transaction.status is TransactionStatus.COMMITTED
         assert isinstance(await front.outcome(transaction.start_timestamp), Committed)

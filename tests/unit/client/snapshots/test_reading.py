@@ -7,6 +7,7 @@ the commit table; it must come to what the model says, whatever is missing and w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
@@ -530,7 +531,10 @@ def test_many_invisible_versions_on_top_of_a_visible_one(invisible: int, marked:
     assert store.count <= requests
 
 
-def test_what_large_transactions_left_in_many_rows_is_looked_below_by_one_request_for_each() -> None:
+def test_what_large_transactions_left_in_many_rows_is_looked_below_by_one_request_for_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stored_cells, "SCAN_FIRST_ROWS", 100)
     store = Requests()
     world = make_world(store)
     rows = [b"r%03d" % number for number in range(100)]
@@ -628,9 +632,11 @@ def test_a_scan_holds_few_large_rows(monkeypatch: pytest.MonkeyPatch, value_byte
     record(store, COMMITS, {2_100: 2_105}, EPOCH)
     store.rows = 0
     scan = world.reader(View(2_500, EPOCH)).scan(TABLE, WHOLE, None)
-    first, _ = next(scan)
-    assert store.rows == drawn
-    assert [first, *(row for row, _ in scan)] == rows
+    first = [row for row, _ in islice(scan, stored_cells.SCAN_FIRST_ROWS)]
+    assert store.rows == len(first) == 16
+    following, _ = next(scan)
+    assert store.rows - len(first) == drawn
+    assert [*first, following, *(row for row, _ in scan)] == rows
 
 
 def test_a_commit_that_was_shadowed_and_vacuumed_between_the_questions_is_found(world: World) -> None:

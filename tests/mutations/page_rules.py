@@ -1,0 +1,98 @@
+"""Broken rules of pages, of rows and of changes: each row comes once, and none costs more than was asked for."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_PAGES = "unit/client/snapshots/test_pages.py::"
+_EVERY_ROW = _PAGES + "test_page_by_page_comes_every_row_once_and_no_page_is_more_than_was_asked_for"
+_ENDS = _PAGES + "test_a_page_of_rows_ends_at_its_rows_its_bytes_and_after_so_many_rows_looked_at"
+_OWN = _PAGES + "test_the_pages_of_a_transaction_are_its_scan_with_its_own_writes"
+_CORE = "client/snapshots/pages.py"
+
+PAGE_RULES = [
+    Mutation(
+        "a page that looked at its share of the rows is the last one",
+        _CORE,
+        "            return rows, looked_at_to\n",
+        "            return rows, None\n",
+        _EVERY_ROW,
+    ),
+    Mutation(
+        "a page that is full ends behind rows that it has left out",
+        _CORE,
+        "return rows, max(rows[-1][0], looked_at_to)",
+        "return rows, batch.last_row",
+        _EVERY_ROW,
+    ),
+    Mutation(
+        "for a page in which nothing is found the whole table is looked at",
+        _CORE,
+        "looked_at >= limits.looked_at",
+        "rows and looked_at >= limits.looked_at",
+        _EVERY_ROW,
+    ),
+    Mutation(
+        "behind a full page it is looked on until there is a row",
+        _CORE,
+        "if was_full or looked_at",
+        "if looked_at",
+        _PAGES + "test_a_full_page_looks_on_for_one_batch_at_most_and_says_how_far",
+    ),
+    Mutation(
+        "a page that is full is never known to be the last one",
+        _CORE,
+        "        was_full = is_full\n",
+        "        if is_full:\n            return rows, rows[-1][0]\n        was_full = is_full\n",
+        _PAGES + "test_a_full_page_is_the_last_one_where_there_is_nothing_behind_it",
+    ),
+    Mutation(
+        "a page holds rows however large they are",
+        _CORE,
+        " or rows_bytes > limits.bytes",
+        "",
+        _ENDS,
+    ),
+    Mutation(
+        "own writes behind what a page has looked at hide the rows before them",
+        "client/transactions/transaction.py",
+        "stored.looked_at(chosen), stored.rows",
+        "chosen, stored.rows",
+        _OWN,
+    ),
+    Mutation(
+        "a page with own writes has as many rows as there are of both",
+        "client/transactions/transaction.py",
+        "return stored.with_rows(((row, without_reserved(values)) for row, values in rows), limits)",
+        "return RowsPage([(row, without_reserved(values)) for row, values in rows], stored.looked_at_to)",
+        _OWN,
+    ),
+    Mutation(
+        "the rest of a page that own writes filled is left out",
+        _CORE,
+        "self.looked_at_to if ended_at is None else ended_at",
+        "self.looked_at_to",
+        _OWN,
+    ),
+    Mutation(
+        "a page may be limited by nothing",
+        _CORE,
+        "if type(most) is not int or most < 1:",
+        "if False:",
+        _PAGES + "test_a_page_has_limits_that_are_numbers",
+    ),
+    Mutation(
+        "the first row of a scan waits for hundreds",
+        "client/snapshots/stored_cells.py",
+        "min(SCAN_FIRST_ROWS, batch_rows)",
+        "batch_rows",
+        _PAGES + "test_after_the_first_rows_of_a_scan_come_many_together",
+    ),
+    Mutation(
+        "REST looks at all rows that there are for a page",
+        "rest/table_routes.py",
+        "            looked_at_max=limits.rows_looked_at_max,\n        )\n\n    return read",
+        "            looked_at_max=10_000_000,\n        )\n\n    return read",
+        "unit/rest/test_rest_transactions.py::test_a_page_ends_where_enough_was_looked_at_and_may_be_empty",
+    ),
+]
