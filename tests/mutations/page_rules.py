@@ -30,7 +30,7 @@ PAGE_RULES = [
         _CORE,
         "looked_at >= limits.looked_at",
         "rows and looked_at >= limits.looked_at",
-        _EVERY_ROW,
+        _ENDS,
     ),
     Mutation(
         "behind a full page it is looked on until there is a row",
@@ -42,8 +42,8 @@ PAGE_RULES = [
     Mutation(
         "a page that is full is never known to be the last one",
         _CORE,
-        "        was_full = is_full\n",
-        "        if is_full:\n            return rows, rows[-1][0]\n        was_full = is_full\n",
+        "if was_full or looked_at",
+        "if is_full or looked_at",
         _PAGES + "test_a_full_page_is_the_last_one_where_there_is_nothing_behind_it",
     ),
     Mutation(
