@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from client.catalog.entry import ShownFrom
-from client.cells import TOMBSTONE, decode_value
+from client.cells import TOMBSTONE, decode_value, without_reserved
 from client.errors import InvalidRequest
 from client.snapshots.all_columns import in_all_columns, rows_in_all_columns
 from client.snapshots.column_scans import ColumnScans, Scanned
@@ -25,6 +25,10 @@ from commit_table.timestamps import wall_time_of
 from store import CellStore, KeyRange, StoreUnavailable
 from store.columns import CellColumns
 
+ROW_BY_ROW_MAX = 2_000
+"""Of the rows that are looked at for a page. So few come no later than as columns; of more ``benchmarks.whole_tables``
+measures what columns save.
+"""
 READS_AGAIN_MAX = 10
 """Of rows in which a vacuum was at work while they were read."""
 
@@ -59,15 +63,19 @@ class SnapshotReader:
 
     def scan(self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None) -> Iterator[VisibleRow]:
         """Rows of a range in key order, reserved columns included; rows of which nothing is visible are left out."""
-        for batch in self._looked_at_in_batches(table, key_range, columns, SCAN_BATCH_ROWS):
+        for batch in self._looked_at_row_by_row(table, key_range, columns, SCAN_BATCH_ROWS):
             yield from batch.found
 
     def scan_page(
-        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, limits: PageLimits
+        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, limits: PageLimits, *, reserved: bool
     ) -> RowsPage:
-        """The first rows of ``scan``. See ``Snapshot.scan_page``."""
-        batch_rows = min(SCAN_BATCH_ROWS, limits.looked_at)
-        with closing(self._looked_at_in_batches(table, key_range, columns, batch_rows)) as batches:
+        """The first rows of ``scan``. See ``Snapshot.scan_page``.
+
+        ``reserved``: with reserved columns. Without them, where many rows are passed over, it goes on by columns, which
+        is sooner and holds up the other threads of the process for shorter. Heals nothing then.
+        """
+        look = self._looked_at_row_by_row if reserved else self._looked_at_without_reserved
+        with closing(look(table, key_range, columns, min(SCAN_BATCH_ROWS, limits.looked_at))) as batches:
             return RowsPage(*page_of(batches, limits))
 
     def scan_columns(
@@ -106,12 +114,31 @@ class SnapshotReader:
             default=0,
         )
 
-    def _looked_at_in_batches(
+    def _looked_at_row_by_row(
         self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, batch_rows: int
     ) -> Generator[LookedAt[VisibleRow], None, None]:
         """What is visible of a range, some rows at a time, once it is sure that nothing of them was missing."""
         for batch in self._stored.batches(table, key_range, columns, batch_rows=batch_rows):
             yield LookedAt(self._seen(table, columns, batch), len(batch), batch[-1][0])
+        self._require_shown(table)
+
+    def _looked_at_without_reserved(
+        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, batch_rows: int
+    ) -> Generator[LookedAt[VisibleRow], None, None]:
+        """The same, from ``ROW_BY_ROW_MAX`` rows on by columns."""
+        passed = 0
+        for batch in self._looked_at_row_by_row(table, key_range, columns, batch_rows):
+            yield batch._replace(found=[(row, without_reserved(values)) for row, values in batch.found])
+            passed += batch.rows
+            if passed >= ROW_BY_ROW_MAX:
+                break
+        else:
+            return
+        rest = KeyRange(batch.last_row + b"\x00", key_range.stop)
+        for scanned in self._columns.scan(table, rest, columns, None, batch_rows):
+            shown = self._shown(table, columns, scanned, all_columns=True)
+            found = ((put.row, dict(put.columns)) for each in shown for put in each.puts())
+            yield LookedAt(found, scanned.batch.cells.rows, scanned.batch.cells.row_key(-1))
         self._require_shown(table)
 
     def _seen(self, table: str, columns: Sequence[bytes] | None, rows: Rows) -> list[VisibleRow]:

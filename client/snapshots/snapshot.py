@@ -117,8 +117,7 @@ class Snapshot(StaysInItsProcess):
         chosen = key_range(start, stop, b"")
         check_choice(columns)
         limits = PageLimits.checked(rows_max=rows_max, bytes_max=bytes_max, looked_at_max=looked_at_max)
-        page = self._reader.scan_page(table, chosen, columns, limits)
-        return page._replace(rows=[(row, without_reserved(values)) for row, values in page.rows])
+        return self._reader.scan_page(table, chosen, columns, limits, reserved=False)
 
     def scan_columns(
         self,

@@ -181,7 +181,9 @@ class Transaction(StaysInItsProcess):
         check_choice(columns)
         limits = PageLimits.checked(rows_max=rows_max, bytes_max=bytes_max, looked_at_max=looked_at_max)
         reader, written, as_of = self._sight(own_writes)
-        stored = reader.scan_page(table, chosen, columns, limits)
+        stored = reader.scan_page(table, chosen, columns, limits, reserved=bool(written))
+        if not written:
+            return stored
         rows = written.overlay_scan(table, stored.looked_at(chosen), stored.rows, columns, as_of)
         return stored.with_rows(((row, without_reserved(values)) for row, values in rows), limits)
 

@@ -7,6 +7,7 @@ from tests.mutations.mutation import Mutation
 _PAGES = "unit/client/snapshots/test_pages.py::"
 _EVERY_ROW = _PAGES + "test_page_by_page_comes_every_row_once_and_no_page_is_more_than_was_asked_for"
 _ENDS = _PAGES + "test_a_page_of_rows_ends_at_its_rows_its_bytes_and_after_so_many_rows_looked_at"
+_BY_COLUMNS = _PAGES + "test_a_page_that_goes_on_by_columns_misses_nothing_and_says_nothing_twice"
 _OWN = _PAGES + "test_the_pages_of_a_transaction_are_its_scan_with_its_own_writes"
 _CORE = "client/snapshots/pages.py"
 
@@ -80,6 +81,13 @@ PAGE_RULES = [
         "if type(most) is not int or most < 1:",
         "if False:",
         _PAGES + "test_a_page_has_limits_that_are_numbers",
+    ),
+    Mutation(
+        "a page that goes on by columns begins anew",
+        "client/snapshots/reading.py",
+        '        rest = KeyRange(batch.last_row + b"\\x00", key_range.stop)\n        for scanned',
+        "        rest = key_range\n        for scanned",
+        _BY_COLUMNS,
     ),
     Mutation(
         "the first row of a scan waits for hundreds",

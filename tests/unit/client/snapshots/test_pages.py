@@ -124,6 +124,23 @@ def test_a_page_of_rows_ends_at_its_rows_its_bytes_and_after_so_many_rows_looked
     assert snapshot.scan_page("t", rows_max=1).rows == [(key(0), {A: b"1" * 100})]
 
 
+@pytest.mark.parametrize("looked_at_max", [9, 40, 999])
+def test_a_page_that_goes_on_by_columns_misses_nothing_and_says_nothing_twice(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch, looked_at_max: int
+) -> None:
+    monkeypatch.setattr(reading, "ROW_BY_ROW_MAX", 20)
+    put(manager, range(60))
+    deleted(manager, range(3, 45))
+    snapshot = manager.snapshot()
+    found: list[VisibleRow] = []
+    start: bytes | None = b""
+    while start is not None:
+        page = snapshot.scan_page("t", start=start, looked_at_max=looked_at_max)
+        found += page.rows
+        start = None if page.looked_at_to is None else page.looked_at_to + b"\x00"
+    assert found == list(snapshot.scan("t"))
+
+
 def test_after_the_first_rows_of_a_scan_come_many_together(
     manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from client import InvalidRequest
 from client.catalog.entry import ShownFrom
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, decode_shadow, is_reserved, row_marker_column
-from client.snapshots import all_columns, column_scans, plain_cells, settler, stored_cells
+from client.snapshots import all_columns, column_scans, plain_cells, reading, settler, stored_cells
 from client.snapshots.changes import ChangesReader
 from client.snapshots.moments import SINCE_THE_BEGINNING
+from client.snapshots.pages import PageLimits, VisibleRow
 from client.snapshots.reading import SnapshotReader
 from client.snapshots.resolver import OutcomeCache, Resolver, Site
 from client.snapshots.visibility import NOT_COMMITTED, OPEN, View
@@ -57,6 +58,26 @@ def world() -> World:
 def by_columns(reader: SnapshotReader, columns: Sequence[bytes] | None = None) -> dict[bytes, Mapping[bytes, bytes]]:
     """What a scan as columns shows."""
     return dict(rows_of(reader.scan_columns(TABLE, WHOLE, columns, columns or COLUMNS, 2)))
+
+
+def by_pages(reader: SnapshotReader, columns: Sequence[bytes] | None = None) -> dict[bytes, dict[bytes, bytes]]:
+    """By pages of one row each, by such as look at one row each, and by a single one: all three say the same."""
+    alike = [dict(rows_of_pages(reader, columns, limits)) for limits in ((1, 99), (99, 1), (99, 99))]
+    assert alike[0] == alike[1] == alike[2]
+    return alike[0]
+
+
+def rows_of_pages(
+    reader: SnapshotReader, columns: Sequence[bytes] | None, limits: tuple[int, int]
+) -> Iterator[VisibleRow]:
+    rows_max, looked_at_max = limits
+    start: bytes | None = b""
+    while start is not None:
+        most = PageLimits(rows_max, 2**20, looked_at_max)
+        page = reader.scan_page(TABLE, KeyRange(start, b""), columns, most, reserved=False)
+        assert len(page.rows) <= min(rows_max, looked_at_max)
+        yield from page.rows
+        start = None if page.looked_at_to is None else page.looked_at_to + b"\x00"
 
 
 def by_all_columns(
@@ -124,6 +145,13 @@ def test_a_reader_sees_what_the_model_says(
             assert by_all_columns(world.reader(View(snapshot, EPOCH)), [column]) == chosen
         assert by_columns(reader) == want
         assert by_all_columns(reader) == want
+        patch.setattr(stored_cells, "SCAN_FIRST_ROWS", 1)
+        for row_by_row_max in (1, 2, 99):
+            patch.setattr(reading, "ROW_BY_ROW_MAX", row_by_row_max)
+            assert by_pages(reader) == by_pages(world.reader(View(snapshot, EPOCH))) == want
+            for column in COLUMNS:
+                chosen = {row: {column: values[column]} for row, values in want.items() if column in values}
+                assert by_pages(reader, [column]) == chosen
 
 
 @given(writers_of_a_history, st.integers(EPOCH, 3_000))
