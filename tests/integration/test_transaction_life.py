@@ -16,6 +16,7 @@ from client import (
     TransactionHooks,
     TransactionManager,
 )
+from client.snapshots.reading import ROW_BY_ROW_MAX
 from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 from store import RowPut
 from store.columns import CellColumns
@@ -101,6 +102,35 @@ def test_a_statement_that_reads_what_it_writes(manager: TransactionManager, tabl
     assert seen(manager, table, prefix) == {
         row + copied: {A: value, B: value} for row, value in values_of.items() for copied in (b"", b"+")
     }
+
+
+def test_page_by_page_come_the_rows_of_a_scan_over_many_deleted_ones(
+    manager: TransactionManager, table: str, prefix: bytes
+) -> None:
+    rows = [prefix + b"%05d" % number for number in range(ROW_BY_ROW_MAX + 2 * SCAN_BATCH_ROWS)]
+    with manager.transaction() as before:
+        for row in rows:
+            before.put(table, row, {A: b"1", B: b"1"})
+    with manager.transaction() as before:
+        for row in rows[20:-20]:
+            before.delete(table, row, [A, B])
+    snapshot = manager.snapshot()
+    stop = prefix + b"~"
+    with manager.transaction(read_only=True) as reading, manager.transaction() as writing:
+        writing.put(table, prefix + b"00500", {A: b"own"})
+        for source in (snapshot, reading, writing):
+            want = list(source.scan(table, prefix=prefix))
+            for looked_at_max in (300, 10_000):
+                found, start, pages = [], prefix, 0
+                while start:
+                    page = source.scan_page(table, start=start, stop=stop, rows_max=30, looked_at_max=looked_at_max)
+                    found += page.rows
+                    start = page.looked_at_to + b"\x00" if page.looked_at_to else b""
+                    pages += 1
+                assert found == want
+                assert pages >= (len(rows) // (2 * looked_at_max) or 2)
+        writing.forbid_commit("it was for reading")
+        writing.rollback()
 
 
 def test_bulk_writes_after_a_checkpoint_are_not_before_it(
