@@ -41,6 +41,7 @@ class Readable(Protocol):
         start: bytes,
         stop: bytes,
         columns: Sequence[bytes] | None,
+        reverse: bool,
         rows_max: int,
         bytes_max: int,
         looked_at_max: int,
@@ -85,10 +86,10 @@ class RangeQuery:
         """Rows of a page."""
         return min(self.limit or limits.rows_per_page_max, limits.rows_per_page_max)
 
-    def bounds(self) -> tuple[bytes, bytes] | None:
+    def bounds(self, *, reverse: bool = False) -> tuple[bytes, bytes] | None:
         """The first key, and the one behind the last (``b""``: none); ``None`` where there can be no row any more.
 
-        Raises ``Problem``.
+        ``reverse``: what comes ``after`` a row are the ones before it. Raises ``Problem``.
         """
         first, stop = self._start, self._stop
         if stop and stop < first:
@@ -97,12 +98,15 @@ class RangeQuery:
             if first or stop:
                 raise Problem("invalid-request", "give either prefix, or start and stop")
             first, stop = self._prefix, end_of_prefix(self._prefix)
-        if self._after:
+        if self._after and reverse:
+            stop = min(stop or self._after, self._after)
+        elif self._after:
             first = max(first, self._after + b"\x00")
         return None if stop and first >= stop else (first, stop)
 
 
 Range = Annotated[RangeQuery, Depends()]
+Reverse = Annotated[bool, Query(description="From the last row of the range to the first.")]
 
 
 def add_table_routes(routes: Routes) -> None:
@@ -179,10 +183,12 @@ async def read_row(
     return models.Row(row=row, values=to_texts(values, encoding))
 
 
-async def scan_rows(services: Holder, id: models.Timestamp, table: models.TableName, chosen: Range) -> models.Page:
-    """Rows in key order, a page at a time."""
+async def scan_rows(
+    services: Holder, id: models.Timestamp, table: models.TableName, chosen: Range, reverse: Reverse = False
+) -> models.Page:
+    """Rows in key order, or from the last to the first, a page at a time."""
     async with services.held_transactions.using(int(id)) as held:
-        read = _reading(held.transaction, table, chosen, services.limits)
+        read = _reading(held.transaction, table, chosen, services.limits, reverse=reverse)
         return _page(await services.held_transactions.in_thread(read), chosen.encoding)
 
 
@@ -271,11 +277,13 @@ async def read_row_at(
     return models.Row(row=row, values=to_texts(values, encoding))
 
 
-async def scan_rows_at(services: Anyone, moment: models.Moment, table: models.TableName, chosen: Range) -> models.Page:
+async def scan_rows_at(
+    services: Anyone, moment: models.Moment, table: models.TableName, chosen: Range, reverse: Reverse = False
+) -> models.Page:
     """Rows as of a past moment, a page at a time. Answered by every process, with no oracle alive."""
 
     def read() -> RowsPage:
-        return _reading(services.manager.snapshot(at=moment), table, chosen, services.limits)()
+        return _reading(services.manager.snapshot(at=moment), table, chosen, services.limits, reverse=reverse)()
 
     return _page(await services.held_transactions.in_thread(read), chosen.encoding)
 
@@ -320,9 +328,11 @@ def _as_write(write: models.PutWrite | models.DeleteWrite, encoding: Encoding) -
     return Delete(write.table, row, columns_of(write.columns, encoding))
 
 
-def _reading(source: Readable, table: str, chosen: RangeQuery, limits: RestLimits) -> Callable[[], RowsPage]:
+def _reading(
+    source: Readable, table: str, chosen: RangeQuery, limits: RestLimits, *, reverse: bool
+) -> Callable[[], RowsPage]:
     """What reads one page."""
-    bounds, rows_max = chosen.bounds(), chosen.rows_max(limits)
+    bounds, rows_max = chosen.bounds(reverse=reverse), chosen.rows_max(limits)
 
     def read() -> RowsPage:
         if bounds is None:
@@ -333,6 +343,7 @@ def _reading(source: Readable, table: str, chosen: RangeQuery, limits: RestLimit
             start=start,
             stop=stop,
             columns=chosen.columns,
+            reverse=reverse,
             rows_max=rows_max,
             bytes_max=limits.page_bytes_max,
             looked_at_max=limits.rows_looked_at_max,

@@ -51,10 +51,11 @@ class AsyncSnapshot:
         stop: bytes = b"",
         prefix: bytes = b"",
         columns: Sequence[bytes] | None = None,
+        reverse: bool = False,
     ) -> AsyncGenerator[tuple[bytes, dict[bytes, bytes]], None]:
         """Rows in key order, for ``async for``. See ``Snapshot.scan``; what it raises comes with the first row."""
-        begin = partial(self._snapshot.scan, table, start=start, stop=stop, prefix=prefix, columns=columns)
-        return streamed(self._calls, begin, SCAN_BATCH_ROWS)
+        begin = partial(self._snapshot.scan, table, start=start, stop=stop, prefix=prefix)
+        return streamed(self._calls, partial(begin, columns=columns, reverse=reverse), SCAN_BATCH_ROWS)
 
     async def scan_page(
         self,
@@ -63,12 +64,13 @@ class AsyncSnapshot:
         start: bytes = b"",
         stop: bytes = b"",
         columns: Sequence[bytes] | None = None,
+        reverse: bool = False,
         rows_max: int = ROWS_MAX,
         bytes_max: int = BYTES_MAX,
         looked_at_max: int = LOOKED_AT_MAX,
     ) -> RowsPage:
         """The first rows of ``scan``, for as much work as is asked for. See ``Snapshot.scan_page``."""
-        page = partial(self._snapshot.scan_page, table, start=start, stop=stop, columns=columns)
+        page = partial(self._snapshot.scan_page, table, start=start, stop=stop, columns=columns, reverse=reverse)
         return await self._calls.run(partial(page, rows_max=rows_max, bytes_max=bytes_max, looked_at_max=looked_at_max))
 
     def scan_columns(

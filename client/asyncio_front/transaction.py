@@ -111,13 +111,14 @@ class AsyncTransaction:
         stop: bytes = b"",
         prefix: bytes = b"",
         columns: Sequence[bytes] | None = None,
+        reverse: bool = False,
         own_writes: OwnWrites = "all",
     ) -> AsyncGenerator[tuple[bytes, dict[bytes, bytes]], None]:
         """Rows in key order, for ``async for``. See ``Transaction.scan``; what it raises comes with the first row.
 
         The own writes that it shows are those of the moment when the first row is asked for.
         """
-        scan = partial(self._transaction.scan, table, start=start, stop=stop, prefix=prefix)
+        scan = partial(self._transaction.scan, table, start=start, stop=stop, prefix=prefix, reverse=reverse)
         return streamed(self._calls, partial(scan, columns=columns, own_writes=own_writes), SCAN_BATCH_ROWS, self._turn)
 
     async def scan_page(
@@ -127,18 +128,16 @@ class AsyncTransaction:
         start: bytes = b"",
         stop: bytes = b"",
         columns: Sequence[bytes] | None = None,
+        reverse: bool = False,
         rows_max: int = ROWS_MAX,
         bytes_max: int = BYTES_MAX,
         looked_at_max: int = LOOKED_AT_MAX,
         own_writes: OwnWrites = "all",
     ) -> RowsPage:
         """The first rows of ``scan``, for as much work as is asked for. See ``Transaction.scan_page``."""
-        limits = {"rows_max": rows_max, "bytes_max": bytes_max, "looked_at_max": looked_at_max}
-        return await self.apply(
-            lambda transaction: transaction.scan_page(
-                table, start=start, stop=stop, columns=columns, own_writes=own_writes, **limits
-            )
-        )
+        page = partial(Transaction.scan_page, table=table, start=start, stop=stop, columns=columns, reverse=reverse)
+        limits = partial(page, rows_max=rows_max, bytes_max=bytes_max, looked_at_max=looked_at_max)
+        return await self.apply(partial(limits, own_writes=own_writes))
 
     def scan_columns(
         self,

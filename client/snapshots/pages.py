@@ -29,7 +29,7 @@ AnyRow = TypeVar("AnyRow", VisibleRow, ChangedRow)
 
 
 class RowsPage(NamedTuple):
-    """Some of the rows that are visible, in key order; none, where nothing is visible of all that were looked at.
+    """Some of the rows that are visible, in the order of the scan; none, where nothing is of what was looked at.
 
     ``looked_at_to``: the last row that was looked at, visible or not: what there is more of lies behind it; ``None``:
     there is no more.
@@ -38,9 +38,13 @@ class RowsPage(NamedTuple):
     rows: list[VisibleRow]
     looked_at_to: bytes | None
 
-    def looked_at(self, key_range: KeyRange) -> KeyRange:
+    def looked_at(self, key_range: KeyRange, *, reverse: bool = False) -> KeyRange:
         """What it says all of, of a range of which it is the first page."""
-        return key_range if self.looked_at_to is None else KeyRange(key_range.start, self.looked_at_to + b"\x00")
+        if self.looked_at_to is None:
+            return key_range
+        if reverse:
+            return KeyRange(self.looked_at_to, key_range.stop)
+        return KeyRange(key_range.start, self.looked_at_to + b"\x00")
 
     def with_rows(self, rows: Iterable[VisibleRow], limits: PageLimits) -> RowsPage:
         """Other rows of what was looked at, which may be more than fit."""
@@ -96,7 +100,7 @@ def page_of(batches: Iterable[LookedAt[AnyRow]], limits: PageLimits) -> tuple[li
         was_full = is_full
         for each in batch.found:
             if is_full:
-                return rows, max(rows[-1][0], looked_at_to)
+                return rows, looked_at_to if was_full else rows[-1][0]
             rows.append(each)
             rows_bytes += row_bytes(each[0], each[1] or {})
             is_full = len(rows) >= limits.rows or rows_bytes > limits.bytes

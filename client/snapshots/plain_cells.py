@@ -98,12 +98,19 @@ class PlainCells:
         return [*written, *(Cell(encode_value(cell.value), self._plain_through) for cell in plain)]
 
     def scan(
-        self, table: str, key_range: KeyRange, columns: Sequence[bytes], *, before: int, batch_rows: int
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes],
+        *,
+        before: int,
+        batch_rows: int,
+        reverse: bool = False,
     ) -> Iterator[tuple[bytes, Row]]:
         """See ``CellStore``."""
         if self._shows_nothing(before):
             return iter(())
-        rows = self._store.scan(table, key_range, columns, before=before, batch_rows=batch_rows)
+        rows = self._store.scan(table, key_range, columns, before=before, batch_rows=batch_rows, reverse=reverse)
         return ((key, as_written(row, self._plain_through)) for key, row in rows)
 
     def scan_columns(

@@ -61,13 +61,25 @@ class SnapshotReader:
         """Column → value, reserved columns included; ``None`` where the snapshot sees nothing of the row."""
         return dict(self._seen(table, columns, [(row, self._stored.row(table, row, columns))])).get(row)
 
-    def scan(self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None) -> Iterator[VisibleRow]:
-        """Rows of a range in key order, reserved columns included; rows of which nothing is visible are left out."""
-        for batch in self._looked_at_row_by_row(table, key_range, columns, SCAN_BATCH_ROWS):
+    def scan(
+        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, *, reverse: bool = False
+    ) -> Iterator[VisibleRow]:
+        """Rows of a range in key order, or ``reverse``, reserved columns included.
+
+        Rows of which nothing is visible are left out.
+        """
+        for batch in self._looked_at_row_by_row(table, key_range, columns, SCAN_BATCH_ROWS, reverse=reverse):
             yield from batch.found
 
     def scan_page(
-        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, limits: PageLimits, *, reserved: bool
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes] | None,
+        limits: PageLimits,
+        *,
+        reserved: bool,
+        reverse: bool = False,
     ) -> RowsPage:
         """The first rows of ``scan``. See ``Snapshot.scan_page``.
 
@@ -75,7 +87,8 @@ class SnapshotReader:
         is sooner and holds up the other threads of the process for shorter. Heals nothing then.
         """
         look = self._looked_at_row_by_row if reserved else self._looked_at_without_reserved
-        with closing(look(table, key_range, columns, min(SCAN_BATCH_ROWS, limits.looked_at))) as batches:
+        batch_rows = min(SCAN_BATCH_ROWS, limits.looked_at)
+        with closing(look(table, key_range, columns, batch_rows, reverse=reverse)) as batches:
             return RowsPage(*page_of(batches, limits))
 
     def scan_columns(
@@ -115,22 +128,22 @@ class SnapshotReader:
         )
 
     def _looked_at_row_by_row(
-        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, batch_rows: int
+        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, batch_rows: int, *, reverse: bool
     ) -> Generator[LookedAt[VisibleRow], None, None]:
         """What is visible of a range, some rows at a time, once it is sure that nothing of them was missing."""
-        for batch in self._stored.batches(table, key_range, columns, batch_rows=batch_rows):
+        for batch in self._stored.batches(table, key_range, columns, batch_rows=batch_rows, reverse=reverse):
             yield LookedAt(self._seen(table, columns, batch), len(batch), batch[-1][0])
         self._require_shown(table)
 
     def _looked_at_without_reserved(
-        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, batch_rows: int
+        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, batch_rows: int, *, reverse: bool
     ) -> Generator[LookedAt[VisibleRow], None, None]:
-        """The same, from ``ROW_BY_ROW_MAX`` rows on by columns."""
+        """The same, from ``ROW_BY_ROW_MAX`` rows on by columns, which come in key order only."""
         passed = 0
-        for batch in self._looked_at_row_by_row(table, key_range, columns, batch_rows):
+        for batch in self._looked_at_row_by_row(table, key_range, columns, batch_rows, reverse=reverse):
             yield batch._replace(found=[(row, without_reserved(values)) for row, values in batch.found])
             passed += batch.rows
-            if passed >= ROW_BY_ROW_MAX:
+            if passed >= ROW_BY_ROW_MAX and not reverse:
                 break
         else:
             return

@@ -85,14 +85,17 @@ class Snapshot(StaysInItsProcess):
         stop: bytes = b"",
         prefix: bytes = b"",
         columns: Sequence[bytes] | None = None,
+        reverse: bool = False,
     ) -> Generator[tuple[bytes, dict[bytes, bytes]], None, None]:
         """Rows in key order, each (key, column → value): from ``start`` up to ``stop``, or with a ``prefix``.
 
-        Rows of which nothing chosen is visible are left out, except those that a bulk writer marked as existing.
+        ``reverse``: the same rows from the last to the first. Rows of which nothing chosen is visible are left out,
+        except those that a bulk writer marked as existing.
         """
         chosen = key_range(start, stop, prefix)
         check_choice(columns)
-        for row, values in self._reader.scan(table, chosen, columns):
+        check_order(reverse)
+        for row, values in self._reader.scan(table, chosen, columns, reverse=reverse):
             yield row, without_reserved(values)
 
     def scan_page(
@@ -102,6 +105,7 @@ class Snapshot(StaysInItsProcess):
         start: bytes = b"",
         stop: bytes = b"",
         columns: Sequence[bytes] | None = None,
+        reverse: bool = False,
         rows_max: int = ROWS_MAX,
         bytes_max: int = BYTES_MAX,
         looked_at_max: int = LOOKED_AT_MAX,
@@ -111,13 +115,14 @@ class Snapshot(StaysInItsProcess):
         A page ends with ``rows_max`` rows, or once they have more than ``bytes_max`` bytes, or where at least
         ``looked_at_max`` rows were looked at, however few of them are visible: deleted ones cost as much, up to the
         next vacuum. So it may be empty and not be the last one, which has ``looked_at_to`` ``None``. The next one has
-        the ``start`` ``page.looked_at_to + b"\x00"``, at a snapshot of the same ``timestamp``, in any process. Raises
-        ``InvalidRequest``, ``StoreUnavailable``.
+        the ``start`` ``page.looked_at_to + b"\x00"``, or in ``reverse`` the ``stop`` ``page.looked_at_to``, at a
+        snapshot of the same ``timestamp``, in any process. Raises ``InvalidRequest``, ``StoreUnavailable``.
         """
         chosen = key_range(start, stop, b"")
         check_choice(columns)
+        check_order(reverse)
         limits = PageLimits.checked(rows_max=rows_max, bytes_max=bytes_max, looked_at_max=looked_at_max)
-        return self._reader.scan_page(table, chosen, columns, limits, reserved=False)
+        return self._reader.scan_page(table, chosen, columns, limits, reserved=False, reverse=reverse)
 
     def scan_columns(
         self,
@@ -198,9 +203,10 @@ class Snapshot(StaysInItsProcess):
         bytes_max: int = BYTES_MAX,
         looked_at_max: int = LOOKED_AT_MAX,
     ) -> ChangesPage:
-        """The first of ``changes``, for as much work as is asked for. See ``scan_page``, and ``changes`` for ``since``.
+        """The first of ``changes``, in key order, for as much work as is asked for.
 
-        A page ends where so many rows were looked at, however few of them changed.
+        See ``scan_page``, and ``changes`` for ``since``. A page ends where so many rows were looked at, however few of
+        them changed.
         """
         chosen = key_range(start, stop, b"")
         check_choice(columns)
@@ -229,6 +235,12 @@ def check_read(row: bytes, columns: Sequence[bytes] | None) -> None:
     """Raise ``InvalidRequest`` for a row or a choice of columns that cannot be read."""
     validate_row(row)
     check_choice(columns)
+
+
+def check_order(reverse: object) -> None:
+    """Raise ``InvalidRequest`` for what says neither yes nor no: the text "false" would be taken for a yes."""
+    if type(reverse) is not bool:
+        raise InvalidRequest(f"reverse is True or False, not {reverse!r}")
 
 
 def check_choice(columns: Sequence[bytes] | None) -> None:

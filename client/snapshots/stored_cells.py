@@ -76,12 +76,19 @@ class StoredCells:
         return [(key, found[key]) for key in keys if key in found]
 
     def batches(
-        self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, *, batch_rows: int
+        self,
+        table: str,
+        key_range: KeyRange,
+        columns: Sequence[bytes] | None,
+        *,
+        batch_rows: int,
+        reverse: bool = False,
     ) -> Iterator[Rows]:
         """The newest cells of a range's rows, up to ``batch_rows`` at a time, and few at first."""
 
         def begin(cells: Cells, chosen: list[bytes]) -> Iterator[Rows]:
-            rows = iter(cells.scan(table, key_range, chosen, before=self._before, batch_rows=batch_rows))
+            before = self._before
+            rows = iter(cells.scan(table, key_range, chosen, before=before, batch_rows=batch_rows, reverse=reverse))
             few = stored_batches(rows, min(SCAN_FIRST_ROWS, batch_rows), BATCH_BYTES_MAX)
             return chain(islice(few, 1), stored_batches(rows, batch_rows, BATCH_BYTES_MAX))
 

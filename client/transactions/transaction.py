@@ -19,7 +19,7 @@ from client.handles import StaysInItsProcess, TransactionHandle
 from client.snapshots.pages import BYTES_MAX, LOOKED_AT_MAX, ROWS_MAX, PageLimits, RowsPage
 from client.snapshots.ranges import key_range
 from client.snapshots.reading import SnapshotReader, in_columns
-from client.snapshots.snapshot import check_choice, check_columns_to_scan, check_read
+from client.snapshots.snapshot import check_choice, check_columns_to_scan, check_order, check_read
 from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 from client.transactions import commit as committing
 from client.transactions.commit import Services
@@ -149,9 +149,10 @@ class Transaction(StaysInItsProcess):
         stop: bytes = b"",
         prefix: bytes = b"",
         columns: Sequence[bytes] | None = None,
+        reverse: bool = False,
         own_writes: OwnWrites = "all",
     ) -> Generator[tuple[bytes, dict[bytes, bytes]], None, None]:
-        """Rows in key order. See ``Snapshot.scan``, and ``get`` for ``own_writes``.
+        """Rows in key order, or ``reverse``. See ``Snapshot.scan``, and ``get`` for ``own_writes``.
 
         The own writes that it shows are those of the moment of this call: what the transaction puts, deletes or undoes
         while the scan is under way changes nothing of it. What bulk writers write meanwhile may or may not be met.
@@ -159,9 +160,10 @@ class Transaction(StaysInItsProcess):
         self._standing.require_active()
         chosen = key_range(start, stop, prefix)
         check_choice(columns)
+        check_order(reverse)
         reader, written, as_of = self._sight(own_writes)
-        stored = reader.scan(table, chosen, columns)
-        return self._shown(written.overlay_scan(table, chosen, stored, columns, as_of))
+        stored = reader.scan(table, chosen, columns, reverse=reverse)
+        return self._shown(written.overlay_scan(table, chosen, stored, columns, as_of, reverse=reverse))
 
     def scan_page(
         self,
@@ -170,6 +172,7 @@ class Transaction(StaysInItsProcess):
         start: bytes = b"",
         stop: bytes = b"",
         columns: Sequence[bytes] | None = None,
+        reverse: bool = False,
         rows_max: int = ROWS_MAX,
         bytes_max: int = BYTES_MAX,
         looked_at_max: int = LOOKED_AT_MAX,
@@ -179,12 +182,14 @@ class Transaction(StaysInItsProcess):
         self._standing.require_active()
         chosen = key_range(start, stop, b"")
         check_choice(columns)
+        check_order(reverse)
         limits = PageLimits.checked(rows_max=rows_max, bytes_max=bytes_max, looked_at_max=looked_at_max)
         reader, written, as_of = self._sight(own_writes)
-        stored = reader.scan_page(table, chosen, columns, limits, reserved=bool(written))
+        stored = reader.scan_page(table, chosen, columns, limits, reserved=bool(written), reverse=reverse)
         if not written:
             return stored
-        rows = written.overlay_scan(table, stored.looked_at(chosen), stored.rows, columns, as_of)
+        looked_at = stored.looked_at(chosen, reverse=reverse)
+        rows = written.overlay_scan(table, looked_at, stored.rows, columns, as_of, reverse=reverse)
         return stored.with_rows(((row, without_reserved(values)) for row, values in rows), limits)
 
     def scan_columns(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import gt, lt
 
 from client.cells import TOMBSTONE, decode_value, family_of, is_reserved
 from client.errors import InvalidRequest
@@ -148,13 +149,16 @@ class WriteBuffer:
         rows: Iterable[tuple[bytes, Values]],
         columns: Sequence[bytes] | None,
         as_of: Mark | None = None,
+        *,
+        reverse: bool = False,
     ) -> Iterator[tuple[bytes, Values]]:
-        """Rows of a snapshot in key order, with the transaction's own rows and values in their places.
+        """Rows of a snapshot in key order, or ``reverse``, with the transaction's own rows and values in their places.
 
         The own ones are those of this call: what is written, undone or marked while the rows are looked at is no part
         of them.
         """
-        return _merged_scan(self._own_rows(table, key_range, as_of), rows, columns)
+        own_rows = self._own_rows(table, key_range, as_of)
+        return _merged_scan(own_rows[::-1] if reverse else own_rows, rows, columns, reverse=reverse)
 
     def _own_rows(self, table: str, key_range: KeyRange, as_of: Mark | None) -> list[tuple[bytes, Values]]:
         """The rows written in a range, as they stay from now on: the next write to one of them makes it anew."""
@@ -251,22 +255,27 @@ def _merged(values: Values | None, own: Values | None, columns: Sequence[bytes] 
 
 
 def _merged_scan(
-    own_rows: Iterable[tuple[bytes, Values]], rows: Iterable[tuple[bytes, Values]], columns: Sequence[bytes] | None
+    own_rows: Iterable[tuple[bytes, Values]],
+    rows: Iterable[tuple[bytes, Values]],
+    columns: Sequence[bytes] | None,
+    *,
+    reverse: bool,
 ) -> Iterator[tuple[bytes, Values]]:
-    for row, values, own in _side_by_side(rows, own_rows):
+    for row, values, own in _side_by_side(rows, own_rows, reverse=reverse):
         merged = _merged(values, own, columns)
         if merged is not None:
             yield row, merged
 
 
 def _side_by_side(
-    rows: Iterable[tuple[bytes, Values]], own_rows: Iterable[tuple[bytes, Values]]
+    rows: Iterable[tuple[bytes, Values]], own_rows: Iterable[tuple[bytes, Values]], *, reverse: bool
 ) -> Iterator[tuple[bytes, Values | None, Values | None]]:
-    """Two sequences of rows in key order as one: row → its values in each."""
+    """Two sequences of rows in key order, or ``reverse``, as one: row → its values in each."""
+    comes_before = gt if reverse else lt
     waiting = iter(own_rows)
     own_row, own = next(waiting, (None, None))
     for row, values in rows:
-        while own_row is not None and own_row < row:
+        while own_row is not None and comes_before(own_row, row):
             yield own_row, None, own
             own_row, own = next(waiting, (None, None))
         if own_row == row:

@@ -242,6 +242,13 @@ def test_rows_are_listed_a_page_at_a_time(served: Served) -> None:
         ["page-4"],
     ]
     assert pages(served.client, id, start="page-1", stop="page-3", limit=2) == [["page-1", "page-2"]]
+    assert pages(served.client, id, prefix="page-", limit=2, reverse=True) == [
+        ["page-4", "page-3"],
+        ["page-2", "page-1"],
+        ["page-0"],
+    ]
+    assert pages(served.client, id, start="page-1", stop="page-3", limit=1, reverse="true") == [["page-2"], ["page-1"]]
+    assert pages(served.client, id, start="page-3", after="page-2", reverse=True) == [[]]
     both = served.client.get(f"/v1/transactions/{id}/tables/accounts/rows", params={"prefix": "p", "start": "q"})
     assert refused(both) == (422, "invalid-request")
 
@@ -260,6 +267,8 @@ def test_a_page_ends_where_enough_was_looked_at_and_may_be_empty(serve_rest: Ser
     past = f"/v1/snapshots/{moment}/tables/accounts/rows"
     first = client.get(past, params={"prefix": "gone-"}).json()
     assert first["rows"] == []
+    last = client.get(past, params={"prefix": "gone-", "reverse": True, "limit": 3}).json()
+    assert ([row["row"] for row in last["rows"]], last["next"]) == (rows[:-4:-1], rows[-3])
     second = client.get(past, params={"prefix": "gone-", "after": first["next"]}).json()
     assert [row["row"] for row in second["rows"]] == rows[60:]
 
@@ -406,6 +415,8 @@ def test_changes_are_refused_where_there_is_no_such_moment(served: Served) -> No
         assert said in problem(answer)["detail"]
     path = f"/v1/snapshots/{later}/tables/accounts/changes"
     assert refused(served.client.get(path)) == (422, "invalid-request"), "since has to be given"
+    backward = served.client.get(path, params={"since": "0", "reverse": True})
+    assert refused(backward) == (422, "invalid-request"), "it has no order but that of the keys"
     missing = served.client.get(f"/v1/snapshots/{later}/tables/none/changes", params={"since": "0"})
     assert refused(missing) == (422, "invalid-request")
     served.manager.create_snapshot("changes-from-here", at=int(earlier))

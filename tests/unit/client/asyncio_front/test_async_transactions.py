@@ -104,6 +104,11 @@ def test_a_transaction_reads_its_own_writes_and_nobody_else_does(manager: Transa
             others = await front.snapshot()
             assert [row async for row in others.scan("t")] == [(b"r", {A: b"old"})]
             assert await others.scan_page("t") == ([(b"r", {A: b"old"})], None)
+            backward = [row async for row, _ in transaction.scan("t", reverse=True)]
+            assert backward == [b"s", b"r"]
+            assert await transaction.scan_page("t", reverse=True, rows_max=1) == ([(b"s", {b"g:b": b"added"})], b"s")
+            assert [row async for row, _ in others.scan("t", reverse=True)] == [b"r"]
+            assert (await others.scan_page("t", reverse=True, stop=b"r")).rows == []
             assert transaction.start_timestamp > transaction.snapshot_timestamp >= transaction.epoch
         assert transaction.status is TransactionStatus.COMMITTED
         assert isinstance(await front.outcome(transaction.start_timestamp), Committed)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from itertools import accumulate, pairwise
-from typing import Any
+from itertools import accumulate, pairwise, product
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client import InvalidRequest, RowsPage, TransactionManager
+from client import InvalidRequest, OwnWrites, RowsPage, TransactionManager
 from client.snapshots import reading, stored_cells
 from client.snapshots.pages import LookedAt, PageLimits, VisibleRow, page_of
 from store import KeyRange
@@ -86,6 +86,7 @@ def test_a_full_page_looks_on_for_one_batch_at_most_and_says_how_far() -> None:
 def test_a_page_says_what_it_is_all_of() -> None:
     assert RowsPage([], None).looked_at(KeyRange(b"a", b"z")) == KeyRange(b"a", b"z")
     assert RowsPage([], b"k").looked_at(KeyRange(b"a", b"z")) == KeyRange(b"a", b"k\x00")
+    assert RowsPage([], b"k").looked_at(KeyRange(b"a", b"z"), reverse=True) == KeyRange(b"k", b"z")
 
 
 def put(manager: TransactionManager, rows: range, value: bytes = b"1") -> None:
@@ -121,24 +122,30 @@ def test_a_page_of_rows_ends_at_its_rows_its_bytes_and_after_so_many_rows_looked
     assert page(start=key(10), looked_at_max=6) == ([], key(15)), "where all was deleted a page ends, too"
     assert page(start=key(8), looked_at_max=2) == (there[8:10], key(9))
     assert page(start=key(25), columns=[b"f:b"]) == ([], None)
+    assert page(reverse=True, rows_max=2) == (there[:-3:-1], there[-2])
+    assert page(reverse=True, stop=key(22), looked_at_max=6) == ([], key(16))
+    assert page(reverse=True, start=key(8), stop=key(12)) == ([key(9), key(8)], None)
     assert snapshot.scan_page("t", rows_max=1).rows == [(key(0), {A: b"1" * 100})]
 
 
+@pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("looked_at_max", [9, 40, 999])
 def test_a_page_that_goes_on_by_columns_misses_nothing_and_says_nothing_twice(
-    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch, looked_at_max: int
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch, looked_at_max: int, reverse: bool
 ) -> None:
     monkeypatch.setattr(reading, "ROW_BY_ROW_MAX", 20)
     put(manager, range(60))
     deleted(manager, range(3, 45))
     snapshot = manager.snapshot()
     found: list[VisibleRow] = []
-    start: bytes | None = b""
-    while start is not None:
-        page = snapshot.scan_page("t", start=start, looked_at_max=looked_at_max)
+    start, stop = b"", b""
+    while True:
+        page = snapshot.scan_page("t", start=start, stop=stop, reverse=reverse, looked_at_max=looked_at_max)
         found += page.rows
-        start = None if page.looked_at_to is None else page.looked_at_to + b"\x00"
-    assert found == list(snapshot.scan("t"))
+        if page.looked_at_to is None:
+            break
+        start, stop = (b"", page.looked_at_to) if reverse else (page.looked_at_to + b"\x00", b"")
+    assert found == list(snapshot.scan("t", reverse=reverse))
 
 
 def test_after_the_first_rows_of_a_scan_come_many_together(
@@ -185,16 +192,18 @@ def test_the_pages_of_a_transaction_are_its_scan_with_its_own_writes(
                 transaction.delete("t", key(number), chance.choice([None, [A]]))
             if moment == "before":
                 transaction.checkpoint()
-        for own_writes in ("all", "before_checkpoint", "none"):
-            want = list(transaction.scan("t", stop=key(22), own_writes=own_writes))
+        for own_writes, reverse in product(get_args(OwnWrites), (False, True)):
+            want = list(transaction.scan("t", start=key(2), stop=key(22), own_writes=own_writes, reverse=reverse))
+            assert want == sorted(want, reverse=reverse)
             for rows_max, bytes_max, looked_at_max in ((1, 999, 999), (999, 1, 999), (999, 999, 1), (3, 40, 5)):
                 found: list[VisibleRow] = []
-                start: bytes | None = b""
-                while start is not None:
+                start, stop = key(2), key(22)
+                while True:
                     page = transaction.scan_page(
                         "t",
                         start=start,
-                        stop=key(22),
+                        stop=stop,
+                        reverse=reverse,
                         rows_max=rows_max,
                         bytes_max=bytes_max,
                         looked_at_max=looked_at_max,
@@ -202,7 +211,9 @@ def test_the_pages_of_a_transaction_are_its_scan_with_its_own_writes(
                     )
                     assert len(page.rows) <= rows_max
                     found += page.rows
-                    start = None if page.looked_at_to is None else page.looked_at_to + b"\x00"
+                    if page.looked_at_to is None:
+                        break
+                    start, stop = (start, page.looked_at_to) if reverse else (page.looked_at_to + b"\x00", stop)
                 assert found == want
         transaction.forbid_commit("it was for reading")
         transaction.rollback()
@@ -233,9 +244,11 @@ def test_a_page_is_refused_where_a_scan_is(manager: TransactionManager) -> None:
             ("t", {"columns": []}, "names nothing"),
             ("t", {"start": b"b", "stop": b"a"}, "stop"),
             ("t", {"start": "text"}, "bytes"),
+            ("t", {"reverse": "false"}, "reverse is True or False, not 'false'"),
         ):
-            with pytest.raises(InvalidRequest, match=said):
-                read.scan_page(table, **options)
+            for pages_or_rows in (read.scan_page, read.scan):
+                with pytest.raises(InvalidRequest, match=said):
+                    list(pages_or_rows(table, **options))
     with pytest.raises(InvalidRequest, match="own_writes"):
         transaction.scan_page("t", own_writes="mine")  # type: ignore[arg-type]
     transaction.rollback()

@@ -137,6 +137,7 @@ def test_a_reader_sees_what_the_model_says(
         assert by_all_columns(world.reader(View(snapshot, EPOCH))) == want
         for _ in range(2):  # once to ask and heal, once from what was healed
             assert dict(reader.scan(TABLE, KeyRange(b"", b""), None)) == want
+            assert list(reader.scan(TABLE, WHOLE, None, reverse=True)) == sorted(want.items(), reverse=True)
         assert {row: values for row in ROWS if (values := reader.row(TABLE, row, None))} == want
         for column in COLUMNS:
             chosen = {row: {column: values[column]} for row, values in want.items() if column in values}

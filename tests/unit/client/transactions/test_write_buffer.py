@@ -40,6 +40,8 @@ def test_a_scan_shows_the_snapshot_under_the_own_writes(stored: Rows, own: Rows)
     merged = {row: snapshot.get(row, {}) | own.get(row, {}) for row in {*snapshot, *own}}
     scanned = list(buffer.overlay_scan("t", ALL, sorted(snapshot.items()), None))
     assert scanned == sorted(without_deleted(merged).items())
+    backward = buffer.overlay_scan("t", ALL, sorted(snapshot.items(), reverse=True), None, reverse=True)
+    assert list(backward) == scanned[::-1]
 
 
 def test_own_rows_outside_the_range_are_left_out() -> None:
