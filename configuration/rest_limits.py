@@ -190,6 +190,14 @@ class RestLimits:
         most=10_000_000,
         because=WAIT,
     )
+    reads_per_request_max: int = setting(
+        1_000,
+        "rows",
+        "Rows that one request may name to be read.",
+        least=1,
+        most=100_000,
+        because=MEMORY,
+    )
     writes_per_request_max: int = setting(
         10_000,
         "writes",

@@ -256,6 +256,36 @@ class Page(_Model):
     next: str | None
 
 
+class RowToRead(_Model):
+    """A row to read, and which columns of it: families, or ``family:qualifier``; by default all."""
+
+    table: TableName
+    row: str
+    columns: list[str] | None = None
+
+
+class ReadsBody(_Model):
+    """Rows to read, of any tables."""
+
+    reads: list[RowToRead] = Field(
+        min_length=1, examples=[[{"table": "accounts", "row": "alice"}, {"table": "accounts", "row": "bob"}]]
+    )
+
+
+class RowOfTable(_Model):
+    """A row that was read: column → value; no values: there is no such row."""
+
+    table: str = Field(examples=["accounts"])
+    row: str = Field(examples=["alice"])
+    values: dict[str, str] = Field(examples=[{"d:balance": "70"}])
+
+
+class RowsRead(_Model):
+    """A row for each read, in their order; or for the first of them, where all would be too large for one answer."""
+
+    rows: list[RowOfTable]
+
+
 class ChangedRow(_Model):
     """A row that is different; ``values`` as they are at the later moment, ``null`` where it has been deleted."""
 

@@ -37,6 +37,7 @@ ROLES: Mapping[str, Role] = {
     "roll_back_transaction": "transact",
     "read_row": "transact",
     "scan_rows": "transact",
+    "read_rows": "transact",
     "put_row": "transact",
     "delete_row": "transact",
     "write_rows": "transact",
@@ -45,6 +46,7 @@ ROLES: Mapping[str, Role] = {
     "release_savepoint": "transact",
     "read_row_at": "read",
     "scan_rows_at": "read",
+    "read_rows_at": "read",
     "scan_changes_at": "read",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Protocol
 
 from fastapi import Depends, Query, Request, Response
@@ -16,6 +17,7 @@ from rest import models
 from rest.answering import IdempotencyKey, answered
 from rest.held_transactions import Held
 from rest.problems import Problem
+from rest.reads import Read, read_all
 from rest.routing import Routes
 from rest.services import Services, primary_of, services_of
 from rest.texts import Encoding, columns_of, to_bytes, to_text, to_texts, to_values
@@ -118,6 +120,7 @@ def add_table_routes(routes: Routes) -> None:
     routes.add("DELETE", _TRANSACTION, roll_back_transaction, models.RolledBack, tags=tags)
     routes.add("GET", f"{_TRANSACTION}{_ROWS}", scan_rows, models.Page, tags=tags)
     routes.add("GET", f"{_TRANSACTION}{_ROWS}/{{row:path}}", read_row, models.Row, tags=tags)
+    routes.add("POST", f"{_TRANSACTION}/reads", read_rows, models.RowsRead, tags=tags)
     routes.add("PUT", f"{_TRANSACTION}{_ROWS}/{{row:path}}", put_row, models.Taken, tags=tags)
     routes.add("DELETE", f"{_TRANSACTION}{_ROWS}/{{row:path}}", delete_row, models.Taken, tags=tags)
     routes.add("POST", f"{_TRANSACTION}/writes", write_rows, models.Taken, tags=tags)
@@ -128,6 +131,7 @@ def add_table_routes(routes: Routes) -> None:
     tags = ["snapshots"]
     routes.add("GET", f"/v1/snapshots/{{moment}}{_ROWS}", scan_rows_at, models.Page, tags=tags)
     routes.add("GET", f"/v1/snapshots/{{moment}}{_ROWS}/{{row:path}}", read_row_at, models.Row, tags=tags)
+    routes.add("POST", "/v1/snapshots/{moment}/reads", read_rows_at, models.RowsRead, tags=tags)
     changes = "/v1/snapshots/{moment}/tables/{table}/changes"
     routes.add("GET", changes, scan_changes_at, models.ChangesPage, tags=tags)
 
@@ -190,6 +194,16 @@ async def scan_rows(
     async with services.held_transactions.using(int(id)) as held:
         read = _reading(held.transaction, table, chosen, services.limits, reverse=reverse)
         return _page(await services.held_transactions.in_thread(read), chosen.encoding)
+
+
+async def read_rows(
+    services: Holder, id: models.Timestamp, body: models.ReadsBody, encoding: Encoding = "utf-8"
+) -> models.RowsRead:
+    """Rows by their keys, of any tables, as the transaction sees them."""
+    reads = _reads(body, encoding, services.limits)
+    async with services.held_transactions.using(int(id)) as held:
+        read = partial(read_all, held.transaction, reads, services.limits.page_bytes_max)
+        return _rows_read(body, await services.held_transactions.in_thread(read), encoding)
 
 
 async def put_row(
@@ -288,6 +302,16 @@ async def scan_rows_at(
     return _page(await services.held_transactions.in_thread(read), chosen.encoding)
 
 
+async def read_rows_at(
+    services: Anyone, moment: models.Moment, body: models.ReadsBody, encoding: Encoding = "utf-8"
+) -> models.RowsRead:
+    """Rows by their keys, of any tables, as of a past moment. Answered by every process, with no oracle alive."""
+    reads = _reads(body, encoding, services.limits)
+    read = partial(read_all, reads=reads, bytes_max=services.limits.page_bytes_max)
+    found = await services.held_transactions.in_thread(lambda: read(services.manager.snapshot(at=moment)))
+    return _rows_read(body, found, encoding)
+
+
 async def scan_changes_at(
     services: Anyone, moment: models.Moment, table: models.TableName, since: models.Since, chosen: Range
 ) -> models.ChangesPage:
@@ -326,6 +350,27 @@ def _as_write(write: models.PutWrite | models.DeleteWrite, encoding: Encoding) -
     if isinstance(write, models.PutWrite):
         return Put(write.table, row, to_values(write.values, encoding))
     return Delete(write.table, row, columns_of(write.columns, encoding))
+
+
+def _reads(body: models.ReadsBody, encoding: Encoding, limits: RestLimits) -> list[Read]:
+    most = limits.reads_per_request_max
+    if len(body.reads) > most:
+        raise Problem("invalid-request", f"one request takes {most:,} reads (reads_per_request_max)")
+    return [_as_read(read, encoding) for read in body.reads]
+
+
+def _as_read(read: models.RowToRead, encoding: Encoding) -> Read:
+    columns = columns_of(read.columns, encoding)
+    return Read(read.table, to_bytes(read.row, encoding), None if columns is None else tuple(columns))
+
+
+def _rows_read(body: models.ReadsBody, found: list[dict[bytes, bytes]], encoding: Encoding) -> models.RowsRead:
+    return models.RowsRead(
+        rows=[
+            models.RowOfTable(table=asked.table, row=asked.row, values=to_texts(values, encoding))
+            for asked, values in zip(body.reads, found, strict=False)  # those that the answer has room for
+        ]
+    )
 
 
 def _reading(

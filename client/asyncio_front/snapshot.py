@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from functools import partial
 
 from client.asyncio_front.blocking_calls import BlockingCalls
@@ -42,6 +42,12 @@ class AsyncSnapshot:
     async def get(self, table: str, row: bytes, columns: Sequence[bytes] | None = None) -> dict[bytes, bytes]:
         """One row: column → value; empty where the snapshot sees none. See ``Snapshot.get``."""
         return await self._calls.run(partial(self._snapshot.get, table, row, columns))
+
+    async def get_many(
+        self, table: str, rows: Collection[bytes], columns: Sequence[bytes] | None = None
+    ) -> dict[bytes, dict[bytes, bytes]]:
+        """Rows by their keys: key → what ``get`` gives, of those that there are. See ``Snapshot.get_many``."""
+        return await self._calls.run(partial(self._snapshot.get_many, table, rows, columns))
 
     def scan(
         self,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
@@ -102,6 +102,17 @@ class AsyncTransaction:
     ) -> dict[bytes, bytes]:
         """One row: column → value; empty where there is none. See ``Transaction.get``."""
         return await self.apply(lambda transaction: transaction.get(table, row, columns, own_writes=own_writes))
+
+    async def get_many(
+        self,
+        table: str,
+        rows: Collection[bytes],
+        columns: Sequence[bytes] | None = None,
+        *,
+        own_writes: OwnWrites = "all",
+    ) -> dict[bytes, dict[bytes, bytes]]:
+        """Rows by their keys: key → what ``get`` gives, of those that there are. See ``Transaction.get_many``."""
+        return await self.apply(lambda transaction: transaction.get_many(table, rows, columns, own_writes=own_writes))
 
     def scan(
         self,

@@ -61,6 +61,16 @@ class SnapshotReader:
         """Column → value, reserved columns included; ``None`` where the snapshot sees nothing of the row."""
         return dict(self._seen(table, columns, [(row, self._stored.row(table, row, columns))])).get(row)
 
+    def rows(
+        self, table: str, keys: Iterable[bytes], columns: Sequence[bytes] | None
+    ) -> dict[bytes, dict[bytes, bytes]]:
+        """Of these rows those of which something is visible, in their order: key → what ``row`` gives."""
+        found: dict[bytes, dict[bytes, bytes]] = {}
+        remaining = iter(dict.fromkeys(keys))
+        while some := list(islice(remaining, SCAN_BATCH_ROWS)):
+            found.update(self._seen(table, columns, self._stored.rows(table, some, columns)))
+        return found
+
     def scan(
         self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, *, reverse: bool = False
     ) -> Iterator[VisibleRow]:

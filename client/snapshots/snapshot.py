@@ -6,7 +6,7 @@ It needs no oracle once it is begun, and it can be handed to other processes.
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from typing import Final
 
 from client.cells import require_list, validate_choice, validate_column, validate_row, without_reserved
@@ -76,6 +76,16 @@ class Snapshot(StaysInItsProcess):
         """
         check_read(row, columns)
         return without_reserved(self._reader.row(table, row, columns) or {})
+
+    def get_many(
+        self, table: str, rows: Collection[bytes], columns: Sequence[bytes] | None = None
+    ) -> dict[bytes, dict[bytes, bytes]]:
+        """Rows by their keys, in as few requests as their size allows: key → what ``get`` gives, in their order.
+
+        Of the rows that there are: the others are left out. See ``get``.
+        """
+        check_reads(rows, columns)
+        return {row: without_reserved(values) for row, values in self._reader.rows(table, rows, columns).items()}
 
     def scan(
         self,
@@ -234,6 +244,15 @@ def check_columns_to_scan(known: Sequence[bytes] | None, columns: Sequence[bytes
 def check_read(row: bytes, columns: Sequence[bytes] | None) -> None:
     """Raise ``InvalidRequest`` for a row or a choice of columns that cannot be read."""
     validate_row(row)
+    check_choice(columns)
+
+
+def check_reads(rows: object, columns: Sequence[bytes] | None) -> None:
+    """Raise ``InvalidRequest`` for rows that are no list of keys, or as ``check_read`` does; no rows are no mistake."""
+    if isinstance(rows, (bytes, str)) or not isinstance(rows, Collection):
+        raise InvalidRequest(f"rows are a list of keys, not {rows!r}: write [key], or list(…)")
+    for row in rows:
+        validate_row(row)
     check_choice(columns)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from types import TracebackType
 
 from client.bulk_writes.manifest import Job
@@ -19,7 +19,7 @@ from client.handles import StaysInItsProcess, TransactionHandle
 from client.snapshots.pages import BYTES_MAX, LOOKED_AT_MAX, ROWS_MAX, PageLimits, RowsPage
 from client.snapshots.ranges import key_range
 from client.snapshots.reading import SnapshotReader, in_columns
-from client.snapshots.snapshot import check_choice, check_columns_to_scan, check_order, check_read
+from client.snapshots.snapshot import check_choice, check_columns_to_scan, check_order, check_read, check_reads
 from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 from client.transactions import commit as committing
 from client.transactions.commit import Services
@@ -140,6 +140,22 @@ class Transaction(StaysInItsProcess):
         reader, written, as_of = self._sight(own_writes)
         values = written.overlay(table, row, reader.row(table, row, columns), columns, as_of)
         return without_reserved(values or {})
+
+    def get_many(
+        self,
+        table: str,
+        rows: Collection[bytes],
+        columns: Sequence[bytes] | None = None,
+        *,
+        own_writes: OwnWrites = "all",
+    ) -> dict[bytes, dict[bytes, bytes]]:
+        """Rows by their keys, in as few requests as their size allows. See ``Snapshot.get_many``, and ``get``."""
+        self._standing.require_active()
+        check_reads(rows, columns)
+        reader, written, as_of = self._sight(own_writes)
+        stored = reader.rows(table, rows, columns)
+        seen = {row: written.overlay(table, row, stored.get(row), columns, as_of) for row in rows}
+        return {row: without_reserved(values) for row, values in seen.items() if values is not None}
 
     def scan(
         self,

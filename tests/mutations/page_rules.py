@@ -1,4 +1,4 @@
-"""Broken rules of pages, of rows and of changes: each row comes once, and none costs more than was asked for."""
+"""Broken rules of pages and of rows by their keys: each row comes once, for no more work than was asked for."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ _EVERY_ROW = _PAGES + "test_page_by_page_comes_every_row_once_and_no_page_is_mor
 _ENDS = _PAGES + "test_a_page_of_rows_ends_at_its_rows_its_bytes_and_after_so_many_rows_looked_at"
 _BY_COLUMNS = _PAGES + "test_a_page_that_goes_on_by_columns_misses_nothing_and_says_nothing_twice"
 _OWN = _PAGES + "test_the_pages_of_a_transaction_are_its_scan_with_its_own_writes"
+_TOGETHER = "unit/client/transactions/test_transactions.py::test_rows_are_read_together_with_what_the_transaction_wrote"
 _CORE = "client/snapshots/pages.py"
 
 PAGE_RULES = [
@@ -137,5 +138,54 @@ PAGE_RULES = [
         "            looked_at_max=limits.rows_looked_at_max,\n        )\n\n    return read",
         "            looked_at_max=10_000_000,\n        )\n\n    return read",
         "unit/rest/test_rest_transactions.py::test_a_page_ends_where_enough_was_looked_at_and_may_be_empty",
+    ),
+    Mutation(
+        "rows that are read together hide what the transaction wrote",
+        "client/transactions/transaction.py",
+        "{row: written.overlay(table, row, stored.get(row), columns, as_of) for row in rows}",
+        "stored",
+        _TOGETHER,
+    ),
+    Mutation(
+        "many rows that are read together are asked for all at once",
+        "client/snapshots/reading.py",
+        "islice(remaining, SCAN_BATCH_ROWS)",
+        "islice(remaining, None)",
+        "unit/client/transactions/test_transactions.py::test_many_rows_are_read_by_few_requests",
+    ),
+    Mutation(
+        "one key for a list of them is taken apart into its bytes",
+        "client/snapshots/snapshot.py",
+        "if isinstance(rows, (bytes, str)) or not isinstance(rows, Collection):",
+        "if False:",
+        "unit/client/transactions/test_refusals.py::test_rows_to_read_that_are_no_list_of_keys_are_refused",
+    ),
+    Mutation(
+        "an answer of REST holds the rows that were named, however large they are",
+        "rest/reads.py",
+        "if found and found_bytes > bytes_max:",
+        "if False:",
+        "unit/rest/test_rest_transactions.py::test_rows_that_are_read_together_are_as_many_as_an_answer_may_hold",
+    ),
+    Mutation(
+        "a row that is larger than an answer may be is never read",
+        "rest/reads.py",
+        "if found and found_bytes > bytes_max:",
+        "if found_bytes > bytes_max:",
+        "unit/rest/test_rest_transactions.py::test_rows_that_are_read_together_are_as_many_as_an_answer_may_hold",
+    ),
+    Mutation(
+        "more rows are read than an answer may hold",
+        "rest/reads.py",
+        "(bytes_max - found_bytes) // bytes_each",
+        "READ_TOGETHER_MAX",
+        "unit/rest/test_reads.py::test_of_large_rows_no_more_are_read_than_fit",
+    ),
+    Mutation(
+        "REST reads as many rows by one request as are named",
+        "rest/table_routes.py",
+        "if len(body.reads) > most:",
+        "if False:",
+        "unit/rest/test_rest_transactions.py::test_rows_of_several_tables_are_read_together",
     ),
 ]

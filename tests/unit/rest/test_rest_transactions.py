@@ -253,6 +253,62 @@ def test_rows_are_listed_a_page_at_a_time(served: Served) -> None:
     assert refused(both) == (422, "invalid-request")
 
 
+def test_rows_of_several_tables_are_read_together(served: Served) -> None:
+    client = served.client
+    committed(client, put_of("read-1", "1"), put_of("read-2", "2"), put_of("read-1", "3") | {"table": "audit"})
+    moment = committed(client, put_of("read-2", "4"))
+    client.post("/v1/oracle/begin")
+    id = begin(client)
+    put(client, id, "read-1", "own")
+
+    def reads(*rows: tuple[str, str], **choice: Any) -> dict[str, Any]:
+        return {"reads": [{"table": table, "row": row, **choice} for table, row in rows]}
+
+    def read_at(path: str, body: dict[str, Any], **parameters: str) -> list[tuple[str, str, dict[str, str]]]:
+        answer = client.post(f"{path}/reads", json=body, params=parameters)
+        assert answer.status_code == 200, answer.text
+        return [(row["table"], row["row"], row["values"]) for row in answer.json()["rows"]]
+
+    wanted = [("accounts", "read-2"), ("audit", "read-1"), ("accounts", "none"), ("accounts", "read-1")]
+    own, past = f"/v1/transactions/{id}", f"/v1/snapshots/{moment}"
+    found = [{"d:a": "4"}, {"d:a": "3"}, {}, {"d:a": "own"}]
+    assert read_at(own, reads(*wanted)) == [(*row, values) for row, values in zip(wanted, found, strict=True)]
+    assert read_at(past, reads(wanted[-1], wanted[-1])) == 2 * [("accounts", "read-1", {"d:a": "1"})]
+    assert read_at(past, reads(wanted[0], columns=["d:none"])) == [("accounts", "read-2", {})]
+    in_base64 = [("accounts", "cmVhZC0y", {"ZDph": "NA=="})]
+    assert read_at(past, reads(("accounts", "cmVhZC0y"), columns=["ZDph"]), encoding="base64") == in_base64
+    for body, said in (
+        (reads(("nowhere", "r")), "nowhere"),
+        (reads(wanted[0], columns=[]), "names nothing"),
+        (reads(("accounts", "")), "row"),
+        ({"reads": []}, "reads"),
+        ({}, "reads"),
+        (reads(*(1_001 * wanted[:1])), "1,000 reads (reads_per_request_max)"),
+    ):
+        for path in (own, past):
+            answer = client.post(f"{path}/reads", json=body)
+            assert refused(answer) == (422, "invalid-request")
+            assert said in problem(answer)["detail"]
+    assert refused(client.post("/v1/snapshots/0/reads", json=reads(wanted[0]))) == (422, "invalid-request")
+    assert refused(client.post("/v1/transactions/5/reads", json=reads(wanted[0])))[0] == 404
+
+
+def test_rows_that_are_read_together_are_as_many_as_an_answer_may_hold(serve_rest: Serve) -> None:
+    client = serve_rest(page_bytes_max=1_000, reads_per_request_max=50).client
+    rows = [f"sized-{number:02}" for number in range(50)]
+    committed(client, *(put_of(row, "x" * (2_000 if row == rows[30] else 40)) for row in rows))
+    id = begin(client)
+    left, answers = rows, []
+    while left:
+        body = {"reads": [{"table": "accounts", "row": row} for row in left]}
+        found = client.post(f"/v1/transactions/{id}/reads", json=body).json()["rows"]
+        assert [row["row"] for row in found] == left[: len(found)]
+        assert all(row["values"] for row in found)
+        answers.append(len(found))
+        left = left[len(found) :]
+    assert answers == [19, 11, 1, 19], "the large one comes alone"
+
+
 def test_a_page_ends_where_enough_was_looked_at_and_may_be_empty(serve_rest: Serve) -> None:
     client = serve_rest(rows_looked_at_max=20).client
     rows = [f"gone-{number:03}" for number in range(70)]

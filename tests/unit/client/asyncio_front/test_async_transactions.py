@@ -99,6 +99,9 @@ def test_a_transaction_reads_its_own_writes_and_nobody_else_does(manager: Transa
             await transaction.delete("t", b"s", [A])
             assert await transaction.get("t", b"r") == {A: b"new"}
             assert await transaction.get("t", b"r", own_writes="none") == {A: b"old"}
+            assert await transaction.get_many("t", [b"s", b"r"]) == {b"s": {b"g:b": b"added"}, b"r": {A: b"new"}}
+            assert await transaction.get_many("t", [b"s", b"r"], own_writes="none") == {b"r": {A: b"old"}}
+            assert await (await front.snapshot()).get_many("t", [b"s", b"r"], [b"f"]) == {b"r": {A: b"old"}}
             assert [row async for row in transaction.scan("t")] == [(b"r", {A: b"new"}), (b"s", {b"g:b": b"added"})]
             assert await transaction.scan_page("t", rows_max=1) == ([(b"r", {A: b"new"})], b"r")
             others = await front.snapshot()

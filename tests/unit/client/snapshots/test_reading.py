@@ -139,9 +139,12 @@ def test_a_reader_sees_what_the_model_says(
             assert dict(reader.scan(TABLE, KeyRange(b"", b""), None)) == want
             assert list(reader.scan(TABLE, WHOLE, None, reverse=True)) == sorted(want.items(), reverse=True)
         assert {row: values for row in ROWS if (values := reader.row(TABLE, row, None))} == want
+        backward = [*ROWS[::-1], b"none", *ROWS]
+        assert list(reader.rows(TABLE, backward, None).items()) == sorted(want.items(), reverse=True)
         for column in COLUMNS:
             chosen = {row: {column: values[column]} for row, values in want.items() if column in values}
             assert dict(reader.scan(TABLE, KeyRange(b"", b""), [column])) == chosen
+            assert reader.rows(TABLE, ROWS, [column]) == chosen
             assert by_columns(world.reader(View(snapshot, EPOCH)), [column]) == chosen
             assert by_all_columns(world.reader(View(snapshot, EPOCH)), [column]) == chosen
         assert by_columns(reader) == want

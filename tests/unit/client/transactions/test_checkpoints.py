@@ -50,6 +50,7 @@ def test_each_level_shows_its_writes(transaction: Transaction, level: OwnWrites)
     ]
     for row in (b"r", b"s", b"u"):
         assert transaction.get("t", row, own_writes=level) == EXPECTED[level].get(row, {})
+    assert transaction.get_many("t", [b"r", b"s", b"u"], own_writes=level) == EXPECTED[level]
     assert transaction.get("t", b"r", [B], own_writes=level) == {B: b"stored"}
     assert list(transaction.scan("t", prefix=b"u", own_writes=level)) == [
         (row, values) for row, values in EXPECTED[level].items() if row == b"u"

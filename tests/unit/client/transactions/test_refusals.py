@@ -115,9 +115,22 @@ def test_a_choice_of_columns_that_cannot_be_read_is_refused(manager: Transaction
             with pytest.raises(InvalidRequest, match=r"column|no family h; it has f, g"):
                 view.get("t", b"r", columns)
             with pytest.raises(InvalidRequest, match=r"column|no family h; it has f, g"):
+                view.get_many("t", [b"r"], columns)
+            with pytest.raises(InvalidRequest, match=r"column|no family h; it has f, g"):
                 list(view.scan("t", columns=columns))
             with pytest.raises(InvalidRequest, match=r"column|no family h; it has f, g"):
                 list(view.scan_columns("t", [A], columns=columns))
+
+
+@pytest.mark.parametrize("rows", [b"r", "r", iter([b"r"]), 5, [b""], ["r"], [b"r", None], [b"x" * 40_000]])
+def test_rows_to_read_that_are_no_list_of_keys_are_refused(manager: TransactionManager, rows: list[bytes]) -> None:
+    with manager.transaction() as transaction:
+        for view in (manager.snapshot(), transaction):
+            with pytest.raises(InvalidRequest, match="row"):
+                view.get_many("t", rows)
+            assert view.get_many("t", []) == {}
+            with pytest.raises(InvalidRequest, match="none"):
+                view.get_many("none", [b"r"])
 
 
 def test_one_column_for_a_list_of_them_is_told_how_to_be_written(manager: TransactionManager) -> None:

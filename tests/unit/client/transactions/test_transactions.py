@@ -7,8 +7,9 @@ import dataclasses
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,7 @@ from client import (
 )
 from commit_table.columns import Timestamps
 from commit_table.recorder import CommitRecorder
+from store import Row
 from store.faults import Fault
 from testkit import small_limits
 from tests.unit.client.conftest import SETTINGS, Installation
@@ -59,6 +61,40 @@ def test_a_transaction_reads_its_own_writes_and_nobody_else_does(manager: Transa
         assert list(manager.snapshot().scan("t")) == [(b"r", {A: b"old"})]
     assert list(manager.snapshot().scan("t")) == [(b"r", {A: b"new"}), (b"s", {b"g:b": b"added"})]
     assert transaction.status is TransactionStatus.COMMITTED
+
+
+def test_rows_are_read_together_with_what_the_transaction_wrote(manager: TransactionManager) -> None:
+    with manager.transaction() as before:
+        for row in (b"a", b"b", b"c", b"d"):
+            before.put("t", row, {A: b"1", b"g:b": row})
+    with manager.transaction() as transaction:
+        transaction.put("t", b"b", {A: b"2"})
+        transaction.delete("t", b"c")
+        transaction.put("t", b"e", {A: b"3"})
+        keys = [b"e", b"c", b"b", b"none", b"a", b"b"]
+        found = transaction.get_many("t", keys)
+        assert list(found) == [b"e", b"b", b"a"], "in the order asked for, once each, those that there are"
+        assert found == {row: values for row in keys if (values := transaction.get("t", row))}
+        assert transaction.get_many("t", keys, [A]) == {b"e": {A: b"3"}, b"b": {A: b"2"}, b"a": {A: b"1"}}
+        assert transaction.get_many("t", [b"c", b"e"], own_writes="none") == {b"c": {A: b"1", b"g:b": b"c"}}
+
+
+def test_many_rows_are_read_by_few_requests(installation: Installation, manager: TransactionManager) -> None:
+    rows = [b"%05d" % number for number in range(1_200)]
+    with manager.transaction() as before:
+        for row in rows:
+            before.put("t", row, {A: row})
+    asked: list[int] = []
+    get_many = installation.store.get_many
+
+    def noting(table: str, keys: Sequence[bytes], *further: Any, **named: Any) -> dict[bytes, Row]:
+        asked.append(len(keys))
+        return get_many(table, keys, *further, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(installation.store, "get_many", noting)
+        assert manager.snapshot().get_many("t", rows) == {row: {A: row} for row in rows}
+    assert asked == [500, 500, 200]
 
 
 def test_deletes_of_columns_and_rows(manager: TransactionManager) -> None:
