@@ -123,6 +123,7 @@ def test_page_by_page_come_the_rows_of_a_scan_over_many_deleted_ones(
             assert list(source.scan(table, prefix=prefix, reverse=True)) == want[::-1]
             last = source.scan_page(table, start=prefix, stop=stop, rows_max=30, reverse=True)
             assert last.rows == want[:-31:-1]
+            assert source.get_many(table, rows) == dict(want)
             for looked_at_max in (300, 10_000):
                 found, start, pages = [], prefix, 0
                 while start:

@@ -302,6 +302,7 @@ def test_rows_that_are_read_together_are_as_many_as_an_answer_may_hold(serve_res
     while left:
         body = {"reads": [{"table": "accounts", "row": row} for row in left]}
         found = client.post(f"/v1/transactions/{id}/reads", json=body).json()["rows"]
+        assert found
         assert [row["row"] for row in found] == left[: len(found)]
         assert all(row["values"] for row in found)
         answers.append(len(found))
