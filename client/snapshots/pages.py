@@ -19,8 +19,8 @@ ROWS_MAX: Final = 1_000
 BYTES_MAX: Final = 4 * 2**20
 """Keys, columns and values after which a page ends, unless told otherwise; a single row may be larger."""
 LOOKED_AT_MAX: Final = 100_000
-"""Rows that are looked at for a page, unless told otherwise: narrow ones take a second or a few, as
-``python -m benchmarks.whole_tables`` measures of the scans beneath.
+"""Rows that are looked at for a page, unless told otherwise: of narrow ones that takes about a second, as
+``python -m benchmarks.few_rows`` measures.
 """
 
 VisibleRow: TypeAlias = tuple[bytes, dict[bytes, bytes]]

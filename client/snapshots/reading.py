@@ -26,8 +26,8 @@ from store import CellStore, KeyRange, StoreUnavailable
 from store.columns import CellColumns
 
 ROW_BY_ROW_MAX = 2_000
-"""Of the rows that are looked at for a page. So few come no later than as columns; of more ``benchmarks.whole_tables``
-measures what columns save.
+"""Of the rows that are looked at for a page. So few come no later than as columns; what columns save of more
+``python -m benchmarks.few_rows`` measures.
 """
 READS_AGAIN_MAX = 10
 """Of rows in which a vacuum was at work while they were read."""
