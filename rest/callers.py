@@ -106,7 +106,7 @@ def by_token(role: Role) -> Callable[..., Any]:
     if role == "open":
         return _pass
 
-    def allow(request: Request, _: Annotated[object, Security(_SCHEME)]) -> None:
+    async def allow(request: Request, _: Annotated[object, Security(_SCHEME)]) -> None:
         caller = request.scope[_KEY]
         try:
             if isinstance(caller, Refused):
@@ -118,7 +118,7 @@ def by_token(role: Role) -> Callable[..., Any]:
     return allow
 
 
-def _pass() -> None:
+async def _pass() -> None:
     """Open to all."""
 
 

@@ -54,10 +54,10 @@ Require = Callable[[Role], Callable[..., Any]]
 """Makes the dependency that lets a caller with a role pass, and raises ``Problem`` for others."""
 
 
-def open_to_all(role: Role) -> Callable[..., None]:
+def open_to_all(role: Role) -> Callable[..., Any]:
     """Everybody has every role."""
 
-    def allow() -> None:
+    async def allow() -> None:
         return None
 
     return allow

@@ -109,14 +109,17 @@ class Services:
         self._close()
 
 
-def services_of(request: Request) -> Services:
-    """A dependency: what the application was made with."""
+async def services_of(request: Request) -> Services:
+    """A dependency: what the application was made with.
+
+    Dependencies are coroutines, also where they wait for nothing: FastAPI would call others in a thread each.
+    """
     services: Services = request.app.state.services
     return services
 
 
-def primary_of(request: Request) -> Services:
+async def primary_of(request: Request) -> Services:
     """The same, beside the primary only."""
-    services = services_of(request)
+    services = await services_of(request)
     services.require_primary()
     return services

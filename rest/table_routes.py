@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Protocol
 
@@ -52,9 +53,9 @@ class Readable(Protocol):
         ...
 
 
-def holder_of(request: Request, id: models.Timestamp) -> Services:
+async def holder_of(request: Request, id: models.Timestamp) -> Services:
     """A dependency: whoever holds a transaction serves it to its end, wherever the primary is by now."""
-    services = services_of(request)
+    services = await services_of(request)
     if not services.held_transactions.holds(int(id)):
         services.require_primary()
     return services
@@ -65,24 +66,17 @@ Holder = Annotated[Services, Depends(holder_of)]
 Anyone = Annotated[Services, Depends(services_of)]
 
 
+@dataclass(frozen=True, slots=True)
 class RangeQuery:
-    """Which rows of a table to list; a dependency. ``next`` of one page is ``after`` for the following one."""
+    """Which rows of a table to list. ``next`` of one page is ``after`` for the following one."""
 
-    def __init__(
-        self,
-        start: str = "",
-        stop: str = "",
-        prefix: str = "",
-        after: str = "",
-        limit: Annotated[int | None, Query(ge=1)] = None,
-        column: Columns = None,
-        encoding: Encoding = "utf-8",
-    ) -> None:
-        self.encoding: Encoding = encoding
-        self.columns = columns_of(column, encoding)
-        self.limit = limit
-        self._after = to_bytes(after, encoding)
-        self._start, self._stop, self._prefix = (to_bytes(bound, encoding) for bound in (start, stop, prefix))
+    start: bytes
+    stop: bytes
+    prefix: bytes
+    after: bytes
+    limit: int | None
+    columns: list[bytes] | None
+    encoding: Encoding
 
     def rows_max(self, limits: RestLimits) -> int:
         """Rows of a page."""
@@ -93,21 +87,42 @@ class RangeQuery:
 
         ``reverse``: what comes ``after`` a row are the ones before it. Raises ``Problem``.
         """
-        first, stop = self._start, self._stop
+        first, stop = self.start, self.stop
         if stop and stop < first:
             raise Problem("invalid-request", "stop lies before start: no row can be meant")
-        if self._prefix:
+        if self.prefix:
             if first or stop:
                 raise Problem("invalid-request", "give either prefix, or start and stop")
-            first, stop = self._prefix, end_of_prefix(self._prefix)
-        if self._after and reverse:
-            stop = min(stop or self._after, self._after)
-        elif self._after:
-            first = max(first, self._after + b"\x00")
+            first, stop = self.prefix, end_of_prefix(self.prefix)
+        if self.after and reverse:
+            stop = min(stop or self.after, self.after)
+        elif self.after:
+            first = max(first, self.after + b"\x00")
         return None if stop and first >= stop else (first, stop)
 
 
-Range = Annotated[RangeQuery, Depends()]
+async def range_of(
+    start: str = "",
+    stop: str = "",
+    prefix: str = "",
+    after: str = "",
+    limit: Annotated[int | None, Query(ge=1)] = None,
+    column: Columns = None,
+    encoding: Encoding = "utf-8",
+) -> RangeQuery:
+    """A dependency."""
+    return RangeQuery(
+        start=to_bytes(start, encoding),
+        stop=to_bytes(stop, encoding),
+        prefix=to_bytes(prefix, encoding),
+        after=to_bytes(after, encoding),
+        limit=limit,
+        columns=columns_of(column, encoding),
+        encoding=encoding,
+    )
+
+
+Range = Annotated[RangeQuery, Depends(range_of)]
 Reverse = Annotated[bool, Query(description="From the last row of the range to the first.")]
 
 

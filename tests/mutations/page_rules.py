@@ -114,7 +114,7 @@ PAGE_RULES = [
     Mutation(
         "behind a page that goes backward REST goes on with the rows that it showed",
         "rest/table_routes.py",
-        "        if self._after and reverse:\n            stop = min(stop or self._after, self._after)\n        elif",
+        "        if self.after and reverse:\n            stop = min(stop or self.after, self.after)\n        elif",
         "        if",
         "unit/rest/test_rest_transactions.py::test_rows_are_listed_a_page_at_a_time",
     ),

@@ -178,6 +178,13 @@ REST_RULES = [
         "unit/rest/test_rest_standby.py::test_a_standby_names_the_rest_of_the_primary",
     ),
     Mutation(
+        "who may do everything waits for a thread to be told so",
+        "rest/roles.py",
+        "    async def allow() -> None:\n",
+        "    def allow() -> None:\n",
+        "unit/rest/test_rest_tables_of_facts.py::test_nothing_of_a_request_goes_through_the_threads_of_fastapi",
+    ),
+    Mutation(
         "a transaction that is held is refused after a failover",
         "rest/table_routes.py",
         "    if not services.held_transactions.holds(int(id)):\n        services.require_primary()\n",

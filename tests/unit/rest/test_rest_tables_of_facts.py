@@ -7,14 +7,18 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
+import fastapi.dependencies.utils
+import fastapi.routing
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from configuration.rest_limits import RestLimits
 from rest import problems
 from rest.app import create_app
+from rest.callers import by_token
 from rest.problems import KINDS, Problem
-from rest.roles import ROLES, Role
+from rest.roles import ROLES, Role, open_to_all
 from tests.imports import ROOT
 from tests.unit.rest.conftest import unconnected
 
@@ -64,18 +68,38 @@ def test_the_dependency_of_its_role_stands_before_each_route() -> None:
 
         return refuse
 
-    app = create_app(unconnected, RestLimits(), require=require)
+    def look(operation: dict[str, Any], answer: httpx.Response) -> None:
+        assert asked[:1] == [operation["x-role"]], answer.text
+        asked.clear()
 
-    async def ask_all() -> None:
-        transport = httpx.ASGITransport(app)  # without the application's lifespan: nothing is connected
-        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
-            for path, methods in app.openapi()["paths"].items():
-                for method, one in methods.items():
-                    asked.clear()
-                    answer = await client.request(method.upper(), re.sub(r"\{.*?\}", "5", path), json={})
-                    assert asked[:1] == [one["x-role"]], (method, path, answer.text)
+    asyncio.run(ask_all(create_app(unconnected, RestLimits(), require=require), look))
 
-    asyncio.run(ask_all())
+
+def test_nothing_of_a_request_goes_through_the_threads_of_fastapi(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are forty, whatever ``requests_max`` says, and a change of threads costs as much as many an answer."""
+    handed: list[object] = []
+
+    async def noting(call: Callable[..., object], *arguments: Any, **named: Any) -> object:
+        handed.append(call)
+        return call(*arguments, **named)
+
+    for module in (fastapi.dependencies.utils, fastapi.routing):
+        monkeypatch.setattr(module, "run_in_threadpool", noting)
+    asked: list[str] = []
+    for require in (open_to_all, by_token):
+        app = create_app(unconnected, RestLimits(), require=require)
+        asyncio.run(ask_all(app, lambda operation, answer: asked.append(operation["operationId"])))
+    assert set(asked) == set(ROLES)
+    assert handed == []
+
+
+async def ask_all(app: FastAPI, look: Callable[[dict[str, Any], httpx.Response], None]) -> None:
+    """Each operation, without the application's lifespan: nothing is connected."""
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+        for path, methods in app.openapi()["paths"].items():
+            for method, one in methods.items():
+                look(one, await client.request(method.upper(), re.sub(r"\{.*?\}", "5", path), json={}))
 
 
 def test_a_problem_says_whether_to_try_again_and_what() -> None:
