@@ -33,10 +33,6 @@ _ROWS = "/tables/{table}/rows"
 class Readable(Protocol):
     """A transaction or a snapshot."""
 
-    def get(self, table: str, row: bytes, columns: Sequence[bytes] | None = None) -> dict[bytes, bytes]:
-        """One row."""
-        ...
-
     def scan_page(
         self,
         table: str,
