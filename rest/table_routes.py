@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Protocol
+from typing import Annotated
 
 from fastapi import Depends, Query, Request, Response
 
-from client import ChangesPage, RowsPage, Savepoint
+from client import ChangesPage, RowsPage, Savepoint, Snapshot, Transaction
 from client.positions import moment_since
 from client.snapshots.moments import parse_since
 from client.snapshots.ranges import end_of_prefix
@@ -28,25 +28,6 @@ Columns = Annotated[list[str] | None, Query(alias="column", description="A famil
 
 _TRANSACTION = "/v1/transactions/{id}"
 _ROWS = "/tables/{table}/rows"
-
-
-class Readable(Protocol):
-    """A transaction or a snapshot."""
-
-    def scan_page(
-        self,
-        table: str,
-        *,
-        start: bytes,
-        stop: bytes,
-        columns: Sequence[bytes] | None,
-        reverse: bool,
-        rows_max: int,
-        bytes_max: int,
-        looked_at_max: int,
-    ) -> RowsPage:
-        """The first rows of a range."""
-        ...
 
 
 async def holder_of(request: Request, id: models.Timestamp) -> Services:
@@ -203,7 +184,7 @@ async def scan_rows(
 ) -> models.Page:
     """Rows in key order, or from the last to the first, a page at a time."""
     async with services.held_transactions.using(int(id)) as held:
-        read = _reading(held.transaction, table, chosen, services.limits, reverse=reverse)
+        read = partial(_read_page, held.transaction, table, chosen, services.limits, reverse=reverse)
         return _page(await services.held_transactions.in_thread(read), chosen.encoding)
 
 
@@ -308,7 +289,7 @@ async def scan_rows_at(
     """Rows as of a past moment, a page at a time. Answered by every process, with no oracle alive."""
 
     def read() -> RowsPage:
-        return _reading(services.manager.snapshot(at=moment), table, chosen, services.limits, reverse=reverse)()
+        return _read_page(services.manager.snapshot(at=moment), table, chosen, services.limits, reverse=reverse)
 
     return _page(await services.held_transactions.in_thread(read), chosen.encoding)
 
@@ -318,9 +299,11 @@ async def read_rows_at(
 ) -> models.RowsRead:
     """Rows by their keys, of any tables, as of a past moment. Answered by every process, with no oracle alive."""
     reads = _reads(body, encoding, services.limits)
-    read = partial(read_all, reads=reads, bytes_max=services.limits.page_bytes_max)
-    found = await services.held_transactions.in_thread(lambda: read(services.manager.snapshot(at=moment)))
-    return _rows_read(body, found, encoding)
+
+    def read() -> list[dict[bytes, bytes]]:
+        return read_all(services.manager.snapshot(at=moment), reads, services.limits.page_bytes_max)
+
+    return _rows_read(body, await services.held_transactions.in_thread(read), encoding)
 
 
 async def scan_changes_at(
@@ -384,28 +367,23 @@ def _rows_read(body: models.ReadsBody, found: list[dict[bytes, bytes]], encoding
     )
 
 
-def _reading(
-    source: Readable, table: str, chosen: RangeQuery, limits: RestLimits, *, reverse: bool
-) -> Callable[[], RowsPage]:
-    """What reads one page."""
-    bounds, rows_max = chosen.bounds(reverse=reverse), chosen.rows_max(limits)
-
-    def read() -> RowsPage:
-        if bounds is None:
-            return RowsPage([], None)
-        start, stop = bounds
-        return source.scan_page(
-            table,
-            start=start,
-            stop=stop,
-            columns=chosen.columns,
-            reverse=reverse,
-            rows_max=rows_max,
-            bytes_max=limits.page_bytes_max,
-            looked_at_max=limits.rows_looked_at_max,
-        )
-
-    return read
+def _read_page(
+    source: Transaction | Snapshot, table: str, chosen: RangeQuery, limits: RestLimits, *, reverse: bool
+) -> RowsPage:
+    bounds = chosen.bounds(reverse=reverse)
+    if bounds is None:
+        return RowsPage([], None)
+    start, stop = bounds
+    return source.scan_page(
+        table,
+        start=start,
+        stop=stop,
+        columns=chosen.columns,
+        reverse=reverse,
+        rows_max=chosen.rows_max(limits),
+        bytes_max=limits.page_bytes_max,
+        looked_at_max=limits.rows_looked_at_max,
+    )
 
 
 def _page(page: RowsPage, encoding: Encoding) -> models.Page:

@@ -135,8 +135,8 @@ PAGE_RULES = [
     Mutation(
         "REST looks at all rows that there are for a page",
         "rest/table_routes.py",
-        "            looked_at_max=limits.rows_looked_at_max,\n        )\n\n    return read",
-        "            looked_at_max=10_000_000,\n        )\n\n    return read",
+        "        looked_at_max=limits.rows_looked_at_max,\n    )\n\n\ndef _page(",
+        "        looked_at_max=10_000_000,\n    )\n\n\ndef _page(",
         "unit/rest/test_rest_transactions.py::test_a_page_ends_where_enough_was_looked_at_and_may_be_empty",
     ),
     Mutation(
