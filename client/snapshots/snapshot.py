@@ -103,8 +103,7 @@ class Snapshot(StaysInItsProcess):
         except those that a bulk writer marked as existing.
         """
         chosen = key_range(start, stop, prefix)
-        check_choice(columns)
-        check_order(reverse)
+        check_scan(columns, reverse)
         for row, values in self._reader.scan(table, chosen, columns, reverse=reverse):
             yield row, without_reserved(values)
 
@@ -129,8 +128,7 @@ class Snapshot(StaysInItsProcess):
         snapshot of the same ``timestamp``, in any process. Raises ``InvalidRequest``, ``StoreUnavailable``.
         """
         chosen = key_range(start, stop, b"")
-        check_choice(columns)
-        check_order(reverse)
+        check_scan(columns, reverse)
         limits = PageLimits.checked(rows_max=rows_max, bytes_max=bytes_max, looked_at_max=looked_at_max)
         return self._reader.scan_page(table, chosen, columns, limits, reserved=False, reverse=reverse)
 
@@ -256,8 +254,11 @@ def check_reads(rows: object, columns: Sequence[bytes] | None) -> None:
     check_choice(columns)
 
 
-def check_order(reverse: object) -> None:
-    """Raise ``InvalidRequest`` for what says neither yes nor no: the text "false" would be taken for a yes."""
+def check_scan(columns: Sequence[bytes] | None, reverse: object) -> None:
+    """Raise ``InvalidRequest`` for a choice of columns that cannot be read, and for a ``reverse`` that says neither yes
+    nor no: the text "false" would be taken for a yes.
+    """
+    check_choice(columns)
     if type(reverse) is not bool:
         raise InvalidRequest(f"reverse is True or False, not {reverse!r}")
 

@@ -19,7 +19,7 @@ from client.handles import StaysInItsProcess, TransactionHandle
 from client.snapshots.pages import BYTES_MAX, LOOKED_AT_MAX, ROWS_MAX, PageLimits, RowsPage
 from client.snapshots.ranges import key_range
 from client.snapshots.reading import SnapshotReader, in_columns
-from client.snapshots.snapshot import check_choice, check_columns_to_scan, check_order, check_read, check_reads
+from client.snapshots.snapshot import check_columns_to_scan, check_read, check_reads, check_scan
 from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 from client.transactions import commit as committing
 from client.transactions.commit import Services
@@ -175,8 +175,7 @@ class Transaction(StaysInItsProcess):
         """
         self._standing.require_active()
         chosen = key_range(start, stop, prefix)
-        check_choice(columns)
-        check_order(reverse)
+        check_scan(columns, reverse)
         reader, written, as_of = self._sight(own_writes)
         stored = reader.scan(table, chosen, columns, reverse=reverse)
         return self._shown(written.overlay_scan(table, chosen, stored, columns, as_of, reverse=reverse))
@@ -197,8 +196,7 @@ class Transaction(StaysInItsProcess):
         """The first rows of ``scan``, for as much work as is asked for. See ``Snapshot.scan_page``."""
         self._standing.require_active()
         chosen = key_range(start, stop, b"")
-        check_choice(columns)
-        check_order(reverse)
+        check_scan(columns, reverse)
         limits = PageLimits.checked(rows_max=rows_max, bytes_max=bytes_max, looked_at_max=looked_at_max)
         reader, written, as_of = self._sight(own_writes)
         stored = reader.scan_page(table, chosen, columns, limits, reserved=bool(written), reverse=reverse)

@@ -18,7 +18,8 @@ from client.snapshots.changes import ChangesReader
 from client.snapshots.moments import SINCE_THE_BEGINNING
 from client.snapshots.pages import PageLimits
 from client.snapshots.visibility import View
-from store import KeyRange, RowPut
+from store import RowPut
+from tests.unit.client.snapshots.page_by_page import page_by_page
 from tests.unit.client.snapshots.worlds import (
     BEGUN_WITH,
     COLUMNS,
@@ -63,13 +64,10 @@ def by_pages(reader: ChangesReader, since: int, columns: Sequence[bytes] | None 
 def pages(
     reader: ChangesReader, since: int, columns: Sequence[bytes] | None, rows_max: int, looked_at_max: int
 ) -> Iterator[ChangesPage]:
-    start: bytes | None = b""
-    while start is not None:
-        limits = PageLimits(rows_max, 2**20, looked_at_max)
-        page = reader.changes_page(TABLE, KeyRange(start, b""), columns, since, limits)
+    limits = PageLimits(rows_max, 2**20, looked_at_max)
+    for page in page_by_page(lambda rest: reader.changes_page(TABLE, rest, columns, since, limits), WHOLE):
         assert len(page.rows) <= min(rows_max, looked_at_max)
         yield page
-        start = None if page.looked_at_to is None else page.looked_at_to + b"\x00"
 
 
 def by_row(reader: ChangesReader, since: int, columns: Sequence[bytes] | None = None) -> dict[bytes, ChangedRow]:

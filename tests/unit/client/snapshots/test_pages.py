@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import accumulate, pairwise, product
 from typing import Any, get_args
 
@@ -11,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client import InvalidRequest, OwnWrites, RowsPage, TransactionManager
+from client import InvalidRequest, OwnWrites, RowsPage, Transaction, TransactionManager
 from client.snapshots import reading, stored_cells
 from client.snapshots.pages import LookedAt, PageLimits, VisibleRow, page_of
 from store import KeyRange
+from tests.unit.client.snapshots.page_by_page import page_by_page
 
 A = b"f:a"
 PATIENT = PageLimits(rows=1_000, bytes=2**20, looked_at=10_000)
@@ -137,15 +139,13 @@ def test_a_page_that_goes_on_by_columns_misses_nothing_and_says_nothing_twice(
     put(manager, range(60))
     deleted(manager, range(3, 45))
     snapshot = manager.snapshot()
-    found: list[VisibleRow] = []
-    start, stop = b"", b""
-    while True:
-        page = snapshot.scan_page("t", start=start, stop=stop, reverse=reverse, looked_at_max=looked_at_max)
-        found += page.rows
-        if page.looked_at_to is None:
-            break
-        start, stop = (b"", page.looked_at_to) if reverse else (page.looked_at_to + b"\x00", b"")
-    assert found == list(snapshot.scan("t", reverse=reverse))
+
+    def read(rest: KeyRange) -> RowsPage:
+        start, stop = rest
+        return snapshot.scan_page("t", start=start, stop=stop, reverse=reverse, looked_at_max=looked_at_max)
+
+    pages = page_by_page(read, KeyRange(b"", b""), reverse=reverse)
+    assert [row for page in pages for row in page.rows] == list(snapshot.scan("t", reverse=reverse))
 
 
 def test_after_the_first_rows_of_a_scan_come_many_together(
@@ -168,6 +168,22 @@ def test_after_the_first_rows_of_a_scan_come_many_together(
     batches.clear()
     assert len(manager.snapshot().scan_page("t", rows_max=2).rows) == 2
     assert batches == [3]
+
+
+def page_of_a_transaction(
+    transaction: Transaction, limits: tuple[int, int, int], reverse: bool, own_writes: OwnWrites, rest: KeyRange
+) -> RowsPage:
+    rows_max, bytes_max, looked_at_max = limits
+    return transaction.scan_page(
+        "t",
+        start=rest.start,
+        stop=rest.stop,
+        reverse=reverse,
+        rows_max=rows_max,
+        bytes_max=bytes_max,
+        looked_at_max=looked_at_max,
+        own_writes=own_writes,
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -195,26 +211,11 @@ def test_the_pages_of_a_transaction_are_its_scan_with_its_own_writes(
         for own_writes, reverse in product(get_args(OwnWrites), (False, True)):
             want = list(transaction.scan("t", start=key(2), stop=key(22), own_writes=own_writes, reverse=reverse))
             assert want == sorted(want, reverse=reverse)
-            for rows_max, bytes_max, looked_at_max in ((1, 999, 999), (999, 1, 999), (999, 999, 1), (3, 40, 5)):
-                found: list[VisibleRow] = []
-                start, stop = key(2), key(22)
-                while True:
-                    page = transaction.scan_page(
-                        "t",
-                        start=start,
-                        stop=stop,
-                        reverse=reverse,
-                        rows_max=rows_max,
-                        bytes_max=bytes_max,
-                        looked_at_max=looked_at_max,
-                        own_writes=own_writes,
-                    )
-                    assert len(page.rows) <= rows_max
-                    found += page.rows
-                    if page.looked_at_to is None:
-                        break
-                    start, stop = (start, page.looked_at_to) if reverse else (page.looked_at_to + b"\x00", stop)
-                assert found == want
+            for limits in ((1, 999, 999), (999, 1, 999), (999, 999, 1), (3, 40, 5)):
+                read = partial(page_of_a_transaction, transaction, limits, reverse, own_writes)
+                pages = list(page_by_page(read, KeyRange(key(2), key(22)), reverse=reverse))
+                assert all(len(page.rows) <= limits[0] for page in pages)
+                assert [row for page in pages for row in page.rows] == want
         transaction.forbid_commit("it was for reading")
         transaction.rollback()
 

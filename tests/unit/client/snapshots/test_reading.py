@@ -30,6 +30,7 @@ from store import ROW_KEY_BYTES_MAX, Cell, KeyRange, Row, RowPut, StoreUnavailab
 from store.columns import CellColumns, ScannedColumns
 from store.faults import Fault, FaultyCellStore
 from tests.recording import record
+from tests.unit.client.snapshots.page_by_page import page_by_page
 from tests.unit.client.snapshots.worlds import (
     BEGUN_WITH,
     COLUMNS,
@@ -71,13 +72,10 @@ def rows_of_pages(
     reader: SnapshotReader, columns: Sequence[bytes] | None, limits: tuple[int, int]
 ) -> Iterator[VisibleRow]:
     rows_max, looked_at_max = limits
-    start: bytes | None = b""
-    while start is not None:
-        most = PageLimits(rows_max, 2**20, looked_at_max)
-        page = reader.scan_page(TABLE, KeyRange(start, b""), columns, most, reserved=False)
+    most = PageLimits(rows_max, 2**20, looked_at_max)
+    for page in page_by_page(lambda rest: reader.scan_page(TABLE, rest, columns, most, reserved=False), WHOLE):
         assert len(page.rows) <= min(rows_max, looked_at_max)
         yield from page.rows
-        start = None if page.looked_at_to is None else page.looked_at_to + b"\x00"
 
 
 def by_all_columns(
