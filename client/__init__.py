@@ -34,6 +34,7 @@ from client.errors import (
 )
 from client.handles import SnapshotHandle, TransactionHandle
 from client.manager import TransactionManager
+from client.metrics import ClientMetrics
 from client.settings import ClientSettings
 from client.snapshots.changed_rows import ChangedColumns, ChangedRow
 from client.snapshots.pages import ChangesPage, RowsPage
@@ -61,6 +62,7 @@ __all__ = [
     "ChangedColumns",
     "ChangedRow",
     "ChangesPage",
+    "ClientMetrics",
     "ClientSettings",
     "CommitRequest",
     "CommitStep",

@@ -20,6 +20,7 @@ from client.connection.oracle import OracleClient
 from client.connection.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from client.errors import InvalidRequest, InvalidSettings
 from client.handles import SnapshotHandle, StaysInItsProcess, TransactionHandle
+from client.metrics import ClientMetrics
 from client.settings import ClientSettings
 from client.snapshots.changes import ChangesReader
 from client.snapshots.moments import Moment, parse_moment, validate_name
@@ -51,8 +52,8 @@ class TransactionManager(StaysInItsProcess):
     """Begins transactions and snapshots on one installation. Thread-safe; a context manager that closes itself.
 
     ``store`` and ``directory`` are what it runs on; ``connect`` builds them from settings. ``hooks`` are told of the
-    begin, the steps and the end of each transaction. A forked child may use it, and close it, as its own; what was
-    begun before the fork is the parent's alone.
+    begin, the steps and the end of each transaction; ``metrics`` count them, and may be several managers'. A forked
+    child may use it, and close it, as its own; what was begun before the fork is the parent's alone.
     """
 
     what_travels = "send its settings, and connect with them there"
@@ -64,20 +65,24 @@ class TransactionManager(StaysInItsProcess):
         directory: Directory,
         *,
         hooks: TransactionHooks | None = None,
+        metrics: ClientMetrics | None = None,
         close: Callable[[], None] | None = None,
     ) -> None:
         self.settings = settings
+        self.metrics = metrics or ClientMetrics()
+        self.meter = self.metrics.meter(settings.root)
         self.commit_table = CommitTable(store, table_name(settings.root))
         self.catalog = Catalog(store, settings.root, data_of_oracles=lambda: directory.data)
         self.store: CellStore = ShadowFamilyStore(store, self.catalog.families_apart_from_shadows)
         self.manifest = Manifest(store, settings.root)
-        self.oracle = OracleClient(directory, settings)
+        self.oracle = OracleClient(directory, settings, self.metrics)
         self.heartbeats = Heartbeats(self.oracle, settings.heartbeat_interval_ms)
+        self.meter.watch(self.heartbeats)
         self._past = Past(directory, self.oracle, settings.deadline_ms)
         self._named = NamedSnapshots(store, self.catalog, settings.root)
         self._close = close
         cache = OutcomeCache(settings.outcome_cache_entries_max)
-        resolver = Resolver(self.store, self.commit_table, cache, heal=settings.heal)
+        resolver = Resolver(self.store, self.commit_table, cache, heal=settings.heal, looks_up=self.meter.looked_up)
         guards = Guards(self.store, resolver, self.catalog)
         self._services = Services(
             store=self.store,
@@ -90,13 +95,20 @@ class TransactionManager(StaysInItsProcess):
             revalidator=Revalidator(self.store, self.commit_table, guards, self.oracle),
             cache=cache,
             hooks=hooks or TransactionHooks(),
+            meter=self.meter,
             deadline_ms=settings.deadline_ms,
             shadow_writers_max=settings.shadow_writers_max,
             bulk_shadow_cells=settings.bulk_shadow_cells,
         )
 
     @classmethod
-    def connect(cls, settings: ClientSettings, *, hooks: TransactionHooks | None = None) -> TransactionManager:
+    def connect(
+        cls,
+        settings: ClientSettings,
+        *,
+        hooks: TransactionHooks | None = None,
+        metrics: ClientMetrics | None = None,
+    ) -> TransactionManager:
         """A manager on the real services. Connections are opened when they are first needed.
 
         Raises ``InvalidSettings`` for what are none.
@@ -107,14 +119,15 @@ class TransactionManager(StaysInItsProcess):
         store = HBaseCellStore(settings.thrift, pool)
         if settings.oracle:
             registry = SoloRegistry(store, system_table(settings.root, "epoch"))
-            return cls(settings, store, SoloDirectory(settings.oracle, registry), hooks=hooks, close=store.close)
+            solo = SoloDirectory(settings.oracle, registry)
+            return cls(settings, store, solo, hooks=hooks, metrics=metrics, close=store.close)
         directory = ZooKeeperDirectory(settings)
 
         def close() -> None:
             directory.close()
             store.close()
 
-        return cls(settings, store, directory, hooks=hooks, close=close)
+        return cls(settings, store, directory, hooks=hooks, metrics=metrics, close=close)
 
     def close(self) -> None:
         """Give back every connection. Open transactions can neither read nor commit afterwards."""
@@ -222,7 +235,8 @@ class TransactionManager(StaysInItsProcess):
     def transaction(self, *, read_only: bool = False) -> Transaction:
         """Begin a transaction. Raises ``NoPrimary``, ``NoThreadFree``, and what the hooks raise."""
         self._services.hooks.before_begin()
-        begun = self.oracle.begin()
+        with self.meter.beginning():
+            begun = self.oracle.begin()
         handle = TransactionHandle(begun.first_start_timestamp, begun.snapshot, begun.epoch, self.settings)
         transaction = self._transaction(handle, shared=False, read_only=read_only)
         self.heartbeats.watch(transaction)
@@ -303,7 +317,7 @@ class TransactionManager(StaysInItsProcess):
         """
         if inspect.isgeneratorfunction(function):  # nothing of its body would have run by the commit
             raise InvalidRequest("run takes a function that returns: one with yield in it would commit nothing")
-        retrying = tenacity.Retrying(**retrying_rules(attempts_max))
+        retrying = tenacity.Retrying(**retrying_rules(attempts_max, self.meter.runs_again))
         result: Result = retrying(self._run_once, function)
         return result
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Self
 
-from client import ClientSettings, TransactionHooks, TransactionManager
+from client import ClientMetrics, ClientSettings, TransactionHooks, TransactionManager
 from client.connection.primary import ZooKeeperDirectory
 from lease.memory import MemoryCoordinator, MemoryTree
 from store import MemoryCellStore
@@ -40,14 +40,16 @@ class InProcessInstallation:
     def __exit__(self, *_exception: object) -> None:
         self.close()
 
-    def manager(self, *, hooks: TransactionHooks | None = None, **settings: Any) -> TransactionManager:
+    def manager(
+        self, *, hooks: TransactionHooks | None = None, metrics: ClientMetrics | None = None, **settings: Any
+    ) -> TransactionManager:
         """A manager, as a process of its own would have it; closed together with the installation.
 
         ``settings``: fields of ``ClientSettings``, such as ``deadline_ms``. Raises ``InvalidSettings``.
         """
         chosen = ClientSettings(zookeeper=_NOWHERE, thrift=_NOWHERE, **settings)
         directory = ZooKeeperDirectory(chosen, connect=lambda timeout_ms: MemoryCoordinator(self._tree))
-        manager = TransactionManager(chosen, self.store, directory, hooks=hooks, close=directory.close)
+        manager = TransactionManager(chosen, self.store, directory, hooks=hooks, metrics=metrics, close=directory.close)
         self._managers.append(manager)
         return manager
 

@@ -20,6 +20,7 @@ from client.catalog.entry import ConflictLevel
 from client.errors import InvalidRequest
 from client.handles import SnapshotHandle, TransactionHandle
 from client.manager import TransactionManager
+from client.metrics import ClientMetrics
 from client.settings import ClientSettings
 from client.snapshots.moments import Moment
 from client.snapshots.record import NamedSnapshot
@@ -52,13 +53,18 @@ class AsyncTransactionManager:
 
     @classmethod
     def connect(
-        cls, settings: ClientSettings, *, hooks: TransactionHooks | None = None, threads: int = THREADS
+        cls,
+        settings: ClientSettings,
+        *,
+        hooks: TransactionHooks | None = None,
+        metrics: ClientMetrics | None = None,
+        threads: int = THREADS,
     ) -> AsyncTransactionManager:
         """A manager on the real services. Connections are opened when they are first needed.
 
         ``hooks`` are called in the threads, with the context variables of the task.
         """
-        return cls(TransactionManager.connect(settings, hooks=hooks), threads=threads)
+        return cls(TransactionManager.connect(settings, hooks=hooks, metrics=metrics), threads=threads)
 
     async def close(self) -> None:
         """Give back every connection. What is under way comes to its end, if without an oracle or a store."""
@@ -167,7 +173,7 @@ class AsyncTransactionManager:
         See ``TransactionManager.run``. Where it is cancelled it runs nothing again. Raises ``InvalidRequest`` for a
         function that gives nothing to wait for.
         """
-        retrying = AsyncRetrying(**retrying_rules(attempts_max))
+        retrying = AsyncRetrying(**retrying_rules(attempts_max, self.blocking.meter.runs_again))
         result: Result = await retrying(self._run_once, function)
         return result
 

@@ -26,6 +26,7 @@ from client.connection.tickets import (
     Ticket,
 )
 from client.errors import InvalidRequest, PythiaError
+from client.metrics import ClientMetrics
 from client.settings import ClientSettings
 from wire import (
     FRAME_BYTES_MAX,
@@ -61,14 +62,21 @@ class AsyncOracleClient:
     """The primary oracle as the tasks of one event loop see it. To be made, used and closed on that loop.
 
     Every future fails with ``NoPrimary`` where the deadline came first and nothing was done, with ``ReplyLost`` where
-    it may have been done, and with ``InvalidRequest``. ``deadline_ms``: the settings' unless given.
+    it may have been done, and with ``InvalidRequest``. ``deadline_ms``: the settings' unless given. ``metrics`` count
+    connections and what was refused as too much, and no transactions: what becomes of those the caller knows.
     """
 
     def __init__(
-        self, directory: Directory, settings: ClientSettings, *, close: Callable[[], None] | None = None
+        self,
+        directory: Directory,
+        settings: ClientSettings,
+        *,
+        metrics: ClientMetrics | None = None,
+        close: Callable[[], None] | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._dispatcher = Dispatcher(directory, settings, self._loop)
+        meter = (metrics or ClientMetrics()).meter(settings.root)
+        self._dispatcher = Dispatcher(directory, settings, self._loop, meter)
         self._submit = self._dispatcher.submit
         # What every transaction passes through is looked up once.
         self._begin = self._dispatcher.begin
@@ -76,12 +84,12 @@ class AsyncOracleClient:
         self._close = close
 
     @classmethod
-    def connect(cls, settings: ClientSettings) -> AsyncOracleClient:
+    def connect(cls, settings: ClientSettings, *, metrics: ClientMetrics | None = None) -> AsyncOracleClient:
         """A client of the installation that ``settings`` name. Connections are opened when they are first needed."""
         if settings.oracle:
-            return cls(SoloDirectory(settings.oracle), settings)
+            return cls(SoloDirectory(settings.oracle), settings, metrics=metrics)
         directory = ZooKeeperDirectory(settings)
-        return cls(directory, settings, close=directory.close)
+        return cls(directory, settings, metrics=metrics, close=directory.close)
 
     def begin(self, deadline_ms: int | None = None) -> asyncio.Future[Begun]:
         """Begin one transaction."""

@@ -30,6 +30,7 @@ from client.connection.pauses import Pause
 from client.connection.primary import Directory
 from client.connection.tickets import BeginTicket, Begun, CommitTicket, Decision, Ticket
 from client.errors import CLOSED, AccessDenied, InvalidRequest, UpgradeNeeded
+from client.metrics import Meter
 from client.settings import ClientSettings
 from lease.errors import LeaseError, LevelRefused
 from wire import Greeting, HelloReply, NotAllowed, NotAllowedCode, NotPrimary, Overloaded, ProtocolError
@@ -59,7 +60,9 @@ _COMMITS: Final = CommitTicket.lane
 class Dispatcher:
     """Brings tickets to whoever is primary. For the thread of its event loop only."""
 
-    def __init__(self, directory: Directory, settings: ClientSettings, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, directory: Directory, settings: ClientSettings, loop: asyncio.AbstractEventLoop, meter: Meter
+    ) -> None:
         self.receive_buffer = memoryview(bytearray(RECEIVE_BYTES))
         """What came last, over any line: it is taken out before anything else is received."""
         self._open_begin: BeginTicket | None = None
@@ -67,6 +70,7 @@ class Dispatcher:
         """Tickets of this turn of the event loop, which more callers may still join."""
         self._directory = directory
         self._settings = settings
+        self._meter = meter
         self.loop = loop
         self._create_future = loop.create_future
         self.queue = Queue()
@@ -300,6 +304,7 @@ class Dispatcher:
             return
         line.abort()
         if isinstance(answer, Overloaded):
+            self._meter.overloaded()
             self._pause(OVERLOADED, answer.retry_after_ms)
         elif isinstance(answer, NotAllowed) and answer.code is NotAllowedCode.NO_COMMON_VERSION:
             raise UpgradeNeeded(f"the oracle at {address} cannot serve this client: {answer.text}")
@@ -321,6 +326,7 @@ class Dispatcher:
             line.abort()
             return
         self._line = line
+        self._meter.connected()
         self._flush_soon()
 
     def _why_nobody(self) -> str:
@@ -352,6 +358,7 @@ class Dispatcher:
         """Nothing was done of these; they go out again, to another oracle or later."""
         self.queue.add_first(ticket for ticket in tickets if ticket.is_awaited)
         if isinstance(refusal, Overloaded):
+            self._meter.overloaded()
             self._why = OVERLOADED
             self.queue.pauses[tickets[0].lane].refused(time.monotonic(), refusal.retry_after_ms)
             self._watch()

@@ -43,6 +43,7 @@ from client.connection.tickets import (
     Ticket,
 )
 from client.errors import CLOSED, InvalidRequest, NoPrimary, NoThreadFree
+from client.metrics import ClientMetrics
 from client.settings import ClientSettings
 from commit_table import Aborted, Committed
 from store.forking import leave_at_fork
@@ -73,9 +74,10 @@ Answer = TypeVar("Answer", bound=Message)
 class OracleClient:
     """The oracle as the threads of one process see it. Thread-safe."""
 
-    def __init__(self, directory: Directory, settings: ClientSettings) -> None:
+    def __init__(self, directory: Directory, settings: ClientSettings, metrics: ClientMetrics | None = None) -> None:
         self._directory = directory
         self._settings = settings
+        self._metrics = metrics
         self._lock = threading.Lock()
         self._thread: _LoopThread | None = None
         self._finalizer: weakref.finalize[[], OracleClient] | None = None
@@ -259,7 +261,7 @@ class OracleClient:
                 raise InvalidRequest(CLOSED)
             if self._thread is None:
                 try:
-                    self._thread = _LoopThread(self._directory, self._settings)
+                    self._thread = _LoopThread(self._directory, self._settings, self._metrics)
                 except (OSError, RuntimeError) as error:  # too many files are open, or no thread is left
                     raise NoThreadFree(f"no thread could be had to ask the oracle with: {error}") from error
                 self._finalizer = weakref.finalize(self, self._thread.stop)
@@ -341,10 +343,11 @@ class _Errand:
 class _LoopThread:
     """A thread with an event loop and the connection to the oracle. It holds nothing of whoever uses it."""
 
-    def __init__(self, directory: Directory, settings: ClientSettings) -> None:
+    def __init__(self, directory: Directory, settings: ClientSettings, metrics: ClientMetrics | None) -> None:
         self.loop = new_event_loop()
         self._directory = directory
         self._settings = settings
+        self._metrics = metrics
         self._incoming: deque[Ticket | _Errand] = deque()
         self._errands: set[asyncio.Task[None]] = set()
         self._woken = False
@@ -398,7 +401,7 @@ class _LoopThread:
             self._refuse_all()
 
     async def _serve(self) -> None:
-        self._client = AsyncOracleClient(self._directory, self._settings)
+        self._client = AsyncOracleClient(self._directory, self._settings, metrics=self._metrics)
         self._take_in()
         await self._stopped.wait()
         self._client.close()

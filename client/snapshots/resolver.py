@@ -14,7 +14,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from client.cells import ABORTED_SHADOW, decode_shadow, encode_shadow, shadow_column
@@ -81,13 +81,25 @@ class OutcomeCache:
 
 
 class Resolver:
-    """Asks for outcomes, remembers the final ones, and heals shadow cells. One a manager; thread-safe."""
+    """Asks for outcomes, remembers the final ones, and heals shadow cells. One a manager; thread-safe.
 
-    def __init__(self, store: CellStore, commit_table: CommitTable, cache: OutcomeCache, *, heal: bool) -> None:
+    ``looks_up`` is told of how many transactions the commit table is about to be asked.
+    """
+
+    def __init__(
+        self,
+        store: CellStore,
+        commit_table: CommitTable,
+        cache: OutcomeCache,
+        *,
+        heal: bool,
+        looks_up: Callable[[int], None] = lambda writers: None,
+    ) -> None:
         self._store = store
         self._commit_table = commit_table
         self._cache = cache
         self._heal = heal
+        self._looks_up = looks_up
         self._rests_until_s: dict[str, float] = {}
         """By table: until when nothing is healed there."""
 
@@ -107,6 +119,7 @@ class Resolver:
         ``StoreUnavailable``.
         """
         outcomes: dict[int, int] = {}
+        self._looks_up(len(sites))
         for writer, recorded in self._commit_table.outcomes(list(sites)).items():
             if isinstance(recorded, Committed):
                 outcomes[writer] = self._remember_commit(writer, recorded)

@@ -13,6 +13,7 @@ where its deadline comes first in ``OutcomeUnknown``.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -42,6 +43,7 @@ from client.errors import (
     UpgradeNeeded,
 )
 from client.handles import TransactionHandle
+from client.metrics import Meter
 from client.snapshots.resolver import OutcomeCache, Resolver, Site
 from client.snapshots.visibility import NOT_COMMITTED
 from client.transactions.guards import Fence, Guards
@@ -83,9 +85,24 @@ class Services:
     revalidator: Revalidator
     cache: OutcomeCache
     hooks: TransactionHooks
+    meter: Meter
     deadline_ms: int
     shadow_writers_max: int
     bulk_shadow_cells: str
+
+
+class _Course:
+    """How far one commit has come: told to the hooks, whose own time does not count, and timed."""
+
+    def __init__(self, services: Services, start_timestamp: int) -> None:
+        self._services = services
+        self._start_timestamp = start_timestamp
+        self._since_s = time.monotonic()
+
+    def came_to(self, step: CommitStep) -> None:
+        self._services.meter.came_to(step, time.monotonic() - self._since_s)
+        notify(self._services.hooks.commit_step, step, self._start_timestamp)
+        self._since_s = time.monotonic()
 
 
 class _Written:
@@ -134,12 +151,13 @@ def commit(
     start_timestamp = handle.start_timestamp
     written = _Written(services, start_timestamp, buffer, jobs)
     deadline = Deadline(services.deadline_ms)
+    course = _Course(services, start_timestamp)
     try:
         _check_jobs(services.manifest, start_timestamp, jobs)
         keys = written.keys(services.guards)
         _write(services, buffer, start_timestamp)
         deadline = Deadline(services.deadline_ms)  # the store has limits of its own, and a large write takes its time
-        notify(services.hooks.commit_step, CommitStep.WRITTEN, start_timestamp)
+        course.came_to(CommitStep.WRITTEN)
         commit_timestamp = _decide(services, handle, keys, written, deadline)
     except (TransactionAborted, StoreError, NoPrimary, InvalidRequest) as error:
         # Fenced for good *before* the record of its bulk writes goes: a process that starts over must not find nothing.
@@ -153,9 +171,9 @@ def commit(
                 raise  # not from itself: it would hold itself, and with it all that was written
             raise _never_taken_up(start_timestamp, error) from error
     services.cache.remember(start_timestamp, commit_timestamp)
-    notify(services.hooks.commit_step, CommitStep.ANSWERED, start_timestamp)
+    course.came_to(CommitStep.ANSWERED)
     finish(services, start_timestamp, commit_timestamp, buffer, shared=shared)
-    notify(services.hooks.commit_step, CommitStep.SHADOWED, start_timestamp)
+    course.came_to(CommitStep.SHADOWED)
     return Committed(commit_timestamp)
 
 
@@ -257,6 +275,7 @@ def _decide(
                 error, reason = _REFUSALS[decision.reason]
                 raise error(start_timestamp, reason)
             _log.info("transaction %d: the oracle does not remember its snapshot; revalidating it", start_timestamp)
+            services.meter.revalidates()
             own = _settled(services, handle, deadline, uncertain=decision.after_loss)
             if isinstance(own, Committed):
                 return own.commit_timestamp

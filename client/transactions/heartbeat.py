@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import weakref
 from collections import defaultdict
 from typing import Protocol
@@ -54,7 +55,8 @@ class Heartbeats:
         leave_at_fork(self)
 
     def _start(self, *, closed: bool) -> None:
-        self._watched: weakref.WeakSet[Living] = weakref.WeakSet()
+        self._watched: weakref.WeakKeyDictionary[Living, float] = weakref.WeakKeyDictionary()
+        """Since when, in seconds of the monotonic clock."""
         self._met: set[int] = set()
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -68,7 +70,7 @@ class Heartbeats:
         Raises ``NoThreadFree``.
         """
         with self._lock:
-            self._watched.add(living)
+            self._watched[living] = time.monotonic()
             if self._thread is None and not self._closed.is_set():
                 thread = threading.Thread(target=self._run, name="pythia-heartbeats", daemon=True)
                 try:
@@ -84,6 +86,17 @@ class Heartbeats:
             thread, self._thread = self._thread, None
         if thread is not None:
             thread.join(self._interval_seconds)
+
+    def in_use(self) -> tuple[int, float]:
+        """How many transactions and snapshots of which the oracle knows are open, and for how many seconds the oldest
+        has been watched; a transaction for which several speak counts once. Of none where it is closed.
+        """
+        if self._closed.is_set():
+            return 0, 0.0
+        now_s = time.monotonic()
+        with self._lock:
+            since_s = {living.start_timestamp: since_s for living, since_s in self._watched.items() if living.is_open()}
+        return len(since_s), max((now_s - one_s for one_s in since_s.values()), default=0.0)
 
     def leave_to_parent(self) -> None:
         """See ``Leaving``. A thread of this process starts with the first that is watched here."""

@@ -6,6 +6,7 @@ Never a replay: the function reads the new snapshot and decides anew.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any, Final
 
 import tenacity
@@ -17,15 +18,23 @@ _log = logging.getLogger(__name__)
 RERUN_WAIT_SECONDS_MAX: Final = 1.0
 
 
-def retrying_rules(attempts_max: int) -> dict[str, Any]:
-    """What ``tenacity.Retrying`` and ``AsyncRetrying`` are told. Raises ``InvalidRequest`` for too few attempts."""
+def retrying_rules(attempts_max: int, runs_again: Callable[[], None]) -> dict[str, Any]:
+    """What ``tenacity.Retrying`` and ``AsyncRetrying`` are told; ``runs_again`` is called before each further attempt.
+
+    Raises ``InvalidRequest`` for too few attempts.
+    """
     if type(attempts_max) is not int or attempts_max < 1:
         raise InvalidRequest(f"attempts_max is at least 1, a whole number, not {attempts_max!r}")
+
+    def before_sleep(state: tenacity.RetryCallState) -> None:
+        _say_why(state)
+        runs_again()
+
     return {
         "retry": tenacity.retry_if_exception(_worth_a_rerun),
         "stop": tenacity.stop_after_attempt(attempts_max),
         "wait": tenacity.wait_random_exponential(multiplier=0.01, max=RERUN_WAIT_SECONDS_MAX),
-        "before_sleep": _say_why,
+        "before_sleep": before_sleep,
         "reraise": True,
     }
 

@@ -323,17 +323,8 @@ class Transaction(StaysInItsProcess):
         """
         self._standing.require_active()
         self._standing.require_outside_hooks()
-        if self._standing.forbidden is None:
-            self._ask_hooks()
-        if self._standing.forbidden is not None:
-            raise self._refused(self._standing.forbidden)
-        try:
-            committed = self._commit()
-        except TransactionAborted:
-            self._has_aborted()
-            raise
-        self._has_committed(committed)
-        return committed
+        with self._services.meter.committing(writes=self._shared or bool(self._buffer)):
+            return self._commit_if_allowed()
 
     def rollback(self) -> Committed | Aborted:
         """Give the transaction up. Whoever shares it may have committed it meanwhile: the answer says.
@@ -345,6 +336,7 @@ class Transaction(StaysInItsProcess):
             raise InvalidRequest(f"transaction {self.start_timestamp} is {self._standing.status.value} already")
         self._standing.require_outside_hooks()
         self._call(lambda transaction: notify(self._services.hooks.before_rollback, transaction))
+        self._services.meter.rolled_back()
         outcome: Committed | Aborted = Aborted()
         written = self._buffer if self._standing.status is TransactionStatus.UNKNOWN else WriteBuffer(0)
         if self._shared or written:
@@ -396,6 +388,19 @@ class Transaction(StaysInItsProcess):
     def _held(self, batches: Iterable[CellColumns]) -> Generator[CellColumns, None, None]:
         """As ``_shown``."""
         yield from batches
+
+    def _commit_if_allowed(self) -> Committed:
+        if self._standing.forbidden is None:
+            self._ask_hooks()
+        if self._standing.forbidden is not None:
+            raise self._refused(self._standing.forbidden)
+        try:
+            committed = self._commit()
+        except TransactionAborted:
+            self._has_aborted()
+            raise
+        self._has_committed(committed)
+        return committed
 
     def _commit(self) -> Committed:
         if self._shared:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from client import ClientSettings, Transaction, TransactionHandle, TransactionHooks, TransactionManager
+from client import ClientMetrics, ClientSettings, Transaction, TransactionHandle, TransactionHooks, TransactionManager
 from client.cells import encode_value
 from client.connection.primary import Settled
 from commit_table import table_name
@@ -74,9 +74,13 @@ class Installation:
         return oracle
 
     def manager(
-        self, *, settings: ClientSettings = SETTINGS, hooks: TransactionHooks | None = None
+        self,
+        *,
+        settings: ClientSettings = SETTINGS,
+        hooks: TransactionHooks | None = None,
+        metrics: ClientMetrics | None = None,
     ) -> TransactionManager:
-        manager = TransactionManager(settings, self.store, InstallationDirectory(self), hooks=hooks)
+        manager = TransactionManager(settings, self.store, InstallationDirectory(self), hooks=hooks, metrics=metrics)
         self._managers.append(manager)
         return manager
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from prometheus_client import generate_latest
 
-from client import ClientSettings
+from client import ClientMetrics, ClientSettings
 from client.connection.async_oracle import AsyncOracleClient
 from client.connection.dispatch import COMMIT_CELLS_MAX
 from client.connection.primary import Settled
@@ -148,11 +149,12 @@ def with_client(
     answer: Answer,
     use: Callable[[AsyncOracleClient, Primary, Directory], Awaitable[None]],
     settings: ClientSettings = SETTINGS,
+    metrics: ClientMetrics | None = None,
 ) -> None:
     async def main() -> None:
         async with serving(answer) as primary:
             directory = Directory(primary.address)
-            client = AsyncOracleClient(directory, settings)
+            client = AsyncOracleClient(directory, settings, metrics=metrics)
             try:
                 async with asyncio.timeout(USE_SECONDS_MAX):
                     await use(client, primary, directory)
@@ -357,7 +359,7 @@ def test_a_primary_is_found_for_threads_that_outlive_the_main_one(monkeypatch: p
 
 
 def test_an_overloaded_oracle_is_asked_again_after_the_time_that_it_names() -> None:
-    granting, refused = Granting(), [Overloaded(30), Overloaded(1)]
+    granting, refused, metrics = Granting(), [Overloaded(30), Overloaded(1)], ClientMetrics()
 
     async def use(client: AsyncOracleClient, primary: Primary, directory: Directory) -> None:
         loop = asyncio.get_running_loop()
@@ -367,7 +369,10 @@ def test_an_overloaded_oracle_is_asked_again_after_the_time_that_it_names() -> N
         assert primary.requests == [BeginRequest(1)] * 3
         assert primary.connections == 1
 
-    with_client(lambda message: refused.pop(0) if refused else granting(message), use)
+    with_client(lambda message: refused.pop(0) if refused else granting(message), use, metrics=metrics)
+    counted = generate_latest(metrics).decode()
+    assert 'pythia_client_oracle_overloads_total{root="/pythia"} 2.0' in counted
+    assert 'pythia_client_oracle_connections_total{root="/pythia"} 1.0' in counted
 
 
 def test_a_refused_question_holds_up_no_begin_and_no_commit() -> None:
