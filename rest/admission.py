@@ -24,13 +24,18 @@ _CHANGE_NOTHING: Final = ("GET", "HEAD")
 
 
 class Admission:
-    """ASGI middleware, before all others. Belongs to one event loop."""
+    """ASGI middleware, before the application. Belongs to one event loop."""
 
     def __init__(self, app: ASGIApp, limits: RestLimits) -> None:
         self._app = app
         self._limits = limits
         self._bodies_bytes = 0
         self._requests = 0
+
+    @property
+    def requests(self) -> int:
+        """That are being worked on now."""
+        return self._requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the whole body, then let the request in; or answer with a problem."""
@@ -51,7 +56,7 @@ class Admission:
             except _Gone:
                 return
             try:
-                await self._app(_as_get(scope), body.replay(receive), send)
+                await self._app(scope, body.replay(receive), send)
             finally:
                 self._requests -= 1
         finally:
@@ -162,8 +167,3 @@ def _check_head(scope: Scope) -> None:
     for name, value in scope["headers"]:
         if name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
             raise Problem("invalid-request", "bodies are taken as they are, not compressed: send no Content-Encoding")
-
-
-def _as_get(scope: Scope) -> Scope:
-    """What HEAD asks is what GET would be answered with; whoever sends the answer leaves its body out."""
-    return {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope

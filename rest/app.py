@@ -21,6 +21,7 @@ from rest.answering import install_handlers
 from rest.bodies import RouteOfPlainObjects
 from rest.callers import Callers
 from rest.console_routes import add_console_routes
+from rest.metering import Counted, RestMetering
 from rest.oracle_routes import add_oracle_routes
 from rest.pages import ForeignPages
 from rest.problems import Problem
@@ -45,9 +46,11 @@ with `?encoding=base64`.
 def create_app(connect: Callable[[], Installation], limits: RestLimits, *, require: Require = open_to_all) -> FastAPI:
     """The application without its admission (``admitted``). ``connect`` is called once its event loop runs."""
 
+    metering = RestMetering()
+
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        services = Services(connect(), limits)
+        services = Services(connect(), limits, metering)
         app.state.services = services
         expiring = asyncio.create_task(_expire_for_ever(services))
         try:
@@ -74,6 +77,7 @@ def create_app(connect: Callable[[], Installation], limits: RestLimits, *, requi
     add_console_routes(routes)
     app.include_router(router)
     app.state.takes = takes_of(app)
+    app.state.metering = metering
     install_handlers(app, router.routes, limits.retry_after_ms)
     return app
 
@@ -81,11 +85,16 @@ def create_app(connect: Callable[[], Installation], limits: RestLimits, *, requi
 def admitted(
     app: FastAPI, limits: RestLimits, callers: Callers | None = None, own_names: Collection[str] | None = ()
 ) -> ASGIApp:
-    """The application, for requests that are within the limits, say who asks, and come from no other site's page."""
+    """The application, for requests that are within the limits, say who asks, and come from no other site's page.
+
+    All are counted, those too that are turned away.
+    """
+    metering: RestMetering = app.state.metering
     admission = Admission(app, limits)
-    if callers is None:
-        return ForeignPages(admission, own_names)
-    return ForeignPages(callers.before(admission, limits), None)
+    metering.read_gauge("pythia_rest_requests", lambda: admission.requests)
+    metering.read_gauge("pythia_rest_requests_max", lambda: limits.requests_max)
+    known = admission if callers is None else callers.before(admission, limits)
+    return Counted(ForeignPages(known, own_names if callers is None else None), metering)
 
 
 async def _expire_for_ever(services: Services) -> None:

@@ -77,13 +77,22 @@ class Ended:
 
 
 class HeldTransactions:
-    """Belongs to the event loop; the blocking library is called in threads of its own."""
+    """Belongs to the event loop; the blocking library is called in threads of its own.
+
+    ``expired`` is called for each transaction that was rolled back since its caller left it.
+    """
 
     def __init__(
-        self, manager: TransactionManager, limits: RestLimits, *, now_s: Callable[[], float] = time.monotonic
+        self,
+        manager: TransactionManager,
+        limits: RestLimits,
+        *,
+        expired: Callable[[], None] = lambda: None,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._manager = manager
         self._limits = limits
+        self._expired = expired
         self._now_s = now_s
         self._calls = BlockingCalls(limits.threads_max, limits.deadline_ms)
         self._held: dict[int, Held] = {}
@@ -283,6 +292,8 @@ class HeldTransactions:
                 return
         finally:
             held.busy_with = ""  # and not used
+        if ended.word == "expired":
+            self._expired()
         self._end(start_timestamp, ended)
 
     def _found(self, start_timestamp: int) -> Held:

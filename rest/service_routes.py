@@ -46,9 +46,9 @@ async def ready(services: Anyone) -> models.Health:
 
 
 async def metrics(services: Anyone) -> Response:
-    """What the oracle beside this process counts, for Prometheus."""
+    """What the oracle beside this process counts, and what this process does, for Prometheus."""
     reply = await services.own_metrics.get()
-    return Response(prometheus_text([reply]), media_type=CONTENT_TYPE)
+    return Response(prometheus_text(reply, services.metering, services.metrics), media_type=CONTENT_TYPE)
 
 
 async def status(services: Anyone) -> models.Status:

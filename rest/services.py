@@ -13,13 +13,14 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 
-from client import AsyncOracleClient, ClientSettings, TransactionManager
+from client import AsyncOracleClient, ClientMetrics, ClientSettings, TransactionManager
 from client.connection.primary import Directory, SoloDirectory
 from client.connection.tickets import QuestionTicket
 from configuration.rest_limits import RestLimits
 from lease import Coordinator
 from rest.held_transactions import HeldTransactions
 from rest.idempotency import IdempotentAnswers
+from rest.metering import RestMetering
 from rest.overview import Overview
 from rest.problems import Problem
 from rest.shared import Shared
@@ -56,13 +57,22 @@ class Installation:
 class Services:
     """Belongs to the event loop on which it is made."""
 
-    def __init__(self, installation: Installation, limits: RestLimits) -> None:
+    def __init__(self, installation: Installation, limits: RestLimits, metering: RestMetering) -> None:
         self.limits = limits
+        self.metering = metering
         self.whereabouts = installation.whereabouts
         self.own_oracle_address = installation.oracle
-        self.manager = TransactionManager(installation.settings, installation.store, installation.directory)
-        self.oracle = AsyncOracleClient(installation.directory, installation.settings)
-        self.held_transactions = HeldTransactions(self.manager, limits)
+        self.metrics = ClientMetrics()
+        """Of the transactions that are held here."""
+        self.manager = TransactionManager(
+            installation.settings, installation.store, installation.directory, metrics=self.metrics
+        )
+        self.oracle = AsyncOracleClient(installation.directory, installation.settings, metrics=self.metrics)
+        held = self.held_transactions = HeldTransactions(self.manager, limits, expired=metering.expired)
+        metering.read_gauge("pythia_rest_transactions", lambda: held.transactions)
+        metering.read_gauge("pythia_rest_transactions_max", lambda: limits.transactions_max)
+        metering.read_gauge("pythia_rest_transactions_bytes", lambda: held.written_bytes)
+        metering.read_gauge("pythia_rest_transactions_bytes_max", lambda: limits.transactions_bytes_max)
         self.answers = IdempotentAnswers(
             limits.idempotency_keys_max, limits.idempotency_bytes_max, limits.retry_after_ms
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -33,13 +33,15 @@ class Instruments:
                     family.name, family.text, labels, buckets=SECONDS, registry=self._registry
                 )
 
-    def counter(self, name: str, labels: Mapping[str, str]) -> Counter:
+    def counter(self, name: str, **labels: str) -> Counter:
         """The counter with these labels, which is there from now on. Raises ``KeyError`` for a name that is none's."""
-        return self._counters[name].labels(**labels)
+        counter = self._counters[name]
+        return counter.labels(**labels) if labels else counter
 
-    def histogram(self, name: str, labels: Mapping[str, str]) -> Histogram:
+    def histogram(self, name: str, **labels: str) -> Histogram:
         """As ``counter``."""
-        return self._histograms[name].labels(**labels)
+        histogram = self._histograms[name]
+        return histogram.labels(**labels) if labels else histogram
 
     def collect(self) -> Iterator[Metric]:
         """All of them, without the moment at which each was made: ``_created`` is a series more for each, of no use."""

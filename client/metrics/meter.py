@@ -130,22 +130,21 @@ class Meter:
         """Count by these from now on. All are made at once, so that what has not happened yet is 0, and not missing."""
         labels = self._labels
         self._lock = threading.Lock()
-        self._begin_seconds = instruments.histogram("pythia_client_begin_seconds", labels)
-        self._begin_failures = instruments.counter("pythia_client_begin_failures_total", labels)
+        self._begin_seconds = instruments.histogram("pythia_client_begin_seconds", **labels)
+        self._begin_failures = instruments.counter("pythia_client_begin_failures_total", **labels)
         self._commits = {
-            result: instruments.counter("pythia_client_commits_total", {**labels, "result": result})
-            for result in RESULTS
+            result: instruments.counter("pythia_client_commits_total", **labels, result=result) for result in RESULTS
         }
-        self._commit_seconds = instruments.histogram("pythia_client_commit_seconds", labels)
+        self._commit_seconds = instruments.histogram("pythia_client_commit_seconds", **labels)
         self._step_seconds = {
-            step: instruments.histogram("pythia_client_commit_step_seconds", {**labels, "step": step}) for step in STEPS
+            step: instruments.histogram("pythia_client_commit_step_seconds", **labels, step=step) for step in STEPS
         }
-        self._rollbacks = instruments.counter("pythia_client_rollbacks_total", labels)
-        self._reruns = instruments.counter("pythia_client_reruns_total", labels)
-        self._revalidations = instruments.counter("pythia_client_revalidations_total", labels)
-        self._outcome_lookups = instruments.counter("pythia_client_outcome_lookups_total", labels)
-        self._oracle_connections = instruments.counter("pythia_client_oracle_connections_total", labels)
-        self._oracle_overloads = instruments.counter("pythia_client_oracle_overloads_total", labels)
+        self._rollbacks = instruments.counter("pythia_client_rollbacks_total", **labels)
+        self._reruns = instruments.counter("pythia_client_reruns_total", **labels)
+        self._revalidations = instruments.counter("pythia_client_revalidations_total", **labels)
+        self._outcome_lookups = instruments.counter("pythia_client_outcome_lookups_total", **labels)
+        self._oracle_connections = instruments.counter("pythia_client_oracle_connections_total", **labels)
+        self._oracle_overloads = instruments.counter("pythia_client_oracle_overloads_total", **labels)
 
     @contextmanager
     def beginning(self) -> Iterator[None]:

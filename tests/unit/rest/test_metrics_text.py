@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
 
+from client import ClientMetrics
 from rest.metrics import prometheus_text
 from tso.metering import Metering
 from wire import MetricsReply, Role
@@ -14,8 +16,8 @@ def reply(holder: str, samples: dict[str, float], role: Role = Role.PRIMARY) -> 
     return MetricsReply(role, holder, "h:1", tuple(samples), np.array([*samples.values()]))
 
 
-def read_back(*replies: MetricsReply) -> dict[tuple[str, str, frozenset[tuple[str, str]]], float]:
-    families = text_string_to_metric_families(prometheus_text(replies).decode())
+def read_back(reply: MetricsReply, *beside: Collector) -> dict[tuple[str, str, frozenset[tuple[str, str]]], float]:
+    families = text_string_to_metric_families(prometheus_text(reply, *beside).decode())
     return {
         (family.type, sample.name, frozenset(sample.labels.items())): sample.value
         for family in families
@@ -23,15 +25,22 @@ def read_back(*replies: MetricsReply) -> dict[tuple[str, str, frozenset[tuple[st
     }
 
 
-def test_samples_of_several_processes_stand_under_one_description() -> None:
+def test_samples_say_whose_they_are_and_what() -> None:
     a = reply("a", {"pythia_commits_total": 5, 'pythia_refusals_total{answer="overloaded"}': 2})
-    b = reply("b", {"pythia_commits_total": 0}, Role.STANDBY)
-    assert read_back(a, b) == {
+    assert read_back(a) == {
         ("counter", "pythia_commits_total", frozenset({("process", "a")})): 5,
-        ("counter", "pythia_commits_total", frozenset({("process", "b")})): 0,
         ("counter", "pythia_refusals_total", frozenset({("process", "a"), ("answer", "overloaded")})): 2,
     }
-    assert prometheus_text([a, b]).count(b"# HELP pythia_commits_total") == 1
+
+
+def test_what_is_counted_beside_the_oracle_stands_beside_it() -> None:
+    metrics = ClientMetrics()
+    metrics.meter("/pythia").rolled_back()
+    found = read_back(reply("a", {"pythia_commits_total": 5}), metrics)
+    labels = frozenset({("process", "a"), ("root", "/pythia")})
+    assert found["counter", "pythia_client_rollbacks_total", labels] == 1
+    assert found["counter", "pythia_commits_total", frozenset({("process", "a")})] == 5
+    assert all(("process", "a") in labels for _, _, labels in found)
 
 
 def test_a_histogram_is_one() -> None:
@@ -55,7 +64,3 @@ def test_what_is_not_known_is_passed_on_without_a_type() -> None:
 def test_a_name_that_needs_it_is_escaped() -> None:
     [(_, _, labels)] = read_back(reply('a"b\\c', {"pythia_connections": 1}))
     assert dict(labels) == {"process": 'a"b\\c'}
-
-
-def test_nothing_is_nothing() -> None:
-    assert prometheus_text([]) == b""

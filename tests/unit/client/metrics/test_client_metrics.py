@@ -313,7 +313,7 @@ def test_a_child_counts_from_zero_whatever_was_under_way_at_the_fork(installatio
         metrics.meter("/another").rolled_back()
         return results(manager), counted(metrics, "pythia_client_in_use"), counted(metrics, STEP, step="written")
 
-    counting = metrics.instruments.counter("pythia_client_rollbacks_total", {"root": SETTINGS.root})
+    counting = metrics.instruments.counter("pythia_client_rollbacks_total", root=SETTINGS.root)
     snapshot = manager.snapshot()
     with (
         entered_in_a_thread(metrics._lock),
