@@ -97,7 +97,8 @@ def install_handlers(app: FastAPI, routes: Sequence[BaseRoute], retry_after_ms: 
 
     def of_fault(request: Request, error: Exception) -> Response:
         _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return problem_response(Problem("internal", "the request met a fault of this server"))
+        closes = {"Connection": "close"}  # which the server does where an exception comes up to it
+        return problem_response(Problem("internal", "the request met a fault of this server", headers=closes))
 
     app.add_exception_handler(Problem, of_problem)
     app.add_exception_handler(PythiaError, of_library)

@@ -106,7 +106,8 @@ def test_a_fault_counts_as_one(served: Served, monkeypatch: pytest.MonkeyPatch) 
         raise ZeroDivisionError
 
     monkeypatch.setattr(served.rest.app.state.services.whereabouts, "now", fails)
-    assert served.client.get("/v1/status").status_code == 500
+    answer = served.client.get("/v1/status")
+    assert (answer.status_code, answer.headers["connection"]) == (500, "close")
     monkeypatch.undo()
     assert counts.requests() == {("status", "internal"): 1}
 
