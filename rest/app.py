@@ -21,7 +21,7 @@ from rest.answering import install_handlers
 from rest.bodies import RouteOfPlainObjects
 from rest.callers import Callers
 from rest.console_routes import add_console_routes
-from rest.metering import Counted, RestMetering
+from rest.metering import NO_ROUTE, Counted, RestMetering
 from rest.oracle_routes import add_oracle_routes
 from rest.pages import ForeignPages
 from rest.problems import Problem
@@ -78,6 +78,7 @@ def create_app(connect: Callable[[], Installation], limits: RestLimits, *, requi
     app.include_router(router)
     app.state.takes = takes_of(app)
     app.state.metering = metering
+    metering.expect([NO_ROUTE, *app.state.takes])
     install_handlers(app, router.routes, limits.retry_after_ms)
     return app
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from fastapi.routing import APIRoute
@@ -20,6 +20,7 @@ NO_ROUTE: Final = "none"
 """The operation of what never came to a route: a path that there is not, or what was refused before."""
 OK: Final = "ok"
 GONE: Final = "gone"
+FAULT: Final = "internal"
 _MEDIA_TYPE: Final = MEDIA_TYPE.encode()
 
 
@@ -30,6 +31,12 @@ class RestMetering(Collector):
         self._instruments = Instruments(FAMILIES)
         self._gauges: dict[str, Callable[[], float]] = {}
         self._expired = self._instruments.counter("pythia_rest_expired_transactions_total")
+
+    def expect(self, operations: Iterable[str]) -> None:
+        """Have these counted from zero: where a counter begins with a fault, Prometheus sees no increase by it."""
+        for operation in operations:
+            for answer in (OK, FAULT):
+                self._instruments.counter("pythia_rest_requests_total", operation=operation, answer=answer)
 
     def read_gauge(self, name: str, read: Callable[[], float]) -> None:
         """Where to read a gauge when somebody asks."""

@@ -6,6 +6,7 @@ Names follow Prometheus: base units, ``_total`` for what only grows; of a histog
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 Kind = Literal["counter", "gauge", "histogram"]
@@ -105,14 +106,11 @@ FAMILIES: tuple[Family, ...] = (
     ),
 )
 
-_BY_NAME = {family.name: family for family in FAMILIES}
 
-
-def family_of(sample: str) -> Family | None:
-    """The family of a sample's name without its labels; ``None``: it is not known here."""
-    found = _BY_NAME.get(sample)
-    for part in _HISTOGRAM_PARTS:
-        base = _BY_NAME.get(sample.removesuffix(part)) if sample.endswith(part) else None
-        if base is not None and base.kind == "histogram":
-            found = base
-    return found
+def family_of(sample: str, families: Sequence[Family] = FAMILIES) -> Family | None:
+    """The family of a sample's name without its labels; ``None``: it is in none of these."""
+    for family in families:
+        part = sample.removeprefix(family.name)
+        if not part or (family.kind == "histogram" and part in _HISTOGRAM_PARTS):
+            return family
+    return None

@@ -16,7 +16,7 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -35,9 +35,6 @@ from client.metrics.families import FAMILIES, ROOT
 from client.metrics.instruments import Instruments
 from store import StoreError
 from store.forking import leave_at_fork
-
-if TYPE_CHECKING:
-    from client.transactions.hooks import CommitStep
 
 COMMITTED: Final = "committed"
 NOTHING_WRITTEN: Final = "nothing_written"
@@ -172,9 +169,9 @@ class Meter:
             if writes:
                 self._commit_seconds.observe(time.monotonic() - began_s)
 
-    def came_to(self, step: CommitStep, seconds: float) -> None:
+    def came_to(self, step: str, seconds: float) -> None:
         """A commit has come to one of ``STEPS``, so long after it came to the one before."""
-        self._step_seconds[step.value].observe(seconds)
+        self._step_seconds[step].observe(seconds)
 
     def rolled_back(self) -> None:
         """A transaction was rolled back."""

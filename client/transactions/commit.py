@@ -100,7 +100,7 @@ class _Course:
         self._since_s = time.monotonic()
 
     def came_to(self, step: CommitStep) -> None:
-        self._services.meter.came_to(step, time.monotonic() - self._since_s)
+        self._services.meter.came_to(step.value, time.monotonic() - self._since_s)
         notify(self._services.hooks.commit_step, step, self._start_timestamp)
         self._since_s = time.monotonic()
 

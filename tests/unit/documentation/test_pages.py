@@ -20,10 +20,11 @@ from configuration.commands import config as settings
 from configuration.rest_limits import RestLimits
 from configuration.rooms import all_sections
 from rest.app import create_app
+from tests.counted import family_named
 from tests.imports import ROOT
 from tests.unit.documentation.pages import NAMES, PAGES, anchors, blocks, codes, links, prose, resolved, text_of
 from tests.unit.documentation.pythia import everything, leaves
-from wire.metric_families import FAMILIES, family_of
+from wire.metric_families import FAMILIES
 
 SOURCES = ("access", "benchmarks", "client", "commit_table", "configuration", "demo", "devcluster", "docker", "drills",
            "examples", "fleet", "histories", "kernels", "lease", "logs", "rest", "store", "tests", "tso", "versions",
@@ -169,14 +170,14 @@ def test_every_identifier_that_is_named_is_in_the_code() -> None:
     for name in set(NAMES) - {"CHANGELOG.md"}:
         for code in codes(name):
             for word in re.findall(r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b", re.sub(r"[\w.-]+(?:/[\w.-]+)+", "", code)):
-                is_known = family_of(word) is not None or word in OWN_TABLES
+                is_known = family_named(word) is not None or word in OWN_TABLES
                 assert is_known or word in words_of_the_code(), f"{name}: `{code}`: {word} is not in the code"
 
 
 def test_every_metric_that_is_named_exists_and_every_one_is_named() -> None:
     everywhere = "\n".join(map(text_of, NAMES))
     for word in set(re.findall(r"\bpythia_[a-z_]+", everywhere)):
-        assert family_of(word) is not None or word in words_of_the_code() | OWN_TABLES | {"pythia_clients"}, word
+        assert family_named(word) is not None or word in words_of_the_code() | OWN_TABLES | {"pythia_clients"}, word
     for family in FAMILIES:
         assert family.name in everywhere
 

@@ -112,6 +112,14 @@ def test_a_fault_counts_as_one(served: Served, monkeypatch: pytest.MonkeyPatch) 
     assert counts.requests() == {("status", "internal"): 1}
 
 
+def test_a_first_fault_of_any_operation_is_an_increase(serve_rest: Serve) -> None:
+    rest = serve_rest()
+    text = rest.client.get("/metrics").text
+    for operation in ("none", *rest.app.state.takes):
+        line = f'pythia_rest_requests_total{{answer="internal",operation="{operation}",process="a"}} 0.0'
+        assert line in text
+
+
 def test_gauges_tell_how_full_it_is(served: Served) -> None:
     counts = Counts(served.rest)
     transaction = begin(served.client)
