@@ -101,8 +101,8 @@ class _Answer:
         """Send a part of it on."""
         await self._send(message)
         if message["type"] == "http.response.start":
-            self.word = OK
             self._is_problem = (b"content-type", _MEDIA_TYPE) in message["headers"]
+            self.word = GONE if self._is_problem else OK
         elif self._is_problem:
             self._body += message.get("body", b"")
             if not message.get("more_body", False):

@@ -14,6 +14,7 @@ from tests.mutations.console_rules import CONSOLE_RULES
 from tests.mutations.drill_rules import DRILL_RULES
 from tests.mutations.failover_rules import FAILOVER_RULES
 from tests.mutations.lease_rules import LEASE_RULES
+from tests.mutations.metrics_rules import METRICS_RULES
 from tests.mutations.mutation import Mutation
 from tests.mutations.observing_rules import OBSERVING_RULES
 from tests.mutations.operating_rules import OPERATING_RULES
@@ -51,6 +52,7 @@ RULES: list[Mutation] = [
     *BACKUP_RULES,
     *COLUMN_RULES,
     *OBSERVING_RULES,
+    *METRICS_RULES,
     *OPERATING_RULES,
     *REST_RULES,
     *CONSOLE_RULES,
