@@ -53,7 +53,8 @@ class TransactionManager(StaysInItsProcess):
 
     ``store`` and ``directory`` are what it runs on; ``connect`` builds them from settings. ``hooks`` are told of the
     begin, the steps and the end of each transaction; ``metrics`` count them, and may be several managers'. A forked
-    child may use it, and close it, as its own; what was begun before the fork is the parent's alone.
+    child may use it, and close it, as its own; what was begun before the fork is the parent's alone. Raises
+    ``InvalidSettings`` for hooks or metrics that are none.
     """
 
     what_travels = "send its settings, and connect with them there"
@@ -69,7 +70,7 @@ class TransactionManager(StaysInItsProcess):
         close: Callable[[], None] | None = None,
     ) -> None:
         self.settings = settings
-        self.metrics = metrics or ClientMetrics()
+        self.metrics = ClientMetrics.of(metrics)
         self.meter = self.metrics.meter(settings.root)
         self.commit_table = CommitTable(store, table_name(settings.root))
         self.catalog = Catalog(store, settings.root, data_of_oracles=lambda: directory.data)
@@ -94,7 +95,7 @@ class TransactionManager(StaysInItsProcess):
             resolver=resolver,
             revalidator=Revalidator(self.store, self.commit_table, guards, self.oracle),
             cache=cache,
-            hooks=hooks or TransactionHooks(),
+            hooks=TransactionHooks.of(hooks),
             meter=self.meter,
             deadline_ms=settings.deadline_ms,
             shadow_writers_max=settings.shadow_writers_max,

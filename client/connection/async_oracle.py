@@ -75,7 +75,7 @@ class AsyncOracleClient:
         close: Callable[[], None] | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        meter = (metrics or ClientMetrics()).meter(settings.root)
+        meter = ClientMetrics.of(metrics).meter(settings.root)
         self._dispatcher = Dispatcher(directory, settings, self._loop, meter)
         self._submit = self._dispatcher.submit
         # What every transaction passes through is looked up once.

@@ -23,6 +23,7 @@ from prometheus_client.registry import Collector
 
 from client.errors import (
     Conflict,
+    InvalidSettings,
     NoPrimary,
     OutcomeUnknown,
     SnapshotTooOld,
@@ -78,6 +79,15 @@ class ClientMetrics(Collector):
     def __init__(self) -> None:
         self._start({})
         leave_at_fork(self)
+
+    @classmethod
+    def of(cls, given: ClientMetrics | None) -> ClientMetrics:
+        """What was given, or one that is nobody else's. Raises ``InvalidSettings`` for something else."""
+        if given is not None and not isinstance(given, ClientMetrics):
+            raise InvalidSettings(
+                f"metrics is a ClientMetrics(), which registry.register(…) takes where there is one, not {given!r}"
+            )
+        return cls() if given is None else given
 
     def _start(self, meters: dict[str, Meter]) -> None:
         self._lock = threading.Lock()

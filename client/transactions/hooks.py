@@ -14,6 +14,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, ParamSpec
 
+from client.errors import InvalidSettings
 from commit_table import Committed
 
 if TYPE_CHECKING:
@@ -46,6 +47,13 @@ class TransactionHooks:
     of: ``manager.abort``, which ends somebody's transaction by its id, ``manager.fence``, and snapshots. Of exceptions
     only the kinds below ``Exception`` are dealt with as described; others go through.
     """
+
+    @classmethod
+    def of(cls, given: TransactionHooks | None) -> TransactionHooks:
+        """What was given, or hooks that do nothing. Raises ``InvalidSettings`` for something else."""
+        if given is not None and not isinstance(given, TransactionHooks):
+            raise InvalidSettings(f"hooks is an object of a class derived from TransactionHooks, not {given!r}")
+        return cls() if given is None else given
 
     def before_begin(self) -> None:
         """A transaction is about to begin. An exception goes to who wanted it, and none is begun."""

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import pickle
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from client import (
     AccessDenied,
+    AsyncOracleClient,
     AsyncTransactionManager,
+    ClientMetrics,
     Decision,
     InvalidRequest,
     InvalidSettings,
     Transaction,
     TransactionAborted,
+    TransactionHooks,
     TransactionManager,
 )
 from store import StoreClosed
-from tests.unit.client.conftest import Installation
+from tests.unit.client.conftest import SETTINGS, Installation
 
 A = b"f:a"
 
@@ -212,6 +218,30 @@ def test_what_it_is_that_one_holds_is_seen(manager: TransactionManager) -> None:
 def test_what_are_no_settings_is_told() -> None:
     with pytest.raises(InvalidSettings, match="connect takes ClientSettings"):
         TransactionManager.connect("127.0.0.1:2181")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"metrics": CollectorRegistry()}, r"metrics is a ClientMetrics\(\), which registry\.register"),
+        ({"metrics": ClientMetrics}, "metrics is a ClientMetrics"),
+        ({"hooks": TransactionHooks}, "hooks is an object of a class derived from TransactionHooks"),
+        ({"hooks": [TransactionHooks()]}, "hooks is an object"),
+    ],
+)
+def test_what_cannot_be_told_of_transactions_is_refused_before_there_are_any(wrong: Any, told: str) -> None:
+    with pytest.raises(InvalidSettings, match=told):
+        TransactionManager.connect(SETTINGS, **wrong)
+    with pytest.raises(InvalidSettings, match=told):
+        AsyncTransactionManager.connect(SETTINGS, **wrong)
+
+
+def test_raw_access_takes_no_other_metrics_either() -> None:
+    async def connect() -> None:
+        AsyncOracleClient.connect(SETTINGS, metrics=CollectorRegistry())  # type: ignore[arg-type]
+
+    with pytest.raises(InvalidSettings, match="metrics is a ClientMetrics"):
+        asyncio.run(connect())
 
 
 def test_a_closed_manager_says_so_and_that_no_other_try_helps(
