@@ -2,8 +2,9 @@
 
     python -m benchmarks.few_rows --zookeeper H:P --thrift H:P [--root /pythia] [--json]
 
-*Together*: a hundred rows by one ``get_many``, beside a hundred ``get``. *First*: the first row of a scan, beside the
-first five hundred. *Behind*: a page that passes over all rows that were deleted, beside a scan row by row that does.
+*Together*: a hundred rows by one ``get_many``, beside a hundred ``get``. *First*: the first row of a scan, and the
+first batch of one by columns, beside the first five hundred rows of it. *Behind*: a page that passes over all rows that
+were deleted, beside a scan row by row that does.
 """
 
 from __future__ import annotations
@@ -77,12 +78,24 @@ def measure(snapshot: Snapshot, deleted_rows: int, *, rounds: int, progress: Cal
             50,
         ),
         beside(
+            "the first batch of a scan of all columns beside the first 500 rows",
+            lambda: next(snapshot.scan_columns(TABLE, start=kept)),
+            lambda: _rows_by_columns(snapshot, kept, 500),
+            50,
+        ),
+        beside(
             f"a page behind {deleted_rows:,} deleted rows beside a scan row by row",
             lambda: snapshot.scan_page(TABLE, rows_max=1, looked_at_max=2 * deleted_rows),
             lambda: next(snapshot.scan(TABLE)),
             1,
         ),
     ]
+
+
+def _rows_by_columns(snapshot: Snapshot, start: bytes, rows: int) -> None:
+    batches = snapshot.scan_columns(TABLE, start=start, batch_rows=rows)
+    while rows > 0:
+        rows -= next(batches).rows
 
 
 def _a_second(call: Callable[[], object], times: int) -> float:

@@ -21,7 +21,9 @@ from store.columns import ABSENT, PLACES_MAX, BlockBuilder, CellColumns, Scanned
 
 EXPECTED_COLUMNS_MAX: Final = 256
 """Each is a place in every row, whether it has a cell there or not. Rows with yet others are taken one by one."""
-FIRST_ROWS_MAX: Final = 500
+FIRST_ROWS_MAX: Final = 16
+"""Taken one by one before anything is expected: enough to meet the columns that nearly every row has, and few enough
+that who wants the first rows only, as for a page of them, does not wait for hundreds."""
 _UNEXPECTED_SHARE_MAX: Final = 1 / 8
 """Of a batch's rows: those that have other columns than were expected. Where they are more, the scan begins anew."""
 

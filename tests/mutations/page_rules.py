@@ -133,6 +133,14 @@ PAGE_RULES = [
         _PAGES + "test_after_the_first_rows_of_a_scan_come_many_together",
     ),
     Mutation(
+        "the first batch of all columns waits for hundreds that are taken one by one",
+        "client/snapshots/all_columns.py",
+        "FIRST_ROWS_MAX: Final = 16",
+        "FIRST_ROWS_MAX: Final = 500",
+        "unit/client/snapshots/test_reading.py::"
+        "test_a_scan_of_all_columns_shows_its_first_rows_before_it_has_looked_at_many",
+    ),
+    Mutation(
         "REST looks at all rows that there are for a page",
         "rest/table_routes.py",
         "        looked_at_max=limits.rows_looked_at_max,\n    )\n\n\ndef _page(",

@@ -184,7 +184,7 @@ def test_columns_that_come_late_or_in_few_rows_are_among_all_columns() -> None:
     world = make_world(outcomes_remembered=9)
     for start in (2_100, 2_200):
         world.resolver.remember(start, start + 5)
-    rows = [b"%04d" % number for number in range(3 * FIRST_ROWS_MAX)]
+    rows = [b"%04d" % number for number in range(1_500)]
     many, few = rows[FIRST_ROWS_MAX + 7 :], rows[11::97]
     for kept in (rows, many):
         world.store.put(TABLE, [RowPut(row, {b"f:%d" % len(kept): b"1"}) for row in kept], 2_100)
@@ -209,7 +209,7 @@ def test_of_a_row_that_changed_all_columns_come_where_all_are_asked_for() -> Non
     world = make_world(outcomes_remembered=9)
     for start in (2_100, 2_200):
         world.resolver.remember(start, start + 5)
-    rows = [b"%04d" % number for number in range(2 * FIRST_ROWS_MAX)]
+    rows = [b"%04d" % number for number in range(1_000)]
     world.store.put(TABLE, [RowPut(row, {b"f:a": b"1"}) for row in rows], 2_100)
     world.store.put(TABLE, [RowPut(rows[-1], {b"f:x": b"1"})], 2_100)
     world.store.put(TABLE, [RowPut(rows[-1], {b"f:a": b"2"})], 2_200)

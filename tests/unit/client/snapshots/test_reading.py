@@ -669,6 +669,15 @@ def test_a_scan_holds_few_large_rows(monkeypatch: pytest.MonkeyPatch, value_byte
     assert [*first, following, *(row for row, _ in scan)] == rows
 
 
+def test_a_scan_of_all_columns_shows_its_first_rows_before_it_has_looked_at_many() -> None:
+    world = make_world()
+    rows = [b"r%04d" % number for number in range(600)]
+    world.store.put(TABLE, [RowPut(row, {b"f:a": b"1"}) for row in rows], 2_100)
+    record(world.store, COMMITS, {2_100: 2_105}, EPOCH)
+    batches = world.reader(View(2_500, EPOCH)).scan_columns(TABLE, WHOLE, None, None, 500)
+    assert [batch.rows for batch in batches] == [16, 500, 84]
+
+
 def test_a_commit_that_was_shadowed_and_vacuumed_between_the_questions_is_found(world: World) -> None:
     """Recorded, shadowed and its record dropped, all after the reader had found nothing: the last look finds it."""
     late = Writer(1_100, frozenset({(b"r1", b"f:a")}), False, 5, recorded=False, marked="all")
