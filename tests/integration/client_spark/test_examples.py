@@ -139,7 +139,7 @@ def service(oracle: ClientSettings, manager: TransactionManager, tmp_path: Path)
         manager.drop_table("example_accounts")
 
 
-def test_a_service_on_asyncio_loses_no_money(service: httpx.Client) -> None:
+def test_a_service_on_asyncio_loses_no_money(service: httpx.Client, oracle: ClientSettings) -> None:
     def transfer(payer: str, payee: str, amount: int) -> int:
         return service.post("/transfers", json={"payer": payer, "payee": payee, "amount": amount}).status_code
 
@@ -149,3 +149,5 @@ def test_a_service_on_asyncio_loses_no_money(service: httpx.Client) -> None:
     assert sorted(answers) == [204] * 10 + [409] * 10
     assert service.get("/accounts").json() == {"alice": 0, "bank": -10, "bob": 10}
     assert transfer("", "bob", 1) == 422
+    committed = f'pythia_client_commits_total{{result="committed",root="{oracle.root}"}} 11.0\n'
+    assert committed in service.get("/metrics").text
