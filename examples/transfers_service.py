@@ -7,8 +7,8 @@
     curl localhost:8000/metrics
 
 ``manager.run`` awaits a function in a transaction and commits; where another request has committed to the same accounts
-since, it awaits the function again in a new one. Of two requests for the last penny one is refused. How often that comes
-to pass, and how long each step of a commit takes, is counted for Prometheus.
+since, it awaits the function again in a new one. Of two requests for the last penny one is refused. How often that
+happens, and how long each step of a commit takes, is counted for Prometheus.
 """
 
 from __future__ import annotations
