@@ -30,6 +30,7 @@ from client.snapshots.record import NamedSnapshot
 from client.snapshots.resolver import OutcomeCache, Resolver
 from client.snapshots.snapshot import Snapshot
 from client.snapshots.visibility import View
+from client.transactions.background_shadows import CLOSE_SECONDS_MAX, BackgroundShadows
 from client.transactions.commit import Services, finish_bulk_write
 from client.transactions.fences import place_fence
 from client.transactions.guards import Guards
@@ -83,7 +84,20 @@ class TransactionManager(StaysInItsProcess):
         self._named = NamedSnapshots(store, self.catalog, settings.root)
         self._close = close
         cache = OutcomeCache(settings.outcome_cache_entries_max)
-        resolver = Resolver(self.store, self.commit_table, cache, heal=settings.heal, looks_up=self.meter.looked_up)
+        being_written: set[int] = set()
+        resolver = Resolver(
+            self.store,
+            self.commit_table,
+            cache,
+            heal=settings.heal,
+            being_written=being_written,
+            looks_up=self.meter.looked_up,
+        )
+        self._background = (
+            BackgroundShadows(resolver.write_shadows, being_written, settings.shadow_writers_max)
+            if settings.shadow_cells == "in_background"
+            else None
+        )
         guards = Guards(self.store, resolver, self.catalog)
         self._services = Services(
             store=self.store,
@@ -95,6 +109,7 @@ class TransactionManager(StaysInItsProcess):
             resolver=resolver,
             revalidator=Revalidator(self.store, self.commit_table, guards, self.oracle),
             cache=cache,
+            background=self._background,
             hooks=TransactionHooks.of(hooks),
             meter=self.meter,
             deadline_ms=settings.deadline_ms,
@@ -131,7 +146,12 @@ class TransactionManager(StaysInItsProcess):
         return cls(settings, store, directory, hooks=hooks, metrics=metrics, close=close)
 
     def close(self) -> None:
-        """Give back every connection. Open transactions can neither read nor commit afterwards."""
+        """Give back every connection. Open transactions can neither read nor commit afterwards.
+
+        Shadow cells that are still to be written in the background are waited for, ``CLOSE_SECONDS_MAX`` at most.
+        """
+        if self._background is not None:
+            self._background.close(min(self.settings.deadline_ms / 1000, CLOSE_SECONDS_MAX))
         self.heartbeats.close()
         self.oracle.close()
         if self._close is not None:

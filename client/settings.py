@@ -16,6 +16,8 @@ from store.hbase.addresses import parse_addresses
 
 CREDENTIALS = ("token_file", "tls_authority_file", "tls_certificate_file", "tls_key_file", "tls_server_name")
 """The settings that say where it is what a client shows of itself."""
+SHADOW_CELLS = ("written", "in_background")
+"""What there is to choose from for the shadow cells of what is put; the first one by default."""
 BULK_SHADOW_CELLS = ("written", "deferred", "none")
 """What there is to choose from for the shadow cells of bulk writes; the first one by default."""
 DEADLINE_MS_MAX = 86_400_000
@@ -76,7 +78,20 @@ class ClientSettings:
     )
     store_connections_max: int = setting(16, "connections", "To the gateway at once.", least=1, most=10_000)
     heal: bool = setting(True, "", "Whether readers write missing shadow cells.")
-    shadow_writers_max: int = setting(4, "threads", "That write the shadow cells of one bulk write.", least=1, most=64)
+    shadow_cells: str = setting(
+        SHADOW_CELLS[0],
+        "",
+        "Whether a commit returns when the shadow cells of what was put are written, or before, and threads of the "
+        "manager write them: sooner for who commits, and a question more for who reads meanwhile elsewhere.",
+        choices=SHADOW_CELLS,
+    )
+    shadow_writers_max: int = setting(
+        4,
+        "threads",
+        "That write the shadow cells of one bulk write, or those in the background.",
+        least=1,
+        most=64,
+    )
     bulk_shadow_cells: str = setting(
         BULK_SHADOW_CELLS[0],
         "",

@@ -14,7 +14,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from client.cells import ABORTED_SHADOW, decode_shadow, encode_shadow, shadow_column
@@ -83,7 +83,8 @@ class OutcomeCache:
 class Resolver:
     """Asks for outcomes, remembers the final ones, and heals shadow cells. One a manager; thread-safe.
 
-    ``looks_up`` is told of how many transactions the commit table is about to be asked.
+    ``being_written``: the transactions whose shadow cells somebody in this process is about to write. ``looks_up`` is
+    told of how many transactions the commit table is about to be asked.
     """
 
     def __init__(
@@ -93,12 +94,14 @@ class Resolver:
         cache: OutcomeCache,
         *,
         heal: bool,
+        being_written: Container[int] = (),
         looks_up: Callable[[int], None] = lambda writers: None,
     ) -> None:
         self._store = store
         self._commit_table = commit_table
         self._cache = cache
         self._heal = heal
+        self._being_written = being_written
         self._looks_up = looks_up
         self._rests_until_s: dict[str, float] = {}
         """By table: until when nothing is healed there."""
@@ -149,14 +152,15 @@ class Resolver:
     def heal(self, table: str, missing: Mapping[tuple[int, int], Iterable[tuple[bytes, bytes]]]) -> None:
         """Write shadow cells that a reader missed: (writer, commit timestamp) → (row, family). Failure is no matter.
 
-        None of who has a lasting record: a table that such a transaction loaded is read without.
+        None of who has a lasting record: a table that such a transaction loaded is read without. Nor of whose are about
+        to be written here anyway.
         """
         began_s = time.monotonic()
         if not self._heal or began_s < self._rests_until_s.get(table, 0.0):
             return
         try:
             for (writer, commit_timestamp), places in missing.items():
-                if self._cache.is_lasting(writer):
+                if self._cache.is_lasting(writer) or writer in self._being_written:
                     continue
                 self.write_shadows((Site(table, row, family) for row, family in places), writer, commit_timestamp)
         except StoreError as error:

@@ -3,7 +3,8 @@
 1. the buffered writes go to the store as tentative versions;
 2. the oracle decides over the write set, and is asked until it answers; where it remembers too little to decide, as
    after a failover, the client looks for conflicts itself and asks again (``client.transactions.revalidation``);
-3. the shadow cells are written: from here on readers could do that as well. A bulk write may do without.
+3. the shadow cells are written: from here on readers could do that as well. A bulk write may do without, and a caller
+   need not wait for them (``client.transactions.background_shadows``).
 
 The commit point lies in step 2, when the commit table holds the commit; nothing that fails later may undo it, and
 nothing that fails earlier may leave it open. The call ends in committed or aborted whatever failed on the way, and only
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
@@ -46,6 +47,7 @@ from client.handles import TransactionHandle
 from client.metrics import Meter
 from client.snapshots.resolver import OutcomeCache, Resolver, Site
 from client.snapshots.visibility import NOT_COMMITTED
+from client.transactions.background_shadows import BackgroundShadows
 from client.transactions.guards import Fence, Guards
 from client.transactions.hooks import CommitStep, TransactionHooks, notify
 from client.transactions.revalidation import Revalidator, WrittenRows
@@ -84,6 +86,8 @@ class Services:
     resolver: Resolver
     revalidator: Revalidator
     cache: OutcomeCache
+    background: BackgroundShadows | None
+    """Who writes shadow cells after a commit has returned; ``None``: it waits for them."""
     hooks: TransactionHooks
     meter: Meter
     deadline_ms: int
@@ -103,6 +107,10 @@ class _Course:
         self._services.meter.came_to(step.value, time.monotonic() - self._since_s)
         notify(self._services.hooks.commit_step, step, self._start_timestamp)
         self._since_s = time.monotonic()
+
+    def shadowed(self) -> None:
+        """In whichever thread wrote the shadow cells."""
+        self.came_to(CommitStep.SHADOWED)
 
 
 class _Written:
@@ -172,8 +180,10 @@ def commit(
             raise _never_taken_up(start_timestamp, error) from error
     services.cache.remember(start_timestamp, commit_timestamp)
     course.came_to(CommitStep.ANSWERED)
+    if not shared and _left_to_background(services, start_timestamp, commit_timestamp, buffer, course.shadowed):
+        return Committed(commit_timestamp)
     finish(services, start_timestamp, commit_timestamp, buffer, shared=shared)
-    course.came_to(CommitStep.SHADOWED)
+    course.shadowed()
     return Committed(commit_timestamp)
 
 
@@ -189,6 +199,18 @@ def finish(
             _do_without_shadows(services, start_timestamp, commit_timestamp)
     except (StoreError, UpgradeNeeded) as error:
         _log.warning("shadow cells of transaction %d are left to readers: %s", start_timestamp, error)
+
+
+def _left_to_background(
+    services: Services,
+    start_timestamp: int,
+    outcome: int,
+    buffer: WriteBuffer,
+    written: Callable[[], None] = lambda: None,
+) -> bool:
+    """Whether somebody else writes the shadow cells of what was put, while the caller goes on."""
+    background = services.background
+    return background is not None and background.submit(start_timestamp, outcome, list(_sites(buffer)), written)
 
 
 def finish_bulk_write(services: Services, start_timestamp: int, outcome: int) -> None:
@@ -217,6 +239,8 @@ def _do_without_shadows(services: Services, start_timestamp: int, commit_timesta
 def mark_aborted(services: Services, start_timestamp: int, buffer: WriteBuffer, *, shared: bool) -> None:
     """Mark the cells of a transaction that can never commit. What fails here costs readers a look-up, no more."""
     services.cache.remember(start_timestamp, NOT_COMMITTED)
+    if not shared and _left_to_background(services, start_timestamp, NOT_COMMITTED, buffer):
+        return
     try:
         services.resolver.write_shadows(_sites(buffer), start_timestamp, NOT_COMMITTED)
         if shared:

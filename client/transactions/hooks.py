@@ -68,7 +68,10 @@ class TransactionHooks:
         """
 
     def commit_step(self, step: CommitStep, start_timestamp: int) -> None:
-        """Its commit has come so far. ``SENT`` comes once more where it is asked again. An exception is logged."""
+        """Its commit has come so far. ``SENT`` comes once more where it is asked again. An exception is logged.
+
+        With ``shadow_cells="in_background"`` ``SHADOWED`` comes after ``after_commit``, in the thread that wrote them.
+        """
 
     def after_commit(self, transaction: Transaction, committed: Committed) -> None:
         """It has committed, whoever had it commit. An exception is logged."""

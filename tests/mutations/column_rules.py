@@ -153,8 +153,8 @@ COLUMN_RULES = [
     Mutation(
         "readers write the shadow cells that a bulk write did without",
         "client/snapshots/resolver.py",
-        "                if self._cache.is_lasting(writer):\n                    continue\n",
-        "",
+        "if self._cache.is_lasting(writer) or writer",
+        "if writer",
         _LASTING_READ,
     ),
     Mutation(

@@ -9,6 +9,8 @@ _FAILOVERS = "unit/client/transactions/test_fences_across_failovers.py::"
 _BULK = "unit/client/bulk_writes/test_bulk.py::"
 _CONFLICT_FREE = "unit/client/transactions/test_conflict_free.py::"
 
+_BACKGROUND = "unit/client/transactions/test_background_shadows.py::"
+
 TRANSACTION_RULES = [
     Mutation(
         "columns that can be gone through only once are looked at, and none of them is deleted",
@@ -570,5 +572,54 @@ TRANSACTION_RULES = [
         "            self._require_no_fence(handle, tables, None)\n",
         "",
         "unit/client/transactions/test_failover.py::test_a_vacuum_that_sets_its_mark_while_conflicts_are_looked_for_is_one",
+    ),
+    Mutation(
+        "readers write shadow cells that are about to be written",
+        "client/snapshots/resolver.py",
+        " or writer in self._being_written:",
+        ":",
+        _BACKGROUND + "test_who_reads_in_the_same_process_writes_none_that_are_about_to_be_written",
+    ),
+    Mutation(
+        "shadow cells are owed without a bound",
+        "client/transactions/background_shadows.py",
+        "self._owed_sites + len(sites) > SITES_OWED_MAX",
+        "False",
+        _BACKGROUND + "test_what_is_owed_is_bounded_and_who_comes_then_writes_its_own",
+    ),
+    Mutation(
+        "who gave up writing keeps readers from it",
+        "client/transactions/background_shadows.py",
+        "        self._being_written.discard(owed.writer)\n",
+        "",
+        _BACKGROUND + "test_who_reads_in_the_same_process_writes_none_that_are_about_to_be_written",
+    ),
+    Mutation(
+        "a child leaves to its parent's threads what it reads",
+        "client/transactions/background_shadows.py",
+        "        self._being_written.clear()\n",
+        "",
+        _BACKGROUND + "test_a_child_owes_nothing_and_writes_its_own",
+    ),
+    Mutation(
+        "the record of a bulk write is left behind where shadow cells are written in the background",
+        "client/transactions/commit.py",
+        "if not shared and _left_to_background(services, start_timestamp, commit_timestamp,",
+        "if _left_to_background(services, start_timestamp, commit_timestamp,",
+        _BACKGROUND + "test_what_many_processes_wrote_is_waited_for_as_before",
+    ),
+    Mutation(
+        "a manager closes without waiting for what is owed",
+        "client/transactions/background_shadows.py",
+        "            self._changed.wait_for(lambda: not self._waiting and not self._under_way, limit_seconds)\n",
+        "",
+        _BACKGROUND + "test_closing_waits_for_what_is_owed_and_takes_no_more",
+    ),
+    Mutation(
+        "one that fails ends the thread that writes for all",
+        "client/transactions/background_shadows.py",
+        "            except Exception:\n                _log.exception",
+        "            except KeyError:\n                _log.exception",
+        _BACKGROUND + "test_a_fault_in_writing_ends_nothing",
     ),
 ]
