@@ -118,6 +118,7 @@ class Room:
             outcome_cache_entries_max=scenario.outcome_cache_entries_max,
             heartbeat_interval_ms=scenario.heartbeat_interval_ms,
             heal=scenario.heal,
+            shadow_cells=scenario.shadow_cells,
             shadow_writers_max=1,
         )
 

@@ -10,6 +10,7 @@ import random
 from dataclasses import dataclass
 from enum import Enum
 
+from client.settings import SHADOW_CELLS
 from lease import LeaseSettings
 from tests.simulation.kernel import Restlessness
 
@@ -61,6 +62,7 @@ class Scenario:
     heartbeat_interval_ms: int
     transaction_life_ms: int
     heal: bool
+    shadow_cells: str
     outcome_cache_entries_max: int
     conflict_map_entries_max: int
     remembered_aborts_max: int
@@ -101,6 +103,7 @@ def scenario(seed: int, mode: Mode, *, without_faults: bool = False) -> Scenario
         heartbeat_interval_ms=chance.choice((200, 10_000)),
         transaction_life_ms=chance.choice((1500, 300_000, 300_000)),
         heal=chance.random() < 0.8,
+        shadow_cells=random.Random(f"shadow cells/{mode.value}/{seed}").choice(SHADOW_CELLS),
         outcome_cache_entries_max=chance.choice((1, 1000)),
         conflict_map_entries_max=chance.choice((40, 20_000, 20_000)),
         remembered_aborts_max=chance.choice((1, 100_000)),
