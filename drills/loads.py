@@ -7,10 +7,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from client import ClientSettings, TransactionManager
+from client.settings import SHADOW_CELLS
 from drills.children import Child
 from drills.flights import LANDING_SECONDS_MAX, OPEN_SECONDS_MAX, Stage
 from drills.guard import Guard
@@ -136,10 +138,13 @@ def create_tables(manager: TransactionManager, tables: str) -> None:
 def settings_of(
     clients: Sequence[ClientSettings], directory: Path, *, tables: str, seed: int, pause_ms: int
 ) -> list[LoadSettings]:
-    """One process of the load for each of ``clients``."""
+    """One process of the load for each of ``clients``, of which every second one does not wait for shadow cells."""
+    as_chosen = [
+        replace(client, shadow_cells=SHADOW_CELLS[number % len(SHADOW_CELLS)]) for number, client in enumerate(clients)
+    ]
     return [
         LoadSettings(f"load-{number}", client.to_json(), tables, str(directory), seed, pause_ms)
-        for number, client in enumerate(clients, 1)
+        for number, client in enumerate(as_chosen, 1)
     ]
 
 
