@@ -22,9 +22,10 @@ from client.snapshots.resolver import Site
 from store import StoreError
 from store.forking import leave_at_fork
 
-SITES_OWED_MAX: Final = 100_000
-"""Shadow cells that wait or are being written, of all transactions; each is about 200 bytes. One transaction may have
-that many by itself."""
+BYTES_OWED_MAX: Final = 32 * 2**20
+"""What the shadow cells of all transactions that wait, or are being written, take in memory, about."""
+SITE_BYTES: Final = 200
+"""What one takes beside the key of its row."""
 CLOSE_SECONDS_MAX: Final = 10.0
 """How long a manager that is closed waits for what is owed, where its deadline is not shorter."""
 IDLE_SECONDS_MAX: Final = 5.0
@@ -39,6 +40,7 @@ class _Owed(NamedTuple):
     writer: int
     outcome: int
     sites: Sequence[Site]
+    size_bytes: int
     written: Callable[[], None]
 
 
@@ -63,7 +65,7 @@ class BackgroundShadows:
     def _start(self) -> None:
         self._changed = threading.Condition()
         self._waiting: deque[_Owed] = deque()
-        self._owed_sites = 0
+        self._owed_bytes = 0
         self._under_way = 0
         self._idle = 0
         self._threads = 0
@@ -76,12 +78,13 @@ class BackgroundShadows:
         ``written`` is called in the thread that has written them, and not where that failed. False: nothing is done,
         the caller is to write them itself; too many are owed, no thread can be had, or this is closed.
         """
+        size_bytes = sum(SITE_BYTES + len(site.row) for site in sites)
         with self._changed:
-            if self._closed or self._owed_sites + len(sites) > SITES_OWED_MAX or not self._has_thread():
+            if self._closed or self._owed_bytes + size_bytes > BYTES_OWED_MAX or not self._has_thread():
                 return False
             self._being_written.add(writer)
-            self._waiting.append(_Owed(writer, outcome, sites, written))
-            self._owed_sites += len(sites)
+            self._waiting.append(_Owed(writer, outcome, sites, size_bytes, written))
+            self._owed_bytes += size_bytes
             self._changed.notify()
         return True
 
@@ -144,5 +147,5 @@ class BackgroundShadows:
 
     def _settled(self, owed: _Owed) -> None:
         """Nobody here writes it any more."""
-        self._owed_sites -= len(owed.sites)
+        self._owed_bytes -= owed.size_bytes
         self._being_written.discard(owed.writer)

@@ -583,7 +583,7 @@ TRANSACTION_RULES = [
     Mutation(
         "shadow cells are owed without a bound",
         "client/transactions/background_shadows.py",
-        "self._owed_sites + len(sites) > SITES_OWED_MAX",
+        "self._owed_bytes + size_bytes > BYTES_OWED_MAX",
         "False",
         _BACKGROUND + "test_what_is_owed_is_bounded_and_who_comes_then_writes_its_own",
     ),

@@ -14,7 +14,7 @@ from client import CommitStep, Conflict, StoreUnavailable, TransactionHooks, Tra
 from client.snapshots.resolver import Site
 from client.snapshots.visibility import NOT_COMMITTED
 from client.transactions import background_shadows
-from client.transactions.background_shadows import BackgroundShadows
+from client.transactions.background_shadows import SITE_BYTES, BackgroundShadows
 from store.faults import Fault
 from tests.forked import entered_in_a_thread, in_child
 from tests.unit.client.conftest import SETTINGS, A, Installation, written_in_bulk
@@ -192,7 +192,7 @@ def test_what_many_processes_wrote_is_waited_for_as_before(installation: Install
 
 
 def test_what_is_owed_is_bounded_and_who_comes_then_writes_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background_shadows, "SITES_OWED_MAX", 3)
+    monkeypatch.setattr(background_shadows, "BYTES_OWED_MAX", 3 * (SITE_BYTES + len(b"0")))
     gate = Gate()
     with behind(gate) as (background, being_written):
         assert background.submit(1, 10, sites(2))
@@ -212,7 +212,7 @@ def test_a_commit_beyond_the_bound_returns_with_its_shadow_cells(
 ) -> None:
     manager = installation.manager(settings=IN_BACKGROUND)
     gate = gated(manager)
-    monkeypatch.setattr(background_shadows, "SITES_OWED_MAX", 1)
+    monkeypatch.setattr(background_shadows, "BYTES_OWED_MAX", SITE_BYTES + len(b"second"))
     put(manager, b"first", b"1")
     put(manager, b"second", b"1")
     assert (shadow_of(manager, b"first"), shadow_of(manager, b"second")) == (False, True)
