@@ -15,7 +15,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
         "pythia_rest_requests_total",
         "counter",
         "Requests, by operation and by what they were answered: `ok`, the code of a problem, or `gone`, where the "
-        "client went before its request was whole. Operations are named as in the OpenAPI document; `none`: it came to no route.",
+        "client went before its request was whole. Operations are named as in the OpenAPI document; `none`: it came to "
+        "no route.",
         ("operation", "answer"),
     ),
     Family(
