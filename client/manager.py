@@ -6,7 +6,7 @@ import inspect
 import uuid
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import tenacity
 
@@ -35,6 +35,7 @@ from client.transactions.commit import Services, finish_bulk_write
 from client.transactions.fences import place_fence
 from client.transactions.guards import Guards
 from client.transactions.heartbeat import Heartbeats
+from client.transactions.helper_threads import HelperThreads
 from client.transactions.hooks import TransactionHooks
 from client.transactions.reruns import retrying_rules
 from client.transactions.revalidation import Revalidator
@@ -47,6 +48,11 @@ from store import CellStore
 from store.hbase import HBaseCellStore, PoolSettings
 
 Result = TypeVar("Result")
+
+HELPERS_MAX: Final = 8
+"""Threads, of all transactions of a manager, by which one writes to several tables at once; where all are busy it
+writes to one after the other. Each has one request to the store under way."""
+HELPER_THREAD: Final = "pythia-helper"
 
 
 class TransactionManager(StaysInItsProcess):
@@ -109,6 +115,7 @@ class TransactionManager(StaysInItsProcess):
             resolver=resolver,
             revalidator=Revalidator(self.store, self.commit_table, guards, self.oracle),
             cache=cache,
+            helpers=HelperThreads(HELPER_THREAD, HELPERS_MAX),
             background=self._background,
             hooks=TransactionHooks.of(hooks),
             meter=self.meter,

@@ -1,6 +1,6 @@
 """The way of a transaction from its last write to its outcome.
 
-1. the buffered writes go to the store as tentative versions;
+1. the buffered writes go to the store as tentative versions, to all tables at once;
 2. the oracle decides over the write set, and is asked until it answers; where it remembers too little to decide, as
    after a failover, the client looks for conflicts itself and asks again (``client.transactions.revalidation``);
 3. the shadow cells are written: from here on readers could do that as well. A bulk write may do without, and a caller
@@ -17,6 +17,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 
 import numpy as np
@@ -49,6 +50,7 @@ from client.snapshots.resolver import OutcomeCache, Resolver, Site
 from client.snapshots.visibility import NOT_COMMITTED
 from client.transactions.background_shadows import BackgroundShadows
 from client.transactions.guards import Fence, Guards
+from client.transactions.helper_threads import HelperThreads, call_at_once
 from client.transactions.hooks import CommitStep, TransactionHooks, notify
 from client.transactions.revalidation import Revalidator, WrittenRows
 from client.transactions.write_buffer import WriteBuffer
@@ -86,6 +88,8 @@ class Services:
     resolver: Resolver
     revalidator: Revalidator
     cache: OutcomeCache
+    helpers: HelperThreads
+    """For requests of one transaction that are made at once."""
     background: BackgroundShadows | None
     """Who writes shadow cells after a commit has returned; ``None``: it waits for them."""
     hooks: TransactionHooks
@@ -192,7 +196,7 @@ def finish(
 ) -> None:
     """Write the shadow cells of a committed transaction. What fails here is left to readers, who heal it."""
     try:
-        services.resolver.write_shadows(_sites(buffer), start_timestamp, commit_timestamp)
+        _write_shadows(services, buffer, start_timestamp, commit_timestamp)
         if shared and services.bulk_shadow_cells == "written":
             finish_bulk_write(services, start_timestamp, commit_timestamp)
         elif shared and services.bulk_shadow_cells == "none":
@@ -209,8 +213,10 @@ def _left_to_background(
     written: Callable[[], None] = lambda: None,
 ) -> bool:
     """Whether somebody else writes the shadow cells of what was put, while the caller goes on."""
-    background = services.background
-    return background is not None and background.submit(start_timestamp, outcome, list(_sites(buffer)), written)
+    if services.background is None:
+        return False
+    sites = list(chain.from_iterable(_sites_by_table(buffer)))
+    return services.background.submit(start_timestamp, outcome, sites, written)
 
 
 def finish_bulk_write(services: Services, start_timestamp: int, outcome: int) -> None:
@@ -242,7 +248,7 @@ def mark_aborted(services: Services, start_timestamp: int, buffer: WriteBuffer, 
     if not shared and _left_to_background(services, start_timestamp, NOT_COMMITTED, buffer):
         return
     try:
-        services.resolver.write_shadows(_sites(buffer), start_timestamp, NOT_COMMITTED)
+        _write_shadows(services, buffer, start_timestamp, NOT_COMMITTED)
         if shared:
             finish_bulk_write(services, start_timestamp, ABORTED_SHADOW)
     except (StoreError, UpgradeNeeded) as error:
@@ -278,8 +284,14 @@ def _rows_of(pieces: Iterable[Piece], job: str, wanted: Mapping[str, ConflictKey
 
 
 def _write(services: Services, buffer: WriteBuffer, start_timestamp: int) -> None:
-    for table, puts in buffer.puts():
-        services.store.put(table, puts, start_timestamp)
+    puts = [partial(services.store.put, table, rows, start_timestamp) for table, rows in buffer.puts()]
+    call_at_once(services.helpers, puts)
+
+
+def _write_shadows(services: Services, buffer: WriteBuffer, start_timestamp: int, outcome: int) -> None:
+    write = services.resolver.write_shadows
+    writes = [partial(write, list(sites), start_timestamp, outcome) for sites in _sites_by_table(buffer)]
+    call_at_once(services.helpers, writes)
 
 
 def _decide(
@@ -379,8 +391,10 @@ def _never_taken_up(start_timestamp: int, error: PythiaError | StoreError) -> Tr
     return aborted
 
 
-def _sites(buffer: WriteBuffer) -> Iterator[Site]:
+def _sites_by_table(buffer: WriteBuffer) -> Iterator[Iterator[Site]]:
     for table, rows in buffer.rows():
-        for row, columns in rows.items():
-            for family in {family_of(column) for column in columns}:
-                yield Site(table, row, family)
+        yield (
+            Site(table, row, family)
+            for row, columns in rows.items()
+            for family in {family_of(column) for column in columns}
+        )

@@ -10,6 +10,7 @@ _BULK = "unit/client/bulk_writes/test_bulk.py::"
 _CONFLICT_FREE = "unit/client/transactions/test_conflict_free.py::"
 
 _BACKGROUND = "unit/client/transactions/test_background_shadows.py::"
+_HELPERS = "unit/client/transactions/test_helper_threads.py::"
 
 TRANSACTION_RULES = [
     Mutation(
@@ -583,7 +584,7 @@ TRANSACTION_RULES = [
     Mutation(
         "shadow cells are owed without a bound",
         "client/transactions/background_shadows.py",
-        "self._owed_bytes + size_bytes > BYTES_OWED_MAX",
+        "self._owed_bytes + owed.size_bytes > BYTES_OWED_MAX",
         "False",
         _BACKGROUND + "test_what_is_owed_is_bounded_and_who_comes_then_writes_its_own",
     ),
@@ -611,15 +612,50 @@ TRANSACTION_RULES = [
     Mutation(
         "a manager closes without waiting for what is owed",
         "client/transactions/background_shadows.py",
-        "            self._changed.wait_for(lambda: not self._waiting and not self._under_way, limit_seconds)\n",
+        "            self._changed.wait_for(lambda: not self._owed, limit_seconds)\n",
         "",
         _BACKGROUND + "test_closing_waits_for_what_is_owed_and_takes_no_more",
     ),
     Mutation(
-        "one that fails ends the thread that writes for all",
+        "one that fails is owed for ever",
         "client/transactions/background_shadows.py",
-        "            except Exception:\n                _log.exception",
-        "            except KeyError:\n                _log.exception",
+        "        except Exception:\n            _log.exception",
+        "        except KeyError:\n            _log.exception",
         _BACKGROUND + "test_a_fault_in_writing_ends_nothing",
+    ),
+    Mutation(
+        "a table that could not be written is overlooked",
+        "client/transactions/helper_threads.py",
+        "    if errors:\n        error = errors",
+        "    if False:\n        error = errors",
+        _HELPERS + "test_where_one_table_cannot_be_written_nothing_is_seen_in_any",
+    ),
+    Mutation(
+        "a commit goes on while one of its tables is still being written",
+        "client/transactions/helper_threads.py",
+        "        ended.acquire()\n",
+        "        pass\n",
+        _HELPERS + "test_nothing_of_it_is_under_way_any_more_when_it_returns",
+    ),
+    Mutation(
+        "a transaction waits for threads that others use, and its requests wait behind theirs",
+        "client/transactions/helper_threads.py",
+        "if not is_free and (at_once or not self._threads):",
+        "if not is_free and not self._threads:",
+        _HELPERS + "test_where_no_thread_is_free_the_caller_makes_them_itself",
+    ),
+    Mutation(
+        "there are more threads than was said",
+        "client/transactions/helper_threads.py",
+        "if self._threads >= self._threads_max:",
+        "if self._threads > self._threads_max:",
+        _HELPERS + "test_no_more_threads_than_was_said_and_what_waits_is_done_in_its_order",
+    ),
+    Mutation(
+        "tables are written one after the other",
+        "client/transactions/commit.py",
+        "    call_at_once(services.helpers, puts)\n",
+        "    for put in puts:\n        put()\n",
+        _HELPERS + "test_a_transaction_writes_to_all_its_tables_at_once",
     ),
 ]

@@ -13,6 +13,7 @@ from client.bulk_writes import shadow_pass
 from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX
 from client.connection.primary import ZooKeeperDirectory
 from client.inquiry.asking import inquire
+from client.transactions import commit as committing
 from commit_table.level_record import LevelOfData
 from lease import LeaseRecord, LevelRefused, SetData, ZnodePaths, monotonic_ms
 from lease.coordinator import Create, create_root
@@ -143,14 +144,14 @@ def test_a_record_is_said_to_last_only_as_long_as_its_format_is_the_installation
 ) -> None:
     without = installation.manager(settings=replace(SETTINGS, bulk_shadow_cells="none"))
     transaction = written_in_bulk(without)
-    write_shadows = without._services.resolver.write_shadows
+    write_shadows = committing._write_shadows
 
     def write_and_raise(*arguments: Any) -> None:
         write_shadows(*arguments)
         raise_level(installation)
         time_passes()
 
-    monkeypatch.setattr(without._services.resolver, "write_shadows", write_and_raise)
+    monkeypatch.setattr(committing, "_write_shadows", write_and_raise)
     transaction.commit()
     assert not without.commit_table.record(transaction.start_timestamp).is_lasting
     assert list(without.manifest.transactions()) == [transaction.start_timestamp], "a newer library finishes it"

@@ -219,32 +219,6 @@ def test_a_commit_beyond_the_bound_returns_with_its_shadow_cells(
     gate.let_through()
 
 
-def test_several_are_written_at_once_and_never_more_than_was_said() -> None:
-    gate = Gate()
-    with behind(gate, threads_max=2) as (background, _):
-        for writer in range(1, 5):
-            assert background.submit(writer, 10, sites(1))
-        gate.await_asked(2)
-        assert background._threads == 2
-        gate.let_through(4)
-        gate.await_done(4)
-        assert sorted(gate.done) == [1, 2, 3, 4]
-
-
-def test_threads_without_work_end_and_others_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background_shadows, "IDLE_SECONDS_MAX", 0.01)
-    gate = Gate()
-    gate.let_through(2)
-    with behind(gate) as (background, _):
-        for writer in (1, 2):
-            assert background.submit(writer, 10, sites(1))
-            gate.await_done(writer)
-            for thread in threading.enumerate():
-                if thread.name == "pythia-shadow-cells":
-                    thread.join(WAIT_SECONDS_MAX)
-            assert background._threads == 0
-
-
 def test_a_fault_in_writing_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
     gate = Gate()
     gate.errors.append(ZeroDivisionError("of a kind that nobody expects"))
@@ -288,7 +262,9 @@ def test_closing_waits_so_long_and_no_longer(caplog: pytest.LogCaptureFixture) -
         gate.await_asked(1)
         background.close(0.01)
         assert "shadow cells of 2 transactions are left to readers" in caplog.text
-        assert being_written == {1}, "which is under way"
+        gate.let_through(2)
+        background.close(WAIT_SECONDS_MAX)
+        assert (gate.done, being_written) == ([1], set()), "what was under way comes to its end"
 
 
 def test_a_child_owes_nothing_and_writes_its_own(installation: Installation) -> None:
@@ -307,7 +283,7 @@ def test_a_child_owes_nothing_and_writes_its_own(installation: Installation) -> 
         manager.close()
         return healed, shadow_of(manager, b"c")
 
-    with entered_in_a_thread(background._changed):
+    with entered_in_a_thread(background._changed), entered_in_a_thread(background._threads._changed):
         assert in_child(child) == (True, True)
     assert not shadow_of(manager, b"r")
     gate.let_through()

@@ -281,7 +281,7 @@ def test_a_call_ends_at_its_deadline_whatever_the_oracle_does(empty_installation
 @pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:port", "[::1:1", ":"])
 def test_an_address_that_cannot_be_is_no_primary(empty_installation: Installation, address: str) -> None:
     empty_installation.find_primary = lambda: address
-    impatient = dataclasses.replace(SETTINGS, deadline_ms=50)
+    impatient = dataclasses.replace(SETTINGS, deadline_ms=500)
     with pytest.raises(NoPrimary, match="no connection"):
         empty_installation.manager(settings=impatient).transaction()
 

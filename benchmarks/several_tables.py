@@ -1,0 +1,68 @@
+"""What it costs a transaction that its rows lie in several tables.
+
+    python -m benchmarks.several_tables --zookeeper H:P --thrift H:P [--root /pythia] [--json]
+
+One caller, whole transactions, begin, puts, commit: a row in each of so many tables, beside as many rows of one table.
+Each of them is written to HBase twice, its cells and its shadow cells; those of several tables at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from functools import partial
+
+import click
+
+from benchmarks.rounds import Case, alternate, calls_per_second, show
+from client import ClientSettings, TransactionManager
+from configuration.connection_flags import root_flag, thrift_flag, zookeeper_flag
+
+TABLES = (2, 4)
+VALUES = {b"f:a": bytes(20), b"f:b": bytes(20)}
+
+
+def measure(manager: TransactionManager, *, rounds: int, seconds: float, progress: Callable[[str], None]) -> list[Case]:
+    """One case for each number of tables."""
+    numbers = itertools.count()
+    names = [f"benchmark_several_tables_{number}" for number in range(max(TABLES))]
+    for name in names:
+        manager.create_table(name, ["f"], if_missing=True)
+
+    def transact(tables: list[str]) -> None:
+        number = next(numbers)
+        with manager.transaction() as transaction:
+            for place, table in enumerate(tables):
+                transaction.put(table, b"%012d-%d" % (number, place), VALUES)
+
+    def case(count: int) -> Case:
+        return alternate(
+            f"{count} tables beside {count} rows of one",
+            partial(calls_per_second, partial(transact, names[:count]), threads=1, seconds=seconds),
+            partial(calls_per_second, partial(transact, names[:1] * count), threads=1, seconds=seconds),
+            rounds=rounds,
+            progress=progress,
+        )
+
+    cases = [case(count) for count in TABLES]
+    for name in names:
+        manager.drop_table(name)
+    return cases
+
+
+@click.command()
+@zookeeper_flag("where the primary oracle is found.")
+@thrift_flag
+@root_flag
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Alternating rounds.")
+@click.option("--seconds", default=3.0, show_default=True, type=click.FloatRange(0.1, 60), help="Of one measurement.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of lines.")
+def main(zookeeper: str, thrift: str, root: str, rounds: int, seconds: float, as_json: bool) -> None:
+    """Measure transactions over several tables, on services and an oracle that are up."""
+    with TransactionManager.connect(ClientSettings(zookeeper=zookeeper, thrift=thrift, root=root)) as manager:
+        cases = measure(manager, rounds=rounds, seconds=seconds, progress=lambda line: click.echo(line, err=True))
+    show(cases, "transactions", as_json=as_json)
+
+
+if __name__ == "__main__":
+    main()
