@@ -92,18 +92,20 @@ def call_at_once(helpers: HelperThreads, calls: Sequence[Callable[[], object]]) 
 
     Returns, or raises the error of the first of them that failed, once all have ended.
     """
-    errors: dict[int, Exception] = {}
+    errors: dict[int, BaseException] = {}
     ended = threading.Semaphore(0)
 
     def make(place: int) -> None:
         try:
             calls[place]()
-        except Exception as error:
+        except Exception as error:  # an interrupt of the caller's thread waits for nothing
             errors[place] = error
 
     def make_elsewhere(place: int) -> None:
         try:
-            make(place)
+            calls[place]()
+        except BaseException as error:  # whatever it is, it is the caller's
+            errors[place] = error
         finally:
             ended.release()
 

@@ -658,4 +658,11 @@ TRANSACTION_RULES = [
         "    for put in puts:\n        put()\n",
         _HELPERS + "test_a_transaction_writes_to_all_its_tables_at_once",
     ),
+    Mutation(
+        "what ends a call in a helper's thread is not told to who waits for it",
+        "client/transactions/helper_threads.py",
+        "        except BaseException as error:",
+        "        except Exception as error:",
+        _HELPERS + "test_whatever_ends_a_call_elsewhere_ends_the_callers",
+    ),
 ]

@@ -114,6 +114,21 @@ def test_nothing_of_it_is_under_way_any_more_when_it_returns() -> None:
     assert ended == [1]
 
 
+class Ended(BaseException):
+    """As of a process that dies, in tests that play it."""
+
+
+def test_whatever_ends_a_call_elsewhere_ends_the_callers() -> None:
+    def end() -> None:
+        raise Ended
+
+    helpers, made = HelperThreads(NAME, 1), []
+    with pytest.raises(Ended):
+        call_at_once(helpers, [lambda: made.append(0), end, lambda: made.append(2)])
+    assert made == [0, 2]
+    assert helpers._threads == 1
+
+
 def test_one_call_or_none_needs_no_thread() -> None:
     helpers, made = HelperThreads(NAME, 2), []
     call_at_once(helpers, [])
