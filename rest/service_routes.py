@@ -9,8 +9,8 @@ from fastapi.responses import PlainTextResponse
 
 from client import NoPrimary
 from rest import models
+from rest.exposition import CONTENT_TYPE, prometheus_text
 from rest.installation import ROLE_NAMES
-from rest.metrics import CONTENT_TYPE, prometheus_text
 from rest.problems import KINDS, Problem
 from rest.routing import Routes
 from rest.services import Services, services_of

@@ -119,7 +119,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "versions",
     ],
     "lease": ["history", "paths", "records", "rules"],
-    "rest": ["installation", "installation_models", "metrics", "models", "roles", "texts"],
+    "rest": ["exposition", "installation", "installation_models", "models", "roles", "texts"],
     "store": ["answer_size", "cells", "columns", "errors", "key_order", "lines", "protocol", "validation"],
     "store/hbase": ["addresses", "answers", "binary_protocol", "column_encoding", "encoding", "settings"],
     "tso": ["metering"],

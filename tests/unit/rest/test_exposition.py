@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from client import ClientMetrics
-from rest.metrics import prometheus_text
+from rest.exposition import prometheus_text
 from tso.metering import Metering
 from wire import MetricsReply, Role
 
