@@ -11,6 +11,7 @@ import click
 
 from benchmarks.contest import Load
 from benchmarks.sides import Services
+from configuration.connection_flags import root_flag, thrift_flag, zookeeper_flag
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -74,6 +75,19 @@ def measurement_options(command: Command) -> Command:
         help="Draw it into this file, such as growth.svg (needs pythia-tso[bench]).",
     )
     return window_options(warm_up_seconds=3.0)(service_options(plot(json_option(command))))
+
+
+def alternating_options(command: Command) -> Command:
+    """Where an oracle is up, ``--rounds``, ``--seconds`` and ``--json``: for what measures two ways in turn."""
+    where = zookeeper_flag("where the primary oracle is found.")
+    rounds = click.option(
+        "--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Alternating rounds."
+    )
+    seconds = click.option(
+        "--seconds", default=3.0, show_default=True, type=click.FloatRange(0.1, 60), help="Of one measurement."
+    )
+    as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of lines.")
+    return where(thrift_flag(root_flag(rounds(seconds(as_json(command))))))
 
 
 hbase_option = click.option("--hbase", is_flag=True, help="Record commits in HBase; else nowhere.")

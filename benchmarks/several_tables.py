@@ -14,9 +14,9 @@ from functools import partial
 
 import click
 
+from benchmarks.options import alternating_options
 from benchmarks.rounds import Case, alternate, calls_per_second, show
 from client import ClientSettings, TransactionManager
-from configuration.connection_flags import root_flag, thrift_flag, zookeeper_flag
 
 TABLES = (2, 4)
 VALUES = {b"f:a": bytes(20), b"f:b": bytes(20)}
@@ -51,12 +51,7 @@ def measure(manager: TransactionManager, *, rounds: int, seconds: float, progres
 
 
 @click.command()
-@zookeeper_flag("where the primary oracle is found.")
-@thrift_flag
-@root_flag
-@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Alternating rounds.")
-@click.option("--seconds", default=3.0, show_default=True, type=click.FloatRange(0.1, 60), help="Of one measurement.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of lines.")
+@alternating_options
 def main(zookeeper: str, thrift: str, root: str, rounds: int, seconds: float, as_json: bool) -> None:
     """Measure transactions over several tables, on services and an oracle that are up."""
     with TransactionManager.connect(ClientSettings(zookeeper=zookeeper, thrift=thrift, root=root)) as manager:
