@@ -69,19 +69,22 @@ class TransactionAborted(PythiaError):
 
 
 class Conflict(TransactionAborted):
-    """Another transaction committed to a cell (or row) of the write set after this one took its snapshot."""
+    """Another transaction committed to a cell (or row) of the write set, or to a guarded one, after this one took its
+    snapshot.
+    """
 
 
 class TableFenced(TransactionAborted):
-    """A table that the transaction wrote was fenced (``manager.fence``) after its snapshot was taken, or dropped, or
-    vacuumed further than its snapshot.
+    """A table that the transaction wrote or guards was fenced (``manager.fence``) after its snapshot was taken, or
+    dropped, or vacuumed further than its snapshot.
     """
 
     def __init__(self, start_timestamp: int, table: str, fenced_at: int) -> None:
         super().__init__(
             start_timestamp,
-            f"table {table!r}, which it wrote, was fenced at {fenced_at}, after its snapshot: somebody changes the "
-            f"table, has dropped it, or has vacuumed it beyond the snapshot of a transaction that was given up",
+            f"table {table!r}, which it wrote or guards, was fenced at {fenced_at}, after its snapshot: somebody "
+            "changes the table, has dropped it, or has vacuumed it beyond the snapshot of a transaction that was given "
+            "up",
         )
         self.table = table
         self.fenced_at = fenced_at

@@ -26,7 +26,7 @@ from histories import Outcome, Recorder, drive
 from histories.files import save
 from histories.workloads import WORKLOADS, Workload
 
-LOADS: Final = ("bank", "register", "long-fork", "set", "counter")
+LOADS: Final = ("bank", "register", "long-fork", "set", "counter", "on-call")
 """The workloads that run, each in a thread of its own in each process."""
 TRANSACTIONS_MAX: Final = 1_000_000
 """What one recorder holds, about 1 KB each."""

@@ -155,8 +155,9 @@ def _epoch_of(timestamp: int, epochs: Sequence[int]) -> int:
 def needless_aborts(transactions: Sequence[RecordedTransaction]) -> Iterator[tuple[RecordedTransaction, str]]:
     """Transactions that ended neither with their commit nor by a conflict of their own.
 
-    A conflict is a transaction's own if somebody else did commit to a key of its, after its snapshot; a conflict that
-    no commit accounts for was made up, by an oracle that had forgotten, or remembered what never came to be.
+    A conflict is a transaction's own if somebody else did commit to a key that it wrote or guarded, after its snapshot;
+    a conflict that no commit accounts for was made up, by an oracle that had forgotten, or remembered what never came
+    to be.
     """
     index = VersionIndex(transactions)
     unknown = {key for each in transactions if each.outcome is Outcome.UNKNOWN for key in each.last_writes()}
@@ -167,7 +168,7 @@ def needless_aborts(transactions: Sequence[RecordedTransaction]) -> Iterator[tup
             yield each, f"transaction {each.id} ended, and nobody can say how"
         elif each.reason != CONFLICT:
             yield each, f"transaction {each.id} was aborted: {each.reason}"
-        elif not any(key in unknown or _met(index, key, each) for key in each.last_writes()):
+        elif not any(key in unknown or _met(index, key, each) for key in (*each.last_writes(), *each.guarded)):
             yield each, f"transaction {each.id} was aborted for a conflict, and nobody had committed to its keys"
 
 

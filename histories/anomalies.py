@@ -20,6 +20,7 @@ class Kind(Enum):
     UNREPEATABLE_READ = "a key read twice in a transaction changed"
     OWN_WRITE_NOT_READ = "a transaction did not read its own write"
     LOST_UPDATE = "two overlapping transactions wrote one key and both committed"
+    BROKEN_GUARD = "a key changed that a transaction guarded, between its snapshot and its commit"
     AMBIGUOUS_VALUE = "a value was written twice, so that a read does not name its writer"
     DUPLICATE_TIMESTAMP = "a timestamp was handed out twice"
     TIMESTAMP_ORDER = "the timestamps of a transaction are not in order"

@@ -84,7 +84,8 @@ class RecordedTransaction:
     ``process``: whoever runs transactions one after the other. ``id``: the start timestamp. ``snapshot``: what it
     reads, every commit at or below it. ``commit_timestamp``: of a committed one; one that wrote nothing has no place of
     its own in the order of commits, and its snapshot there. ``reason``: why it was aborted, the name of an error.
-    ``real_time``: ``None`` where nobody looked at a clock.
+    ``real_time``: ``None`` where nobody looked at a clock. ``guarded``: keys that nobody else was to change before its
+    commit (``Transaction.guard``).
 
     Raises ``HistoryError`` where outcome and commit timestamp do not go together.
     """
@@ -97,6 +98,7 @@ class RecordedTransaction:
     commit_timestamp: int | None = None
     reason: str = ""
     real_time: RealTime | None = None
+    guarded: frozenset[Key] = frozenset()
 
     def __post_init__(self) -> None:
         if self.id < 0 or self.snapshot < 0:

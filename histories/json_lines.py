@@ -2,9 +2,12 @@
 
 ::
 
-    {"format": "pythia history", "version": 1, "workload": "bank", "ids_are_timestamps": true}
+    {"format": "pythia history", "version": 2, "workload": "bank", "ids_are_timestamps": true}
     {"process": "a/0", "id": 7, "snapshot": 5, "outcome": "committed", "commit_timestamp": 9, "reason": "",
-     "real_time_ns": [10, 20, 30, 40], "operations": [["r", "bank/1", null, null], ["w", "bank/1", 7, 70]]}
+     "real_time_ns": [10, 20, 30, 40], "operations": [["r", "bank/1", null, null], ["w", "bank/1", 7, 70]],
+     "guarded": ["bank/2"]}
+
+Version 1 had no ``guarded``.
 """
 
 from __future__ import annotations
@@ -83,6 +86,7 @@ def _described(transaction: RecordedTransaction) -> dict[str, Any]:
         "reason": transaction.reason,
         "real_time_ns": times,
         "operations": [(each.kind.value, each.key, each.value, each.payload) for each in transaction.operations],
+        "guarded": sorted(transaction.guarded, key=str),
     }
 
 
@@ -101,7 +105,7 @@ def _header(parsed: Any) -> tuple[str | None, bool]:
 
 
 def _transaction(parsed: Any) -> RecordedTransaction:
-    fields = record(parsed, needed=_TRANSACTION_FIELDS)
+    fields = record(parsed, needed=_TRANSACTION_FIELDS, optional=frozenset({"guarded"}))
     outcome = _OUTCOMES.get(text(fields["outcome"], "outcome"))
     if outcome is None:
         raise HistoryError(f"outcome is one of {', '.join(_OUTCOMES)}, not {fields['outcome']!r}")
@@ -114,6 +118,7 @@ def _transaction(parsed: Any) -> RecordedTransaction:
         commit_timestamp=whole_or_none(fields["commit_timestamp"], "commit_timestamp"),
         reason=text(fields["reason"], "reason"),
         real_time=None if fields["real_time_ns"] is None else _real_time(fields["real_time_ns"]),
+        guarded=frozenset(_key(each) for each in array(fields.get("guarded", []), "guarded")),
     )
 
 

@@ -46,16 +46,20 @@ class RecordingTransaction:
         self._cells = cells
         self._writes: dict[Key, int] = {}
         self.operations: list[Operation] = []
+        self.guarded: set[Key] = set()
 
     @property
     def start_timestamp(self) -> int:
         """The transaction's id."""
         return self._transaction.start_timestamp
 
-    def read(self, key: Key) -> Operation:
-        """What the transaction sees in the key's cell."""
+    def read(self, key: Key, *, guarded: bool = False) -> Operation:
+        """What the transaction sees in the key's cell; ``guarded``: nobody else is to change that before it commits."""
         table, row, column = self._cells.cell(key)
-        return self._found(key, self._transaction.get(table, row, [column]).get(column))
+        content = self._transaction.get(table, row, [column], guarded=guarded).get(column)
+        if guarded:
+            self.guarded.add(key)
+        return self._found(key, content)
 
     def scan(self, keys: Iterable[Key]) -> list[Operation]:
         """Read the keys, one at least, with one scan; also whatever else lies between the first and the last.
@@ -239,6 +243,7 @@ class Recorder:
             commit_timestamp=commit_timestamp,
             reason=reason,
             real_time=RealTime(begun.sent_ns, begun.answered_ns, commit_sent_ns, commit_answered_ns),
+            guarded=frozenset(begun.recording.guarded),
         )
         with self._lock:
             self._recorded.append(recorded)

@@ -263,11 +263,12 @@ class Register(Workload):
                 last[each.process] = max(last[each.process], (_count(ends_with), each.id))
 
 
-class WriteSkew(Workload):
-    """Two people on call sign off at the same time, each because the other is there: allowed, and made to happen."""
+class _Duties(Workload):
+    """Pairs of people of whom one has to be on call. Whoever sees both there may sign off; a key is there while one is
+    off. ``guards``: whether who signs off guards that the other one is there.
+    """
 
-    name = "write-skew"
-    promise = "none: write skew is what snapshot isolation allows"
+    guards: ClassVar[bool]
 
     def __init__(self, table: str, duties: int = 4) -> None:
         super().__init__(table)
@@ -285,22 +286,16 @@ class WriteSkew(Workload):
         else:
             recorder.run(lambda transaction: [transaction.read(key) for key in duty], read_only=True)
 
-    def broken(self, history: History) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Nothing can be."""
-        del history
-        yield from ()
-
-    def skews(self, history: History) -> int:
-        """How many transactions found nobody on call."""
-        reads = [each.external_reads() for each in history.transactions]
-        return sum(all(key in read and _is_off(read[key]) for key in duty) for read in reads for duty in self.duties)
-
-    def remark(self, history: History) -> str:
-        """That it happened, and how often."""
-        return f"write skew, which snapshot isolation allows, was seen {self.skews(history):,} times"
+    def unattended(self, history: History) -> Iterator[tuple[int, Key]]:
+        """The transactions that found nobody on call, and one of the keys of each duty."""
+        for each in history.transactions:
+            reads = each.external_reads()
+            for duty in self.duties:
+                if all(key in reads and _is_off(reads[key]) for key in duty):
+                    yield each.id, duty[0]
 
     def _sign_off(self, transaction: RecordingTransaction, own: Key, other: Key, within: Recorder | None) -> None:
-        reads = [transaction.read(key) for key in (own, other)]
+        reads = [transaction.read(own), transaction.read(other, guarded=self.guards)]
         both_are_there = not any(map(_is_off, reads))
         if within is not None:
             within.run(lambda inner: self._sign_off(inner, other, own, None))
@@ -314,8 +309,42 @@ class WriteSkew(Workload):
                 transaction.delete(key)
 
 
+class WriteSkew(_Duties):
+    """Two people on call sign off at the same time, each because the other is there: allowed, and made to happen."""
+
+    name = "write-skew"
+    promise = "none: write skew is what snapshot isolation allows"
+    guards = False
+
+    def broken(self, history: History) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Nothing can be."""
+        del history
+        yield from ()
+
+    def skews(self, history: History) -> int:
+        """How many transactions found nobody on call."""
+        return sum(1 for _ in self.unattended(history))
+
+    def remark(self, history: History) -> str:
+        """That it happened, and how often."""
+        return f"write skew, which snapshot isolation allows, was seen {self.skews(history):,} times"
+
+
+class OnCall(_Duties):
+    """The same where each guards that the other is there: it never happens."""
+
+    name = "on-call"
+    promise = "of two people who guard that the other is on call, one always is"
+    guards = True
+
+    def broken(self, history: History) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Transactions that found nobody on call."""
+        for identity, key in self.unattended(history):
+            yield f"transaction {identity} found nobody on call, of the duty of {key!r}", (identity,)
+
+
 WORKLOADS: dict[str, type[Workload]] = {
-    workload.name: workload for workload in (Bank, GrowingSet, LongFork, Counter, Register, WriteSkew)
+    workload.name: workload for workload in (Bank, GrowingSet, LongFork, Counter, Register, WriteSkew, OnCall)
 }
 """By name. Each is made with the name of its table; what else it takes has a default."""
 

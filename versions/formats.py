@@ -67,7 +67,7 @@ MAPPINGS: Final = Format("table mappings for Spark", "in catalog entries", {1: 1
 NAMED_SNAPSHOTS: Final = Format("named snapshots", "table ROOT_snapshots", {1: 1})
 STREAM_RECORDS: Final = Format("records of streams", "table ROOT_streams", {1: 1})
 HANDLES: Final = Format("handles of transactions and snapshots", "JSON that an application keeps or sends", {1: 1})
-HISTORIES: Final = Format("recorded histories", "files of pythia history and pythia drill", {1: 1})
+HISTORIES: Final = Format("recorded histories", "files of pythia history and pythia drill", {1: 1, 2: 1})
 BACKUPS: Final = Format("backups", "directories of pythia backup", {1: 1, 2: 1})
 
 FORMATS: Final = (

@@ -98,10 +98,17 @@ class AsyncTransaction:
         return await self._calls.run(partial(work, self._transaction), self._turn)
 
     async def get(
-        self, table: str, row: bytes, columns: Sequence[bytes] | None = None, *, own_writes: OwnWrites = "all"
+        self,
+        table: str,
+        row: bytes,
+        columns: Sequence[bytes] | None = None,
+        *,
+        own_writes: OwnWrites = "all",
+        guarded: bool = False,
     ) -> dict[bytes, bytes]:
         """One row: column → value; empty where there is none. See ``Transaction.get``."""
-        return await self.apply(lambda transaction: transaction.get(table, row, columns, own_writes=own_writes))
+        get = partial(Transaction.get, table=table, row=row, columns=columns)
+        return await self.apply(partial(get, own_writes=own_writes, guarded=guarded))
 
     async def get_many(
         self,
@@ -110,9 +117,11 @@ class AsyncTransaction:
         columns: Sequence[bytes] | None = None,
         *,
         own_writes: OwnWrites = "all",
+        guarded: bool = False,
     ) -> dict[bytes, dict[bytes, bytes]]:
         """Rows by their keys: key → what ``get`` gives, of those that there are. See ``Transaction.get_many``."""
-        return await self.apply(lambda transaction: transaction.get_many(table, rows, columns, own_writes=own_writes))
+        get_many = partial(Transaction.get_many, table=table, rows=rows, columns=columns)
+        return await self.apply(partial(get_many, own_writes=own_writes, guarded=guarded))
 
     def scan(
         self,
@@ -176,6 +185,10 @@ class AsyncTransaction:
     ) -> None:
         """Delete columns of a row; by default every column that the transaction sees in it. See ``put``."""
         await self.apply(lambda transaction: transaction.delete(table, row, columns, conflict_free=conflict_free))
+
+    async def guard(self, table: str, rows: Collection[bytes], columns: Sequence[bytes] | None = None) -> None:
+        """Commit only if nobody else commits a write to these cells after the snapshot. See ``Transaction.guard``."""
+        await self.apply(lambda transaction: transaction.guard(table, rows, columns))
 
     def savepoint(self) -> Opening[AsyncSavepoint]:
         """This moment, for ``rollback_to``; in ``async with`` it is gone back to when the block raises.

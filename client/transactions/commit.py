@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -49,10 +49,11 @@ from client.metrics import Meter
 from client.snapshots.resolver import OutcomeCache, Resolver, Site
 from client.snapshots.visibility import NOT_COMMITTED
 from client.transactions.background_shadows import BackgroundShadows
+from client.transactions.guarded_cells import GuardedCells
 from client.transactions.guards import Fence, Guards
 from client.transactions.helper_threads import HelperThreads, call_at_once
 from client.transactions.hooks import CommitStep, TransactionHooks, notify
-from client.transactions.revalidation import Revalidator, WrittenRows
+from client.transactions.revalidation import ComparedRows, Revalidator
 from client.transactions.write_buffer import WriteBuffer
 from commit_table import CommitTable, Committed, Forgotten
 from store import CellStore, StoreError, TableMissing
@@ -68,7 +69,10 @@ REVALIDATIONS_MAX = 20
 
 
 _REFUSALS: dict[Reason, tuple[type[TransactionAborted], str]] = {
-    Reason.CONFLICT: (Conflict, "another transaction committed to its write set after its snapshot"),
+    Reason.CONFLICT: (
+        Conflict,
+        "another transaction committed to its write set, or to what it guards, after its snapshot",
+    ),
     Reason.ABORTED: (TransactionAborted, ABORTED_BY_ANOTHER),
     Reason.TOO_LARGE: (TransactionTooLarge, "its write set is larger than the oracle takes; split it"),
     Reason.EXPIRED: (TransactionExpired, NOT_HEARD_OF),
@@ -117,20 +121,29 @@ class _Course:
         self.came_to(CommitStep.SHADOWED)
 
 
-class _Written:
-    """What a commit is judged by: the writes that are compared with those of others, and all ``tables`` written."""
+class _Judged:
+    """What a commit is judged by: what of it is compared with the writes of others, and all ``tables`` of that."""
 
-    def __init__(self, services: Services, start_timestamp: int, buffer: WriteBuffer, jobs: Mapping[str, Job]) -> None:
+    def __init__(
+        self,
+        services: Services,
+        start_timestamp: int,
+        buffer: WriteBuffer,
+        guarded: GuardedCells,
+        jobs: Mapping[str, Job],
+    ) -> None:
         self._services = services
         self._start_timestamp = start_timestamp
         self._buffer = buffer
+        self._guarded = guarded
         self._jobs = jobs
         written = {table for job in jobs.values() for tables in job.keys.values() for table in tables}
-        self.tables = frozenset([*dict(buffer.rows()), *written])
+        self.tables = frozenset([*dict(buffer.rows()), *guarded.tables, *written])
 
-    def __iter__(self) -> Iterator[WrittenRows]:
+    def __iter__(self) -> Iterator[ComparedRows]:
         """What is compared, part by part: of the buffer what was not written conflict-free, of bulk writes all."""
         yield self._buffer.compared_rows()
+        yield self._guarded.by_table()
         if self._jobs:
             for piece in self._services.manifest.pieces(self._start_timestamp):
                 yield {piece.table: dict.fromkeys(piece.rows(), piece.columns)}
@@ -152,31 +165,50 @@ class _Written:
                     raise TransactionAborted(self._start_timestamp, reason)
         return joined(pieces)
 
+    def guards(self, guards: Guards, keys: ConflictKeys) -> list[int]:
+        """The conflict keys that are only compared: those of fences, and of guarded cells that are not among ``keys``,
+        which are ascending.
+        """
+        return [*guards.keys(self.tables), *_not_among(keys, self._guarded.keys())]
+
+
+def _not_among(ascending: ConflictKeys, keys: Collection[int]) -> list[int]:
+    asked = np.fromiter(keys, np.uint64, len(keys))
+    is_there = np.searchsorted(ascending, asked) < np.searchsorted(ascending, asked, side="right")
+    return [int(key) for key in asked[~is_there]]
+
 
 def commit(
-    services: Services, handle: TransactionHandle, buffer: WriteBuffer, jobs: Mapping[str, Job], *, shared: bool
+    services: Services,
+    handle: TransactionHandle,
+    buffer: WriteBuffer,
+    guarded: GuardedCells,
+    jobs: Mapping[str, Job],
+    *,
+    shared: bool,
 ) -> Committed:
     """Take a transaction to its end; ``jobs`` are its bulk writes, ``shared`` whether others may have ended it.
 
     Raises ``TransactionAborted`` (its cells have been marked), ``OutcomeUnknown`` at the deadline.
     """
     start_timestamp = handle.start_timestamp
-    written = _Written(services, start_timestamp, buffer, jobs)
+    judged = _Judged(services, start_timestamp, buffer, guarded, jobs)
     deadline = Deadline(services.deadline_ms)
     course = _Course(services, start_timestamp)
     try:
         _check_jobs(services.manifest, start_timestamp, jobs)
-        keys = written.keys(services.guards)
+        keys = judged.keys(services.guards)
+        guards = judged.guards(services.guards, keys)
         _write(services, buffer, start_timestamp)
         deadline = Deadline(services.deadline_ms)  # the store has limits of its own, and a large write takes its time
         course.came_to(CommitStep.WRITTEN)
-        commit_timestamp = _decide(services, handle, keys, written, deadline)
+        commit_timestamp = _decide(services, handle, keys, guards, judged, deadline)
     except (TransactionAborted, StoreError, NoPrimary, InvalidRequest) as error:
         # Fenced for good *before* the record of its bulk writes goes: a process that starts over must not find nothing.
         commit_timestamp = _finish_through_oracle(services, start_timestamp, deadline) if shared else 0
         if not commit_timestamp:
             mark_aborted(services, start_timestamp, buffer, shared=shared)
-            fence = _fence_behind(services, handle, written, error)
+            fence = _fence_behind(services, handle, judged, error)
             if fence is not None:
                 raise TableFenced(start_timestamp, *fence) from error
             if isinstance(error, TransactionAborted):
@@ -295,13 +327,17 @@ def _write_shadows(services: Services, buffer: WriteBuffer, start_timestamp: int
 
 
 def _decide(
-    services: Services, handle: TransactionHandle, keys: ConflictKeys, written: _Written, deadline: Deadline
+    services: Services,
+    handle: TransactionHandle,
+    keys: ConflictKeys,
+    guards: Sequence[int],
+    judged: _Judged,
+    deadline: Deadline,
 ) -> int:
     """The commit timestamp; raises ``TransactionAborted`` or ``OutcomeUnknown``, and ``NoPrimary`` or ``StoreError``
     where it surely did not commit.
     """
     start_timestamp, validated = handle.start_timestamp, 0
-    guards = services.guards.keys(written.tables)
     try:
         for _ in range(1 + REVALIDATIONS_MAX):
             decision = _ask(services, handle, keys, guards, validated, deadline)
@@ -315,7 +351,7 @@ def _decide(
             own = _settled(services, handle, deadline, uncertain=decision.after_loss)
             if isinstance(own, Committed):
                 return own.commit_timestamp
-            validated = services.revalidator.look_for_conflicts(handle, written, written.tables, own, deadline)
+            validated = services.revalidator.look_for_conflicts(handle, judged, judged.tables, own, deadline)
     except ReplyLost as error:
         raise OutcomeUnknown(start_timestamp, deadline.waited_ms) from error
     raise SnapshotTooOld(
@@ -372,7 +408,7 @@ def _finish_through_oracle(services: Services, start_timestamp: int, deadline: D
 
 
 def _fence_behind(
-    services: Services, handle: TransactionHandle, written: _Written, error: PythiaError | StoreError
+    services: Services, handle: TransactionHandle, judged: _Judged, error: PythiaError | StoreError
 ) -> Fence | None:
     """The fence behind a commit that failed. Looked for where there may be one: after a conflict that the oracle found,
     and where a table is gone.
@@ -380,7 +416,7 @@ def _fence_behind(
     if not isinstance(error, (Conflict, TableMissing, InvalidRequest)):
         return None
     try:
-        return services.guards.fence_since(handle.snapshot_timestamp, written.tables)
+        return services.guards.fence_since(handle.snapshot_timestamp, judged.tables)
     except (PythiaError, StoreError):
         return None  # then it is told without
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from client.errors import Conflict
 from client.handles import TransactionHandle
 from client.transactions.commit import Services, commit
+from client.transactions.guarded_cells import GuardedCells
 from client.transactions.guards import FENCE_COLUMN, FENCE_VALUE
 from client.transactions.hooks import TransactionHooks
 from client.transactions.write_buffer import WriteBuffer
@@ -27,7 +28,7 @@ def place_fence(services: Services, handle: TransactionHandle, table: str) -> in
     buffer.write(services.guards.table, table.encode(), {FENCE_COLUMN: FENCE_VALUE})
     try:
         quiet = replace(services, hooks=TransactionHooks())  # which are told of the program's own transactions
-        return commit(quiet, handle, buffer, {}, shared=False).commit_timestamp
+        return commit(quiet, handle, buffer, GuardedCells(), {}, shared=False).commit_timestamp
     except Conflict:
         others = services.guards.fence_since(handle.snapshot_timestamp, [table])
         if others is None:

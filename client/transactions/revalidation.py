@@ -5,8 +5,8 @@ client looks there itself (DESIGN section 8; Omid aborts instead):
 
 1. a fresh snapshot V, of the primary's epoch F;
 2. the transaction's own id is fenced at F: either it did commit, or no commit of it below F will ever count;
-3. in every cell of the write set, and in the fences of the tables written, the newest commit at V is looked for, others
-   being fenced as by any reader at F; one above the transaction's snapshot is a conflict;
+3. in every cell of the write set and every cell guarded, and in the fences of their tables, the newest commit at V is
+   looked for, others being fenced as by any reader at F; one above the transaction's snapshot is a conflict;
 4. then the commit is asked for once more, validated up to V; later commits the oracle knows.
 
 The order matters. The own record is read after V was handed out: an abort that the oracle has forgotten by the time of
@@ -34,7 +34,7 @@ from store import CellStore
 
 BATCH_ROWS = 500
 
-WrittenRows = Mapping[str, Mapping[bytes, Iterable[bytes]]]
+ComparedRows = Mapping[str, Mapping[bytes, Iterable[bytes]]]
 """Table → row → columns."""
 
 
@@ -76,7 +76,7 @@ class Revalidator:
     def look_for_conflicts(
         self,
         handle: TransactionHandle,
-        compared: Iterable[WrittenRows],
+        compared: Iterable[ComparedRows],
         tables: Collection[str],
         begun: Begun,
         deadline: Deadline,
@@ -84,7 +84,7 @@ class Revalidator:
         """The snapshot of ``begun``, up to which nothing conflicts. Step 3.
 
         ``compared``: the rows and columns in which it conflicts with others, part by part; ``tables``: all that it
-        wrote. Reading the data does not count against ``deadline``. Raises ``TableFenced``, ``Conflict``,
+        wrote or guards. Reading the data does not count against ``deadline``. Raises ``TableFenced``, ``Conflict``,
         ``StoreUnavailable``.
         """
         with deadline.paused():
@@ -123,7 +123,8 @@ class Revalidator:
                 if newest > handle.snapshot_timestamp:
                     raise Conflict(
                         handle.start_timestamp,
-                        f"after its snapshot another transaction committed, at {newest}, to what it wrote in {table}",
+                        f"after its snapshot another transaction committed, at {newest}, to what it wrote or guards in "
+                        f"{table}",
                     )
 
 

@@ -23,6 +23,7 @@ from client.snapshots.snapshot import check_columns_to_scan, check_read, check_r
 from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 from client.transactions import commit as committing
 from client.transactions.commit import Services
+from client.transactions.guarded_cells import GuardedCells
 from client.transactions.hooks import notify
 from client.transactions.savepoints import OwnWrites, Savepoint, Savepoints
 from client.transactions.sharing import claim_end, require_no_bulk_writes, require_undoable, sealed_jobs
@@ -61,6 +62,7 @@ class Transaction(StaysInItsProcess):
         self._snapshot_reader = snapshot_reader
         """Without what bulk writers wrote into the transaction."""
         self._buffer = buffer
+        self._guarded = GuardedCells()
         self._savepoints = Savepoints(buffer)
         self._shared = shared
         self._claimant = ""
@@ -128,15 +130,24 @@ class Transaction(StaysInItsProcess):
         return self._handle
 
     def get(
-        self, table: str, row: bytes, columns: Sequence[bytes] | None = None, *, own_writes: OwnWrites = "all"
+        self,
+        table: str,
+        row: bytes,
+        columns: Sequence[bytes] | None = None,
+        *,
+        own_writes: OwnWrites = "all",
+        guarded: bool = False,
     ) -> dict[bytes, bytes]:
         """One row: column → value; empty where there is none. See ``Snapshot.get``.
 
         ``own_writes``: whether the transaction's own writes are seen: ``"all"`` of them, those ``"before_checkpoint"``
         (the last one; none of them where there was none), or ``"none"``, which shows the snapshot as others see it.
+        ``guarded``: ``guard`` what is read, too.
         """
         self._standing.require_active()
         check_read(row, columns)
+        if guarded:
+            self._guard(table, [row], columns)
         reader, written, as_of = self._sight(own_writes)
         values = written.overlay(table, row, reader.row(table, row, columns), columns, as_of)
         return without_reserved(values or {})
@@ -148,10 +159,13 @@ class Transaction(StaysInItsProcess):
         columns: Sequence[bytes] | None = None,
         *,
         own_writes: OwnWrites = "all",
+        guarded: bool = False,
     ) -> dict[bytes, dict[bytes, bytes]]:
         """Rows by their keys, in as few requests as their size allows. See ``Snapshot.get_many``, and ``get``."""
         self._standing.require_active()
         check_reads(rows, columns)
+        if guarded:
+            self._guard(table, rows, columns)
         reader, written, as_of = self._sight(own_writes)
         stored = reader.rows(table, rows, columns)
         seen = {row: written.overlay(table, row, stored.get(row), columns, as_of) for row in rows}
@@ -261,6 +275,25 @@ class Transaction(StaysInItsProcess):
         if columns:
             with self._standing.change:
                 self._buffer.write(table, row, tombstones(columns), conflict_free=conflict_free)
+
+    def guard(self, table: str, rows: Collection[bytes], columns: Sequence[bytes] | None = None) -> None:
+        """Commit only if nobody else commits a write to these cells after this transaction's snapshot.
+
+        For what a decision rests on without being written: the other account that covers this one, or that a row is not
+        there. The transaction gets ``Conflict`` where somebody has written such a cell and committed before it; two
+        that only guard the same cell do not conflict with each other. So of two transactions that each decided by what
+        the other one changes (write skew, docs/concepts/snapshot-isolation.md) one commits. When it is called does not
+        matter, and no savepoint undoes it.
+
+        Rows of a table with conflicts by row are guarded whole; in other tables name the ``columns``. Up to
+        ``GUARDED_CELLS_MAX`` of a transaction. Of one that writes nothing nothing is compared in the end: all that it
+        read is of one moment. Not noticed are rows that are new in a range, and what others write ``conflict_free``.
+
+        Raises ``InvalidRequest`` for what cannot be guarded, and changes nothing then.
+        """
+        self._standing.require_active()
+        check_reads(rows, columns)
+        self._guard(table, rows, columns)
 
     def savepoint(self) -> Savepoint:
         """This moment, for ``rollback_to``; as a context manager it is gone back to when the block raises.
@@ -372,6 +405,13 @@ class Transaction(StaysInItsProcess):
                 self._roll_back_quietly()
             raise
 
+    def _guard(self, table: str, rows: Collection[bytes], columns: Sequence[bytes] | None) -> None:
+        catalog = self._services.catalog
+        by_row = catalog.entry(table).conflict_level == "row"
+        catalog.require_families(table, columns or ())
+        if not self._standing.read_only:
+            self._guarded.add(table, rows, columns, by_row=by_row)
+
     def _sight(self, own_writes: OwnWrites) -> tuple[SnapshotReader, WriteBuffer, Mark | None]:
         """What to read with, the writes to lay over it, and the mark up to which they count (``None``: all of them)."""
         self._standing.change.require_none()
@@ -413,15 +453,15 @@ class Transaction(StaysInItsProcess):
             return Committed(self.snapshot_timestamp)
         jobs = self._jobs()
         self._standing.status = TransactionStatus.UNKNOWN
-        return committing.commit(self._services, self._handle, self._buffer, jobs, shared=self._shared)
+        return committing.commit(self._services, self._handle, self._buffer, self._guarded, jobs, shared=self._shared)
 
     def _require_nothing_put(self, committed: Committed) -> None:
         """Where another process committed what this one shares."""
-        if self._buffer:
+        if self._buffer or self._guarded:
             self._has_committed(committed)
             raise InvalidRequest(
-                f"transaction {self.start_timestamp} was committed by another process that shares it: what was put "
-                "here is not part of it"
+                f"transaction {self.start_timestamp} was committed by another process that shares it: what was put or "
+                "guarded here is not part of it"
             )
 
     def _roll_back_quietly(self) -> None:

@@ -7,6 +7,7 @@ from tests.mutations.mutation import Mutation
 _FENCES = "unit/client/transactions/test_fences.py::"
 _FAILOVERS = "unit/client/transactions/test_fences_across_failovers.py::"
 _BULK = "unit/client/bulk_writes/test_bulk.py::"
+_GUARDED = "unit/client/transactions/test_guarded_cells.py::"
 _CONFLICT_FREE = "unit/client/transactions/test_conflict_free.py::"
 
 _BACKGROUND = "unit/client/transactions/test_background_shadows.py::"
@@ -270,15 +271,15 @@ TRANSACTION_RULES = [
     Mutation(
         "a table that is written in bulk only is not guarded",
         "client/transactions/commit.py",
-        "frozenset([*dict(buffer.rows()), *written])",
-        "frozenset(dict(buffer.rows()))",
+        "frozenset([*dict(buffer.rows()), *guarded.tables, *written])",
+        "frozenset([*dict(buffer.rows()), *guarded.tables])",
         _FENCES + "test_who_wrote_the_table_and_has_not_committed_never_does",
     ),
     Mutation(
         "a table that is written conflict-free only is not guarded",
         "client/transactions/commit.py",
-        "frozenset([*dict(buffer.rows()), *written])",
-        "frozenset([*(table for table, rows in buffer.compared_rows().items() if rows), *written])",
+        "[*dict(buffer.rows()), *guarded.tables, *written]",
+        "[*(table for table, rows in buffer.compared_rows().items() if rows), *guarded.tables, *written]",
         _FENCES + "test_who_wrote_the_table_and_has_not_committed_never_does",
     ),
     Mutation(
@@ -664,5 +665,89 @@ TRANSACTION_RULES = [
         "        except BaseException as error:",
         "        except Exception as error:",
         _HELPERS + "test_whatever_ends_a_call_elsewhere_ends_the_callers",
+    ),
+    Mutation(
+        "what is guarded does not travel with the commit",
+        "client/transactions/commit.py",
+        "[*guards.keys(self.tables), *_not_among(keys, self._guarded.keys())]",
+        "guards.keys(self.tables)",
+        _GUARDED + "test_of_two_that_each_decide_by_what_the_other_one_changes_one_commits",
+    ),
+    Mutation(
+        "a guarded cell is entered, so that those who guard it conflict",
+        "client/transactions/commit.py",
+        "        keys = judged.keys(services.guards)\n",
+        "        keys = joined([judged.keys(services.guards), np.array(list(guarded.keys()), np.uint64)])\n",
+        _GUARDED + "test_those_that_guard_the_same_do_not_conflict_with_each_other",
+    ),
+    Mutation(
+        "a revalidation does not look at what is guarded",
+        "client/transactions/commit.py",
+        "        yield self._guarded.by_table()\n",
+        "",
+        _GUARDED + "test_every_kind_of_change_is_noticed",
+    ),
+    Mutation(
+        "a fence of a table does not stand against those who guard its rows",
+        "client/transactions/commit.py",
+        "*dict(buffer.rows()), *guarded.tables, *written",
+        "*dict(buffer.rows()), *written",
+        _GUARDED + "test_a_fence_of_a_table_stands_against_those_that_guard_it",
+    ),
+    Mutation(
+        "what is read guarded is not guarded",
+        "client/transactions/transaction.py",
+        "        if guarded:\n            self._guard(table, [row], columns)\n",
+        "",
+        _GUARDED + "test_of_two_that_each_decide_by_what_the_other_one_changes_one_commits",
+    ),
+    Mutation(
+        "of rows that are read together and guarded none is guarded",
+        "client/transactions/transaction.py",
+        "        if guarded:\n            self._guard(table, rows, columns)\n",
+        "",
+        _GUARDED + "test_of_two_that_each_decide_by_what_the_other_one_changes_one_commits",
+    ),
+    Mutation(
+        "who shares a transaction that another process committed takes its guards to have held",
+        "client/transactions/transaction.py",
+        "        if self._buffer or self._guarded:\n",
+        "        if self._buffer:\n",
+        _GUARDED + "test_what_another_process_committed_was_not_compared_with_what_is_guarded_here",
+    ),
+    Mutation(
+        "a row of a table with conflicts by cell is guarded without columns, by nothing",
+        "client/transactions/guarded_cells.py",
+        "    if columns is None:\n",
+        "    if columns is None:\n        return frozenset()\n    if False:\n",
+        _GUARDED + "test_what_cannot_be_guarded_is_refused_and_changes_nothing",
+    ),
+    Mutation(
+        "any number of cells is guarded",
+        "client/transactions/guarded_cells.py",
+        "        if self._count + added > GUARDED_CELLS_MAX:\n",
+        "        if False:\n",
+        _GUARDED + "test_so_many_are_guarded_each_counted_once",
+    ),
+    Mutation(
+        "what is guarded twice counts twice",
+        "client/transactions/guarded_cells.py",
+        "guarded - standing[row] if row in standing else guarded for row",
+        "guarded for row",
+        _GUARDED + "test_so_many_are_guarded_each_counted_once",
+    ),
+    Mutation(
+        "a checker does not look at what was guarded",
+        "histories/checker.py",
+        "        *_broken_guards(history, index),\n",
+        "",
+        "unit/histories/test_history_checker.py::test_each_violation_is_found_and_its_good_twin_passes",
+    ),
+    Mutation(
+        "a drill takes a conflict through a guard for made up",
+        "drills/verdict.py",
+        "(*each.last_writes(), *each.guarded)",
+        "each.last_writes()",
+        "unit/drills/test_drill_verdict.py::test_a_conflict_with_who_committed_to_a_guarded_key_is_a_transactions_own",
     ),
 ]

@@ -1,9 +1,9 @@
 """Every order of steps of a small scope, over the project's own code: ``python -m tests.simulation.exhaustive``.
 
-Two writers of one cell, or a writer and a reader who has to fence it, or one and somebody who has it aborted, while the
-primary is deposed at any moment. Runs are repeated from the start with other choices (stateless search); a run that
-comes to where another one has been, by the contents of the store, the oracles' memory and all that each thread has
-seen, is not followed further.
+Two writers of one cell, or a writer and one who guards that cell, or a writer and a reader who has to fence it, or one
+and somebody who has it aborted, while the primary is deposed at any moment. Runs are repeated from the
+start with other choices (stateless search); a run that comes to where another one has been, by the contents of the
+store, the oracles' memory and all that each thread has seen, is not followed further.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from tests.simulation.verdict import judged_by_clients
 IN_PLACE_OF = {OracleClient: SteppedOracleClient, Heartbeats: NoHeartbeats}
 DYING = "dying writer"
 PLACE = (TABLES[0], b"r0", b"f:a")
+OTHER_PLACE = (TABLES[0], b"r1", b"f:a")
 
 
 @dataclass(slots=True)
@@ -77,6 +78,14 @@ def _read(journal: Journal, manager: TransactionManager, who: str) -> None:
     transaction.commit()
 
 
+def _guard(journal: Journal, manager: TransactionManager, who: str) -> None:
+    """Guard the cell that others write, and write another one."""
+    transaction = RecordedTransaction.begin(journal, manager, who)
+    transaction.guard(PLACE)
+    transaction.put(OTHER_PLACE)
+    transaction.commit()
+
+
 def _abort_another(journal: Journal, manager: TransactionManager, who: str) -> None:
     """Have the transaction aborted that has begun."""
     (start,) = journal.known_starts()
@@ -92,6 +101,7 @@ DYING_WRITER = "a writer that dies with its commit under way, and a reader who l
 OLD_WRITER = "a writer and a reader of its cell"
 DYING_RIVAL = "a writer of the same cell as one that dies with its commit under way"
 TWO_WRITERS = "two writers of one cell"
+GUARDED_WRITER = "a writer of a cell that another transaction guards"
 ABORTED_WRITER = "a writer whom another process aborts"
 
 SCOPES: dict[str, Sequence[tuple[str, Actor]]] = {
@@ -100,8 +110,9 @@ SCOPES: dict[str, Sequence[tuple[str, Actor]]] = {
     DYING_RIVAL: ((DYING, _write), ("rival", _write)),
     ABORTED_WRITER: (("writer", _write), ("aborter", _abort_another)),
     TWO_WRITERS: (("one", _write), ("other", _write)),
+    GUARDED_WRITER: (("writer", _write), ("guard", _guard)),
 }
-MINUTES = (ABORTED_WRITER, TWO_WRITERS)
+MINUTES = (ABORTED_WRITER, TWO_WRITERS, GUARDED_WRITER)
 """Scopes that take minutes: explored when they are asked for."""
 
 

@@ -51,6 +51,8 @@ class Record:
     told: Told = Told.NOTHING
     commit_timestamp: int | None = None
     error: str = ""
+    guarded: set[Cell] = field(default_factory=set)
+    """Cells that nobody else was to change before its commit."""
 
     def read(self, cell: Cell, value: int) -> None:
         """Note a read."""

@@ -71,6 +71,13 @@ class RecordedTransaction:
         self._journal.tell(f"{shown(self.record.start)} reads {cell_of(place)} = {value}")
         return value
 
+    def guard(self, place: Place) -> None:
+        """Have nobody else change one cell before the commit."""
+        table, row, column = place
+        self.transaction.guard(table, [row], [column])
+        self.record.guarded.add(cell_of(place))
+        self._journal.tell(f"{shown(self.record.start)} guards {cell_of(place)}")
+
     def put(self, place: Place) -> None:
         """Write a new value to one cell."""
         table, row, column = place

@@ -70,6 +70,7 @@ def _transaction(record: Record, truth: Truth) -> RecordedTransaction:
             record.commit_sent,
             record.ended if record.told is Told.COMMITTED else None,
         ),
+        guarded=frozenset(record.guarded),
     )
 
 

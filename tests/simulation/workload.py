@@ -102,8 +102,7 @@ class ClientThread:
 
     def _update(self) -> None:
         transaction = self._begin()
-        for place in self._places(1, 3):
-            transaction.get(place)
+        self._read_some(transaction, 3)
         self._write_some(transaction)
         transaction.commit()
 
@@ -115,8 +114,7 @@ class ClientThread:
     def _update_slowly(self) -> None:
         """As a long job does: it reads and writes with hours in between, of which a lease's end is the equivalent."""
         transaction = self._begin()
-        for place in self._places(1, 2):
-            transaction.get(place)
+        self._read_some(transaction, 2)
         self._pause(3 * self._assignment.lease_ms)
         self._write_some(transaction)
         self._pause(self._assignment.lease_ms)
@@ -258,6 +256,13 @@ class ClientThread:
 
     def _begin(self, *, read_only: bool = False) -> RecordedTransaction:
         return RecordedTransaction.begin(self._journal, self._manager, self._who, read_only=read_only)
+
+    def _read_some(self, transaction: RecordedTransaction, most: int) -> None:
+        """Read a few cells, and guard some of them."""
+        for place in self._places(1, most):
+            transaction.get(place)
+            if self._random.random() < 0.4:
+                transaction.guard(place)
 
     def _write_some(self, transaction: RecordedTransaction) -> None:
         for place in self._places(1, 2):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from drills.outages import Window
 from drills.verdict import CONFLICT, Record, Verdict, deposed_answers, judge, needless_aborts
@@ -146,6 +147,13 @@ def test_a_conflict_needs_a_commit_that_accounts_for_it() -> None:
     ]
     winner = transaction(1_004, (0, 1, 2, 3), commit=1_007, writes=["b"])
     assert not list(needless_aborts([loser, winner]))
+
+
+def test_a_conflict_with_who_committed_to_a_guarded_key_is_a_transactions_own() -> None:
+    loser = transaction(1_002, (0, 1, 4, 5), reason=CONFLICT, writes=["own"])
+    winner = transaction(1_004, (0, 1, 2, 3), commit=1_007, writes=["other"])
+    assert len(list(needless_aborts([loser, winner]))) == 1
+    assert not list(needless_aborts([replace(loser, guarded=frozenset({"other"})), winner]))
 
 
 def test_rivals_of_which_none_commits_are_both_aborted_needlessly() -> None:

@@ -33,6 +33,11 @@ def at(transaction: RecordedTransaction, *times_ns: int) -> RecordedTransaction:
     return replace(transaction, real_time=RealTime(*times_ns))
 
 
+def guarding(transaction: RecordedTransaction, *keys: str) -> RecordedTransaction:
+    """With guarded keys."""
+    return replace(transaction, guarded=frozenset(keys))
+
+
 def history(*transactions: RecordedTransaction) -> History:
     return History(transactions)
 

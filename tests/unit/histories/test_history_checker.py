@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from histories import History, Key, Kind, check
-from tests.unit.histories.made_up import aborted, at, committed, history, reader, unknown
+from tests.unit.histories.made_up import aborted, at, committed, guarding, history, reader, unknown
 
 FIRST = committed(2, 1, 3, "w x 2")
 SECOND = committed(5, 4, 6, "w x 5")
@@ -165,6 +165,22 @@ CASES = [
         "committed at 6",
     ),
     Case(
+        "a guarded key that was changed",
+        Kind.BROKEN_GUARD,
+        history(FIRST, guarding(committed(4, 2, 7, "r y -, w z 4"), "x", "y"), committed(5, 4, 9, "w y 5")),
+        history(FIRST, guarding(committed(4, 3, 7, "r y -, w z 4"), "x", "y"), committed(5, 4, 9, "w y 5")),
+        (4, 2),
+        "transaction 4 guarded key 'x' from snapshot 2 on and committed at 7; transaction 2 had changed it at 3",
+    ),
+    Case(
+        "a guarded key that was deleted",
+        Kind.BROKEN_GUARD,
+        history(FIRST, committed(4, 3, 6, "w x -"), guarding(committed(5, 3, 7, "r x 2, w z 5"), "x")),
+        history(FIRST, committed(4, 3, 6, "w x -"), guarding(committed(5, 3, 7, "r x 2, w z 5"), "y")),
+        (5, 4),
+        "guarded key 'x'",
+    ),
+    Case(
         "a timestamp used for a commit and for a start",
         Kind.DUPLICATE_TIMESTAMP,
         history(FIRST, committed(4, 1, 5, "w y 4"), committed(6, 1, 7, "w z 6"), aborted(7, 1)),
@@ -291,6 +307,17 @@ def test_write_skew_is_no_violation() -> None:
         reader(10, 9, "r x 5, r y 6"),
     )
     assert check(skew, {"x": 5, "y": 6}) == []
+
+
+def test_a_guard_of_what_is_written_as_well_or_of_one_that_did_not_commit_or_wrote_nothing_is_not_broken() -> None:
+    guards = history(
+        FIRST,
+        guarding(committed(4, 3, 6, "r x 2, w x 4"), "x"),
+        guarding(aborted(5, 3, "r x 2, w y 5"), "x"),
+        guarding(unknown(7, 3, "r x 2, w y 7"), "x"),
+        guarding(reader(8, 3, "r x 2"), "x"),
+    )
+    assert check(guards) == []
 
 
 def test_a_long_fork_is_a_violation_whatever_the_snapshots_are() -> None:

@@ -17,11 +17,11 @@ from histories import History, HistoryError, Operation, OperationKind, Outcome, 
 from histories.files import load, load_key_value, save, save_key_value
 from histories.json_lines import from_lines, to_lines
 from histories.key_value import from_key_value, to_key_value
-from tests.unit.histories.made_up import aborted, at, committed, history, reader, unknown
+from tests.unit.histories.made_up import aborted, at, committed, guarding, history, reader, unknown
 from tests.unit.histories.reference import Engine, random_choices
 
 SOME = history(
-    at(committed(7, 5, 9, "r x -, w x 7 70", "a/0"), 10, 20, 30, 40),
+    guarding(at(committed(7, 5, 9, "r x -, w x 7 70", "a/0"), 10, 20, 30, 40), "y", "z"),
     at(aborted(11, 9, "w x 11 1", "SnapshotTooOld"), 10, 20, 30, 40),
     at(unknown(12, 9, "w x -"), 10, 20, 30),
     reader(13, 9, "r x 7 70", "b/0"),
@@ -40,6 +40,14 @@ def test_a_file_is_read_back(tmp_path: Path) -> None:
     save(SOME, tmp_path / "history")
     assert load(tmp_path / "history") == SOME
     assert (tmp_path / "history").read_text().count("\n") == 5
+
+
+def test_a_file_of_version_1_knows_no_guards() -> None:
+    first, *others = (json.loads(line) for line in to_lines(SOME))
+    for each in others:
+        del each["guarded"]
+    older = [json.dumps(each) for each in (first | {"version": 1}, *others)]
+    assert from_lines(older) == history(*(replace(each, guarded=frozenset()) for each in SOME.transactions))
 
 
 def test_empty_lines_are_passed_over() -> None:
@@ -71,6 +79,8 @@ BAD_TRANSACTIONS: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (change("operations", [["r", "x", 0, None]]), "above 0"),
     (change("operations", [["r", "x", "1", None]]), "value: a whole number"),
     (change("operations", [["r", "x", None, 1]]), "a payload needs a value"),
+    (change("guarded", "x"), "guarded: a JSON array"),
+    (change("guarded", [None]), "key: a whole number"),
     (change("more", 1), "unknown more"),
     (lambda described: described.pop("reason"), "reason missing"),
 ]
@@ -92,7 +102,7 @@ def test_a_bad_transaction_is_refused_with_its_line(spoil: Callable[[dict[str, A
         ([], 'no line with "format": "pythia history"'),
         (["[]"], 'line 1: the first line of a history is an object with "format"'),
         (['{"format": "other"}'], "line 1: the first line"),
-        (['{"format": "pythia history", "version": 2, "workload": null, "ids_are_timestamps": true}'], "version 2"),
+        (['{"format": "pythia history", "version": 3, "workload": null, "ids_are_timestamps": true}'], "version 3"),
         (['{"format": "pythia history", "version": 1, "workload": 3, "ids_are_timestamps": true}'], "workload: a str"),
         (['{"format": "pythia history", "version": 1, "workload": null, "ids_are_timestamps": 1}'], "true or false"),
         (['{"format": "pythia history"}'], "line 1: format version None of recorded histories is not known"),

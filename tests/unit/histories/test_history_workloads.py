@@ -11,7 +11,7 @@ import pytest
 
 from client import InvalidRequest, NoPrimary, Transaction, TransactionManager
 from histories import History, HistoryError, Kind, Outcome, Recorder, RecordingTransaction, check, drive
-from histories.workloads import WORKLOADS, Bank, Counter, GrowingSet, LongFork, Register, Workload, WriteSkew
+from histories.workloads import WORKLOADS, Bank, Counter, GrowingSet, LongFork, OnCall, Register, Workload, WriteSkew
 from store import StoreUnavailable
 from tests.unit.histories.made_up import aborted, at, committed, history, reader, unknown
 
@@ -62,6 +62,19 @@ def test_write_skew_happens(manager: TransactionManager) -> None:
     assert f"{skews} times" in workload.remark(recorder.history())
 
 
+def test_guards_keep_write_skew_from_happening(manager: TransactionManager) -> None:
+    workload = OnCall("kept", duties=1)
+    workload.setup(manager)
+    recorder = Recorder(manager, workload.cells)
+    for number in range(20):
+        workload.step(recorder, Random(number))
+    recorded = recorder.history()
+    conflicts = [each for each in recorded.transactions if each.reason == "Conflict"]
+    assert conflicts
+    assert all(each.guarded for each in conflicts)
+    assert check(recorded, workload.final_state(recorder)) == workload.check(recorded) == []
+
+
 def test_a_table_is_set_up_once(manager: TransactionManager) -> None:
     Bank("kept").setup(manager)
     assert manager.catalog.entry("kept").conflict_level == "cell"
@@ -79,7 +92,8 @@ class ReadCommittedTransaction:
     def __getattr__(self, name: str) -> object:
         return getattr(self._transaction, name)
 
-    def get(self, table: str, row: bytes, columns: list[bytes]) -> dict[bytes, bytes]:
+    def get(self, table: str, row: bytes, columns: list[bytes], *, guarded: bool) -> dict[bytes, bytes]:
+        del guarded
         return self._manager.snapshot().get(table, row, columns)
 
 
@@ -122,6 +136,7 @@ X, Y = LongFork("kept", pairs=1).keys
 ADDED = at(committed(5, 4, 6, f"w {SET[0]} 5"), 1, 2, 3, 4)
 NOT_FOUND = reader(9, 8, f"r {SET[0]} -, r {SET[1]} -")
 (COUNTER,) = Counter("kept", counters=1).keys
+LEFT, RIGHT = OnCall("kept", duties=1).keys
 
 BAD_AND_GOOD: list[tuple[Workload, History, History, str]] = [
     (
@@ -177,6 +192,12 @@ BAD_AND_GOOD: list[tuple[Workload, History, History, str]] = [
         history(reader(5, 4, "r register 2 2"), aborted(6, 5, "w register 6 9"), reader(9, 4, "r register 1 1")),
         history(reader(5, 4, "r register 2 2"), aborted(6, 5, "w register 6 9"), reader(9, 4, "r register 2 2")),
         "session p: transaction 9 saw 1 after 5 had 2",
+    ),
+    (
+        OnCall("kept", duties=1),
+        history(reader(9, 8, f"r {LEFT} 5, r {RIGHT} 6")),
+        history(reader(9, 8, f"r {LEFT} 5, r {RIGHT} -"), reader(10, 9, f"r {LEFT} -, r {RIGHT} 6")),
+        f"transaction 9 found nobody on call, of the duty of '{LEFT}'",
     ),
 ]  # fmt: skip
 

@@ -45,7 +45,9 @@ def test_who_wrote_the_table_and_has_not_committed_never_does(
     manager = installation.manager()
     transaction = write(manager)
     fence = installation.manager().fence("t")
-    with pytest.raises(TableFenced, match=f"table 't', which it wrote, was fenced at {fence.timestamp}") as caught:
+    with pytest.raises(
+        TableFenced, match=f"table 't', which it wrote or guards, was fenced at {fence.timestamp}"
+    ) as caught:
         transaction.commit()
     assert (caught.value.table, caught.value.fenced_at) == ("t", fence.timestamp)
     assert caught.value.retriable
