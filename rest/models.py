@@ -120,7 +120,7 @@ class Cell(_Model):
 
 
 class CommitBody(_Model):
-    """A transaction to decide over its write set: cells, 64-bit ids, or both."""
+    """A transaction to decide over its write set, and over what it guards: cells, 64-bit ids, or both."""
 
     start_timestamp: Timestamp
     snapshot: Timestamp = Field(examples=[_SNAPSHOT])
@@ -128,6 +128,12 @@ class CommitBody(_Model):
         default_factory=list, examples=[[{"table": "accounts", "row": "alice", "column": "d:balance"}]]
     )
     cell_ids: list[CellId] = Field(default_factory=list, examples=[["15241578753238836750"]])
+    guards: list[Cell] = Field(
+        default_factory=list,
+        description="Cells that it relies on without writing them: it conflicts with whoever wrote one after its "
+        "snapshot, and with nobody else who guards it.",
+    )
+    guard_ids: list[CellId] = Field(default_factory=list, description="Guards by their 64-bit ids.")
     validated: Timestamp | None = Field(
         None, description="A later snapshot up to which you looked for conflicts yourself."
     )
@@ -270,6 +276,15 @@ class ReadsBody(_Model):
     reads: list[RowToRead] = Field(
         min_length=1, examples=[[{"table": "accounts", "row": "alice"}, {"table": "accounts", "row": "bob"}]]
     )
+
+
+class GuardableReadsBody(ReadsBody):
+    """Rows to read, of any tables; ``guarded``: which nobody else may change before the transaction commits.
+
+    In a table with conflicts by cell the columns are to be named then.
+    """
+
+    guarded: bool = False
 
 
 class RowOfTable(_Model):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from fastapi import Depends, Request, Response
@@ -26,8 +26,16 @@ from wire import OutcomeReply, OutcomeStatus, Reason
 
 Primary = Annotated[Services, Depends(primary_of)]
 
+
+class _Keys(NamedTuple):
+    """Conflict keys of a commit, each once: of what was written, and of what else is guarded."""
+
+    written: list[int]
+    guarded: list[int]
+
+
 _REFUSALS: dict[Reason, tuple[str, str]] = {
-    Reason.CONFLICT: ("conflict", "another transaction committed to its write set after its snapshot"),
+    Reason.CONFLICT: ("conflict", "another transaction committed to its write set or guards after its snapshot"),
     Reason.ABORTED: ("aborted", "it was aborted before"),
     Reason.TOO_LARGE: ("transaction-too-large", "its write set is larger than the oracle takes"),
     Reason.EXPIRED: ("transaction-expired", "the oracle heard nothing of it for too long"),
@@ -156,9 +164,7 @@ async def decode_timestamp(timestamp: models.Timestamp) -> models.Decoded:
     )
 
 
-async def _decision_of(
-    services: Services, body: models.CommitBody, keys: list[int]
-) -> models.Committed | models.Refused:
+async def _decision_of(services: Services, body: models.CommitBody, keys: _Keys) -> models.Committed | models.Refused:
     try:
         return await _decide(services, body, keys)
     except PythiaError as error:
@@ -181,7 +187,7 @@ def _word_for(problem: Problem) -> Literal["aborted", "refused", "unknown"]:
     return "aborted"
 
 
-async def _decide(services: Services, body: models.CommitBody, keys: list[int]) -> models.Committed:
+async def _decide(services: Services, body: models.CommitBody, keys: _Keys) -> models.Committed:
     start, snapshot, validated = int(body.start_timestamp), int(body.snapshot), int(body.validated or 0)
     decision = await _ask(services, start, snapshot, keys, validated)
     timestamp = decision.commit_timestamp
@@ -193,10 +199,12 @@ async def _decide(services: Services, body: models.CommitBody, keys: list[int]) 
     return models.Committed(start_timestamp=body.start_timestamp, commit_timestamp=str(timestamp))
 
 
-async def _ask(services: Services, start: int, snapshot: int, keys: list[int], validated: int) -> Decision:
-    if len(keys) <= COMMIT_CELLS_MAX:
-        return await services.oracle.commit(start, snapshot, keys, validated=validated)
-    return await services.oracle.commit_large(start, snapshot, np.array(keys, np.uint64), validated=validated)
+async def _ask(services: Services, start: int, snapshot: int, keys: _Keys, validated: int) -> Decision:
+    every, guards = [*keys.written, *keys.guarded], len(keys.guarded)
+    if len(every) <= COMMIT_CELLS_MAX:
+        return await services.oracle.commit(start, snapshot, every, guards=guards, validated=validated)
+    large = np.array(every, np.uint64)
+    return await services.oracle.commit_large(start, snapshot, large, guards=guards, validated=validated)
 
 
 async def _settle(services: Services, start: int, *, keep: bool) -> int:
@@ -214,14 +222,20 @@ async def _settle(services: Services, start: int, *, keep: bool) -> int:
     )
 
 
-def _conflict_keys(services: Services, body: models.CommitBody, encoding: Encoding) -> list[int]:
-    if len(body.cells) + len(body.cell_ids) > services.limits.cells_per_commit_max:
+def _conflict_keys(services: Services, body: models.CommitBody, encoding: Encoding) -> _Keys:
+    cells = len(body.cells) + len(body.cell_ids) + len(body.guards) + len(body.guard_ids)
+    if cells > services.limits.cells_per_commit_max:
         raise Problem(
             "transaction-too-large",
             f"a commit here has at most {services.limits.cells_per_commit_max:,} cells (cells_per_commit_max)",
         )
-    keys = [int(one) for one in body.cell_ids]
-    for cell in body.cells:
+    written = _keys_of(body.cells, body.cell_ids, encoding)
+    return _Keys(written, _keys_of(body.guards, body.guard_ids, encoding))
+
+
+def _keys_of(cells: Sequence[models.Cell], ids: Sequence[str], encoding: Encoding) -> list[int]:
+    keys = [int(one) for one in ids]
+    for cell in cells:
         row = to_bytes(cell.row, encoding)
         if cell.column is None:
             keys.append(row_id(cell.table, row))

@@ -1,10 +1,13 @@
-"""Rows that a request names, of several tables, read together: as many of them as an answer may hold."""
+"""Rows that a request names, of several tables, read together: as many of them as an answer may hold, and those
+guarded where that is asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from client import Transaction
 from client.cells import row_bytes
 
 READ_FIRST: Final = 16
@@ -49,10 +52,24 @@ def read_all(source: Source, reads: Sequence[Read], bytes_max: int) -> list[dict
     return found
 
 
+def read_and_guard(transaction: Transaction, reads: Sequence[Read], bytes_max: int) -> list[dict[bytes, bytes]]:
+    """``read_all``, and the rows that it gave are guarded. Raises as ``Transaction.guard``, and some of them may be."""
+    found = read_all(transaction, reads, bytes_max)
+    for (table, columns), rows in _alike(reads[: len(found)]).items():
+        transaction.guard(table, rows, columns)
+    return found
+
+
 def _together(source: Source, reads: Sequence[Read]) -> list[dict[bytes, bytes]]:
     """By one call for each table and choice of columns."""
+    alike = _alike(reads)
+    found = {(table, columns): source.get_many(table, keys, columns) for (table, columns), keys in alike.items()}
+    return [found[table, columns].get(row, {}) for table, row, columns in reads]
+
+
+def _alike(reads: Sequence[Read]) -> dict[tuple[str, tuple[bytes, ...] | None], list[bytes]]:
+    """Table and choice of columns → rows."""
     rows: dict[tuple[str, tuple[bytes, ...] | None], list[bytes]] = {}
     for table, row, columns in reads:
         rows.setdefault((table, columns), []).append(row)
-    found = {(table, columns): source.get_many(table, keys, columns) for (table, columns), keys in rows.items()}
-    return [found[table, columns].get(row, {}) for table, row, columns in reads]
+    return rows

@@ -18,7 +18,7 @@ from rest import models
 from rest.answering import IdempotencyKey, answered
 from rest.held_transactions import Held
 from rest.problems import Problem
-from rest.reads import Read, read_all
+from rest.reads import Read, read_all, read_and_guard
 from rest.routing import Routes
 from rest.services import Services, primary_of, services_of
 from rest.texts import Encoding, columns_of, to_bytes, to_text, to_texts, to_values
@@ -189,12 +189,13 @@ async def scan_rows(
 
 
 async def read_rows(
-    services: Holder, id: models.Timestamp, body: models.ReadsBody, encoding: Encoding = "utf-8"
+    services: Holder, id: models.Timestamp, body: models.GuardableReadsBody, encoding: Encoding = "utf-8"
 ) -> models.RowsRead:
     """Rows by their keys, of any tables, as the transaction sees them."""
     reads = _reads(body, encoding, services.limits)
     async with services.held_transactions.using(int(id)) as held:
-        read = partial(read_all, held.transaction, reads, services.limits.page_bytes_max)
+        read_some = read_and_guard if body.guarded else read_all
+        read = partial(read_some, held.transaction, reads, services.limits.page_bytes_max)
         return _rows_read(body, await services.held_transactions.in_thread(read), encoding)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -165,17 +165,9 @@ class _Judged:
                     raise TransactionAborted(self._start_timestamp, reason)
         return joined(pieces)
 
-    def guards(self, guards: Guards, keys: ConflictKeys) -> list[int]:
-        """The conflict keys that are only compared: those of fences, and of guarded cells that are not among ``keys``,
-        which are ascending.
-        """
-        return [*guards.keys(self.tables), *_not_among(keys, self._guarded.keys())]
-
-
-def _not_among(ascending: ConflictKeys, keys: Collection[int]) -> list[int]:
-    asked = np.fromiter(keys, np.uint64, len(keys))
-    is_there = np.searchsorted(ascending, asked) < np.searchsorted(ascending, asked, side="right")
-    return [int(key) for key in asked[~is_there]]
+    def guards(self, guards: Guards) -> list[int]:
+        """The conflict keys that are only compared: those of fences, and of guarded cells."""
+        return [*guards.keys(self.tables), *self._guarded.keys()]
 
 
 def commit(
@@ -198,7 +190,7 @@ def commit(
     try:
         _check_jobs(services.manifest, start_timestamp, jobs)
         keys = judged.keys(services.guards)
-        guards = judged.guards(services.guards, keys)
+        guards = judged.guards(services.guards)
         _write(services, buffer, start_timestamp)
         deadline = Deadline(services.deadline_ms)  # the store has limits of its own, and a large write takes its time
         course.came_to(CommitStep.WRITTEN)

@@ -139,6 +139,26 @@ def test_write_skew_is_allowed(manager: TransactionManager, table: str, accounts
     assert [last.get(table, row)[VALUE] for row in accounts] == [b"-50", b"-50"]
 
 
+@pytest.mark.parametrize("reads", ["one by one", "together"])
+def test_write_skew_is_prevented_where_the_reads_are_guarded(
+    manager: TransactionManager, table: str, accounts: Accounts, reads: str
+) -> None:
+    x, y = accounts
+    first, second = manager.transaction(), manager.transaction()
+    for transaction, own in ((first, x), (second, y)):
+        if reads == "together":
+            found = transaction.get_many(table, accounts, [VALUE], guarded=True)
+        else:
+            found = {row: transaction.get(table, row, [VALUE], guarded=True) for row in accounts}
+        assert [values[VALUE] for values in found.values()] == [b"100", b"100"]
+        write(transaction, table, own, -50)
+    first.commit()
+    with pytest.raises(Conflict):
+        second.commit()
+    last = manager.snapshot()
+    assert [last.get(table, row)[VALUE] for row in accounts] == [b"-50", b"100"]
+
+
 def test_the_conflict_level_decides_about_two_columns_of_a_row(
     manager: TransactionManager, table: str, accounts: Accounts
 ) -> None:

@@ -21,7 +21,7 @@ THREADS = 3
 SECONDS = 3.0
 
 
-@pytest.mark.parametrize("name", ["bank", "long-fork"])
+@pytest.mark.parametrize("name", ["bank", "long-fork", "on-call"])
 def test_several_clients_of_several_threads_are_snapshot_isolated(
     oracle: ClientSettings, manager: TransactionManager, name: str
 ) -> None:

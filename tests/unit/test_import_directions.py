@@ -78,7 +78,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "record",
         "visibility",
     ],
-    "client/transactions": ["status", "write_buffer"],
+    "client/transactions": ["guarded_cells", "status", "write_buffer"],
     "client/asyncio_front": ["fair_line"],
     "client/spark": [
         "byte_columns",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from client import cell_id, row_id
 from tests.unit.rest.asking import problem, refused
 from tests.unit.rest.conftest import Served
@@ -43,6 +45,35 @@ def test_a_row_without_column_and_base64(served: Served) -> None:
     assert answer.status_code == 200, answer.text
     second = body_of(two, 1, cell_ids=[str(row_id("t", b"\xff"))])
     assert refused(served.client.post("/v1/oracle/commit", json=second)) == (409, "conflict")
+
+
+def test_guards_conflict_with_who_wrote_them_and_with_nobody_who_guards_them(served: Served) -> None:
+    several = begun(served, 6)
+    cell = {"table": "t", "row": "guarded", "column": "f:q"}
+    written = {"cells": [cell], "guards": [cell], "guard_ids": [str(cell_id("t", b"guarded", b"f:q"))]}
+    guards: list[dict[str, Any]] = [{"guards": [cell]}, {"guard_ids": written["guard_ids"]}]
+
+    def answers(*bodies: dict[str, Any]) -> list[int]:
+        return [served.client.post("/v1/oracle/commit", json=body).status_code for body in bodies]
+
+    assert answers(*(body_of(several, place, **each) for place, each in enumerate(guards))) == [200, 200]
+    assert answers(body_of(several, 2, cell_ids=["1"], **written)) == [200]
+    assert answers(*(body_of(several, 3 + place, **each) for place, each in enumerate(guards))) == [409, 409]
+    assert answers(body_of(several, 5, cell_ids=["2"])) == [200]
+
+
+def test_a_write_set_with_guards_that_no_frame_should_have_goes_in_parts(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rest.oracle_routes.COMMIT_CELLS_MAX", 1)
+    several = begun(served, 4)
+    bodies = [
+        body_of(several, 0, cell_ids=["501", "502"], guard_ids=["503", "501"]),
+        body_of(several, 1, cell_ids=["504", "505"], guard_ids=["503"]),
+        body_of(several, 2, cell_ids=["506", "507"], guard_ids=["503", "502"]),
+        body_of(several, 3, cell_ids=["503", "508"]),
+    ]
+    assert [served.client.post("/v1/oracle/commit", json=each).status_code for each in bodies] == [200, 200, 409, 200]
 
 
 def test_a_repeated_commit_gets_the_same_answer(served: Served) -> None:

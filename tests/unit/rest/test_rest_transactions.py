@@ -293,6 +293,42 @@ def test_rows_of_several_tables_are_read_together(served: Served) -> None:
     assert refused(client.post("/v1/transactions/5/reads", json=reads(wanted[0])))[0] == 404
 
 
+def test_rows_that_are_read_guarded_may_not_change_before_the_commit(served: Served) -> None:
+    client = served.client
+    committed(client, put_of("guard-1", "1"))
+    guarded = {"reads": [{"table": "accounts", "row": row, "columns": ["d:a"]} for row in ("guard-1", "guard-2")]}
+    for body, changed, status in (
+        (guarded, "guard-1", 200),
+        (guarded | {"guarded": True}, "guard-3", 200),
+        (guarded | {"guarded": True}, "guard-1", 409),
+        (guarded | {"guarded": True}, "guard-2", 409),
+    ):
+        id = begin(client)
+        assert client.post(f"/v1/transactions/{id}/reads", json=body).status_code == 200
+        put(client, id, "guarding", "1")
+        committed(client, put_of(changed, "2"))
+        assert client.post(f"/v1/transactions/{id}/commit").status_code == status
+    id = begin(client)
+    without_columns = {"guarded": True, "reads": [{"table": "accounts", "row": "guard-1"}]}
+    answer = client.post(f"/v1/transactions/{id}/reads", json=without_columns)
+    assert refused(answer) == (422, "invalid-request")
+    assert "name the columns to guard" in problem(answer)["detail"]
+    at_a_snapshot = client.post("/v1/snapshots/5/reads", json=guarded | {"guarded": True})
+    assert refused(at_a_snapshot) == (422, "invalid-request")
+
+
+def test_of_rows_that_an_answer_has_no_room_for_none_is_guarded(serve_rest: Serve) -> None:
+    client = serve_rest(page_bytes_max=500).client
+    committed(client, put_of("first", "x" * 400), put_of("second", "x" * 400))
+    reads = [{"table": "accounts", "row": row, "columns": ["d:a"]} for row in ("first", "second")]
+    id = begin(client)
+    found = client.post(f"/v1/transactions/{id}/reads", json={"guarded": True, "reads": reads}).json()["rows"]
+    assert [row["row"] for row in found] == ["first"]
+    put(client, id, "guarding", "1")
+    committed(client, put_of("second", "2"))
+    assert client.post(f"/v1/transactions/{id}/commit").status_code == 200
+
+
 def test_rows_that_are_read_together_are_as_many_as_an_answer_may_hold(serve_rest: Serve) -> None:
     client = serve_rest(page_bytes_max=1_000, reads_per_request_max=50).client
     rows = [f"sized-{number:02}" for number in range(50)]
