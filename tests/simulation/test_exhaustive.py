@@ -6,7 +6,7 @@ import pytest
 
 from tests.mutations.rules import RULES
 from tests.simulation.breaking import broken
-from tests.simulation.exhaustive import ABORTED_WRITER, DYING_WRITER, OLD_WRITER, SCOPES, explore
+from tests.simulation.exhaustive import ABORTED_WRITER, DYING_WRITER, GUARDED_WRITER, OLD_WRITER, SCOPES, explore
 
 SOUND_RUNS_MAX = 500
 """Of the larger scopes a part; the command explores them to the end."""
@@ -24,6 +24,7 @@ MET = [
     (ABORTED_WRITER, "an abort fences below infinity"),
     (OLD_WRITER, "a begin is not bounded by the durable watermark"),
     (OLD_WRITER, "a new epoch judges snapshots from before it"),
+    (GUARDED_WRITER, "what is guarded does not travel with the commit"),
 ]
 
 

@@ -29,6 +29,7 @@ NOTICED = [
     "a commit is acknowledged before it is persisted",
     "a new epoch judges snapshots from before it",
     "a repeated commit conflicts with itself",
+    "a revalidation does not look at what is guarded",
     "a revalidation looks for no conflicts",
     "a standby waits half a lease",
     "a takeover leaves the epoch as it was",
@@ -36,6 +37,7 @@ NOTICED = [
     "the cell timestamp of a commit is not the epoch",
     "the ceiling is moved without asserting the lease",
     "the lease is overwritten without a compare",
+    "what is guarded does not travel with the commit",
 ]
 """Rules of ``tests.mutations``, of all rooms, that the random runs notice soon. Others take the exhaustive
 search, which is faster for them (``test_exhaustive``), or far more runs: a lease that is lost during a write is met in

@@ -122,6 +122,30 @@ def test_a_transaction_reads_its_own_writes_and_nobody_else_does(manager: Transa
     on_a_loop(manager, test)
 
 
+def test_what_a_task_guards_may_not_change_before_the_commit(manager: TransactionManager) -> None:
+    async def by_a_call(transaction: AsyncTransaction) -> None:
+        await transaction.guard("t", [b"r"], [A])
+
+    async def by_a_read(transaction: AsyncTransaction) -> None:
+        assert await transaction.get("t", b"r", [A], guarded=True) == {}
+
+    async def by_a_read_of_many(transaction: AsyncTransaction) -> None:
+        assert await transaction.get_many("t", [b"r"], [A], guarded=True) == {}
+
+    async def test(front: AsyncTransactionManager) -> None:
+        guarding = [await front.transaction() for _ in range(3)]
+        for transaction, guard in zip(guarding, (by_a_call, by_a_read, by_a_read_of_many), strict=True):
+            await guard(transaction)
+            await transaction.put("t", b"%d" % transaction.start_timestamp, {A: b"1"})
+        async with front.transaction() as rival:
+            await rival.put("t", b"r", {A: b"rival"})
+        for transaction in guarding:
+            with pytest.raises(Conflict):
+                await transaction.commit()
+
+    on_a_loop(manager, test)
+
+
 def test_tasks_are_told_what_changed(manager: TransactionManager) -> None:
     put(manager, b"r", b"old")
     put(manager, b"s", b"old")
