@@ -410,7 +410,8 @@ class Transaction(StaysInItsProcess):
         by_row = catalog.entry(table).conflict_level == "row"
         catalog.require_families(table, columns or ())
         if not self._standing.read_only:
-            self._guarded.add(table, rows, columns, by_row=by_row)
+            with self._standing.change:
+                self._guarded.add(table, rows, columns, by_row=by_row)
 
     def _sight(self, own_writes: OwnWrites) -> tuple[SnapshotReader, WriteBuffer, Mark | None]:
         """What to read with, the writes to lay over it, and the mark up to which they count (``None``: all of them)."""

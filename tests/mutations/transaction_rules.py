@@ -723,6 +723,13 @@ TRANSACTION_RULES = [
         _GUARDED + "test_what_cannot_be_guarded_is_refused_and_changes_nothing",
     ),
     Mutation(
+        "of what a guard names a part is guarded, where it was interrupted, and the transaction goes on",
+        "client/transactions/transaction.py",
+        "            with self._standing.change:\n                self._guarded.add(",
+        "            if True:\n                self._guarded.add(",
+        "unit/client/test_interrupts.py::test_a_change_that_was_interrupted_was_made_whole_or_is_never_committed",
+    ),
+    Mutation(
         "any number of cells is guarded",
         "client/transactions/guarded_cells.py",
         "        if self._count + added > GUARDED_CELLS_MAX:\n",

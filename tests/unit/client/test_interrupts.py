@@ -90,7 +90,11 @@ def release_and_undo(transaction: Transaction) -> None:
     transaction.rollback_to(earlier)
 
 
-@pytest.mark.parametrize("change", [put_two, undo_two, release_and_undo])
+def guard_some(transaction: Transaction) -> None:
+    transaction.guard("t", [b"a", b"b", b"c"], [A, b"g:a"])
+
+
+@pytest.mark.parametrize("change", [put_two, undo_two, release_and_undo, guard_some])
 def test_a_change_that_was_interrupted_was_made_whole_or_is_never_committed(
     manager: TransactionManager, change: Callable[[Transaction], None]
 ) -> None:
