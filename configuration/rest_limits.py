@@ -209,7 +209,7 @@ class RestLimits:
     cells_per_commit_max: int = setting(
         50_000,
         "cells",
-        "Cells or ids in a commit's write set.",
+        "Cells or ids in a commit's write set, and what it guards.",
         least=1,
         most=10_000_000,
         because=MEMORY,

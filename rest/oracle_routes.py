@@ -223,11 +223,11 @@ async def _settle(services: Services, start: int, *, keep: bool) -> int:
 
 
 def _conflict_keys(services: Services, body: models.CommitBody, encoding: Encoding) -> _Keys:
-    cells = len(body.cells) + len(body.cell_ids) + len(body.guards) + len(body.guard_ids)
-    if cells > services.limits.cells_per_commit_max:
+    cells, most = len(body.cells) + len(body.cell_ids), services.limits.cells_per_commit_max
+    if cells + len(body.guards) + len(body.guard_ids) > most:
         raise Problem(
             "transaction-too-large",
-            f"a commit here has at most {services.limits.cells_per_commit_max:,} cells (cells_per_commit_max)",
+            f"a commit here has at most {most:,} cells and guards (cells_per_commit_max)",
         )
     written = _keys_of(body.cells, body.cell_ids, encoding)
     return _Keys(written, _keys_of(body.guards, body.guard_ids, encoding))

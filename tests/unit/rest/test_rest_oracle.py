@@ -8,10 +8,10 @@ import pytest
 
 from client import cell_id, row_id
 from tests.unit.rest.asking import problem, refused
-from tests.unit.rest.conftest import Served
+from tests.unit.rest.conftest import RunningRest, Serve, Served
 
 
-def begun(served: Served, count: int = 1) -> dict[str, Any]:
+def begun(served: Served | RunningRest, count: int = 1) -> dict[str, Any]:
     answer = served.client.post("/v1/oracle/begin", json={"count": count})
     assert answer.status_code == 200, answer.text
     body: dict[str, Any] = answer.json()
@@ -74,6 +74,17 @@ def test_a_write_set_with_guards_that_no_frame_should_have_goes_in_parts(
         body_of(several, 3, cell_ids=["503", "508"]),
     ]
     assert [served.client.post("/v1/oracle/commit", json=each).status_code for each in bodies] == [200, 200, 409, 200]
+
+
+def test_guards_count_as_cells_do(serve_rest: Serve) -> None:
+    served = serve_rest(cells_per_commit_max=3)
+    cell = {"table": "t", "row": "r"}
+    most: dict[str, Any] = {"cells": [cell], "guards": [cell], "guard_ids": ["1"]}
+    body = body_of(begun(served), **most | {"guard_ids": ["1", "2"]})
+    answer = served.client.post("/v1/oracle/commit", json=body)
+    assert refused(answer) == (413, "transaction-too-large")
+    assert "at most 3 cells and guards" in problem(answer)["detail"]
+    assert served.client.post("/v1/oracle/commit", json=body | most).status_code == 200
 
 
 def test_a_repeated_commit_gets_the_same_answer(served: Served) -> None:
