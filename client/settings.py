@@ -10,14 +10,12 @@ from typing import Any
 
 from client.errors import InvalidRequest, InvalidSettings
 from configuration import Contradiction, Section, setting, settings_of
-from configuration.defaults import DEFAULT_ROOT, THRIFT_TEXT
+from configuration.defaults import DEFAULT_ROOT, SHADOW_CELLS, THRIFT_TEXT
 from lease import ZnodePaths
 from store.hbase.addresses import parse_addresses
 
 CREDENTIALS = ("token_file", "tls_authority_file", "tls_certificate_file", "tls_key_file", "tls_server_name")
 """The settings that say where it is what a client shows of itself."""
-SHADOW_CELLS = ("written", "in_background")
-"""What there is to choose from for the shadow cells of what is put; the first one by default."""
 BULK_SHADOW_CELLS = ("written", "deferred", "none")
 """What there is to choose from for the shadow cells of bulk writes; the first one by default."""
 DEADLINE_MS_MAX = 86_400_000

@@ -8,3 +8,5 @@ THRIFT_TEXT: Final = (
     "HBase's Thrift gateway, or several of them; `framed://` before each where the transport is framed."
 )
 """What the address of a gateway is, wherever one is asked for."""
+SHADOW_CELLS: Final = ("written", "in_background")
+"""What there is to choose from for the shadow cells of what is put; the first one by default."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from client import ClientSettings, TransactionManager
-from client.settings import SHADOW_CELLS
+from configuration.defaults import SHADOW_CELLS
 from drills.children import Child
 from drills.flights import LANDING_SECONDS_MAX, OPEN_SECONDS_MAX, Stage
 from drills.guard import Guard

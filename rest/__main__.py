@@ -30,6 +30,7 @@ from client import ClientSettings, InvalidRequest
 from client.connection.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from commit_table import system_table
 from configuration.checking import Wrong
+from configuration.defaults import SHADOW_CELLS
 from configuration.rest_limits import REST_LIMITS, RestLimits
 from configuration.sources import values_of_pairs
 from lease.solo import SoloRegistry
@@ -63,6 +64,7 @@ CANNOT_WORK_CODE = 2
 @click.option("--tls-client-authority-file", default="", help="Every client must show a certificate of it.")
 @click.option("--tls-authority-file", default="", help="Who signs the oracles' certificates.")
 @click.option("--own-name", "own_names", multiple=True, help="A host name by which it may be asked.")
+@click.option("--shadow-cells", default=SHADOW_CELLS[0], type=click.Choice(SHADOW_CELLS), help="When they are written.")
 @click.option("--log-level", default="info", type=click.Choice(LEVELS))
 @click.option("--log-format", default="text", type=click.Choice(FORMATS))
 def main(
@@ -79,6 +81,7 @@ def main(
     tls_client_authority_file: str,
     tls_authority_file: str,
     own_names: tuple[str, ...],
+    shadow_cells: str,
     log_level: str,
     log_format: str,
 ) -> None:
@@ -94,6 +97,7 @@ def main(
             deadline_ms=chosen.deadline_ms,
             transaction_bytes_max=chosen.transaction_bytes_max,
             store_connections_max=chosen.threads_max,
+            shadow_cells=shadow_cells,
             token_file=token_file,
             tls_authority_file=tls_authority_file,
             tls_certificate_file=tls_certificate_file if tls_authority_file else "",

@@ -13,7 +13,7 @@ from access.exposure import exposures, incomplete
 from access.server_files import ServerFiles
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.checking import DEFAULT_ORIGIN, InForce, Mistake, Wrong, in_force
-from configuration.defaults import DEFAULT_ROOT, THRIFT_TEXT
+from configuration.defaults import DEFAULT_ROOT, SHADOW_CELLS, THRIFT_TEXT
 from configuration.rest_limits import REST_LIMITS
 from configuration.rooms import known_tables
 from configuration.sources import of_environment, of_file, of_flags, of_pairs, values_of_pairs
@@ -117,6 +117,14 @@ class ServeOptions:
         environment="PYTHIA_REST_NAMES",
         check=names_of,
     )
+    rest_shadow_cells: str = setting(
+        SHADOW_CELLS[0],
+        "",
+        "Whether REST answers a commit when its shadow cells are written, or before, and threads of it write them: "
+        "sooner for who commits, and a question more for who reads meanwhile elsewhere.",
+        choices=SHADOW_CELLS,
+        environment="PYTHIA_REST_SHADOW_CELLS",
+    )
     tokens_file: str = setting(
         "",
         "FILE",
@@ -208,6 +216,8 @@ def _contradictions(options: Mapping[str, Any]) -> Iterator[Contradiction]:
         yield Contradiction(("rest_advertise",), "an address of REST, but no REST: give rest_listen, too")
     if options["rest_names"] and not options["rest_listen"]:
         yield Contradiction(("rest_names",), "names of REST, but no REST: give rest_listen, too")
+    if options["rest_shadow_cells"] != SHADOW_CELLS[0] and not options["rest_listen"]:
+        yield Contradiction(("rest_shadow_cells",), "shadow cells of REST, but no REST: give rest_listen, too")
     for name in ("rest_token_file", "rest_tls_authority_file"):
         if options[name] and not options["rest_listen"]:
             yield Contradiction((name,), f"{name} is a file of REST, but there is no REST: give rest_listen, too")

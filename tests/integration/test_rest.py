@@ -24,9 +24,9 @@ WAIT_S = 60.0
 
 @pytest.fixture
 def installation(services: Services) -> Iterator[tuple[OracleWithRest, OracleWithRest, ClientSettings]]:
-    """A primary and a standby of their own."""
+    """A primary and a standby of their own; the primary's REST owes shadow cells for a moment, at most."""
     settings = ClientSettings(services.zookeeper, services.thrift, root=f"/pythia-rest-{uuid.uuid4().hex[:8]}")
-    primary = OracleWithRest("a", settings)
+    primary = OracleWithRest("a", settings, "--rest-shadow-cells", "in_background")
     standby = None
     try:
         primary.until_primary()

@@ -261,4 +261,19 @@ REST_RULES = [
         "",
         "unit/rest/test_rest_oracle.py::test_guards_count_as_cells_do",
     ),
+    Mutation(
+        "REST writes shadow cells when it likes, whatever its options say",
+        "rest/__main__.py",
+        "            shadow_cells=shadow_cells,\n",
+        "",
+        "unit/rest/test_rest_settings.py::test_shadow_cells_are_written_when_the_oracles_options_say",
+    ),
+    Mutation(
+        "REST is not told when to write shadow cells",
+        "tso/commands/serve.py",
+        '            *("--shadow-cells", options.rest_shadow_cells),\n',
+        "",
+        "unit/tso/commands/test_command_line.py::"
+        "test_rest_has_the_limits_the_logs_and_the_choice_of_shadow_cells_of_its_oracle",
+    ),
 ]

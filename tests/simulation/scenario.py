@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 from enum import Enum
 
-from client.settings import SHADOW_CELLS
+from configuration.defaults import SHADOW_CELLS
 from lease import LeaseSettings
 from tests.simulation.kernel import Restlessness
 

@@ -216,6 +216,7 @@ def _rest(
             *command,
             *files,
             *(part for name in names for part in ("--own-name", name)),
+            *("--shadow-cells", options.rest_shadow_cells),
             *("--log-level", options.log_level, "--log-format", options.log_format),
             *(part for limit in limits for part in ("--limit", limit)),
         ],

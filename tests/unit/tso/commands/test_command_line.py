@@ -121,6 +121,8 @@ def test_a_time_that_is_none_is_told(time: str) -> None:
         (("--limit", "\udcff"), "there is no limit '\\udcff'"),
         (("--rest-token-file", "t"), "rest_token_file is a file of REST, but there is no REST: give rest_listen, too"),
         (("--rest-tls-authority-file", "a"), "rest_tls_authority_file is a file of REST, but there is no REST"),
+        (("--rest-shadow-cells", "in_background"), "shadow cells of REST, but no REST: give rest_listen, too"),
+        (("--rest-shadow-cells", "later"), "written, in_background"),
         (("--listen", "0.0.0.0:1"), "advertise"),
         (("--zookeeper", "z"), "[oracle] zookeeper: addresses are"),
         (("--rest-limit", "connections_max=5"), "the flag --rest-limit: connections_max is a limit of REST"),
@@ -177,7 +179,7 @@ def test_what_a_locale_has_no_letter_for_is_shown_all_the_same() -> None:
     assert b"HOST:PORT[,\\u2026]" in shown.stdout
 
 
-def test_rest_has_the_limits_and_the_logs_of_its_oracle(
+def test_rest_has_the_limits_the_logs_and_the_choice_of_shadow_cells_of_its_oracle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given: list[str] = []
@@ -195,10 +197,12 @@ def test_rest_has_the_limits_and_the_logs_of_its_oracle(
     monkeypatch.setattr(commands, "configure_logs", lambda *_: None)
     serve = ["serve", "--alone", "--thrift", "t:1", "--rest-listen", "127.0.0.1:0"]
     environment = {"PYTHIA_REST_LIMITS": "threads_max=3"}
-    result = CliRunner().invoke(commands.tso, [*serve, "--log-format", "json", "--log-level", "debug"], env=environment)
+    chosen = ["--log-format", "json", "--log-level", "debug", "--rest-shadow-cells", "in_background"]
+    result = CliRunner().invoke(commands.tso, [*serve, *chosen], env=environment)
     sockets.pop().close()
     assert "HBase is not there" in result.output
-    assert given[-6:] == ["--log-level", "debug", "--log-format", "json", "--limit", "threads_max=3"]
+    log = ["--log-level", "debug", "--log-format", "json"]
+    assert given[-8:] == ["--shadow-cells", "in_background", *log, "--limit", "threads_max=3"]
 
 
 def test_a_defect_while_it_serves_is_no_mistake_of_an_operator(monkeypatch: pytest.MonkeyPatch) -> None:
