@@ -16,6 +16,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from configuration.rest_limits import RestLimits
+from rest.metering import HEAD_TOO_SLOW, NO_ROOM, UNREAD, RestMetering
 
 UNREAD_BYTES_MAX = 1
 """More of an answer than this, unread, is timed, since closing a connection waits for the last of it to be read. Not 0:
@@ -29,6 +30,7 @@ class BoundedProtocol(H11Protocol):
     """uvicorn's HTTP/1.1 connection with these bounds. Use ``bounded_protocol``."""
 
     limits: ClassVar[RestLimits]
+    metering: ClassVar[RestMetering]
     waiting: ClassVar[dict[BoundedProtocol, asyncio.TimerHandle | None]]
     """Connections whose client has not sent a whole request, the longest first, with what ends a begun head."""
 
@@ -56,7 +58,7 @@ class BoundedProtocol(H11Protocol):
     def pause_writing(self) -> None:
         """Give the client its time to read."""
         super().pause_writing()
-        self._unread = self.loop.call_later(self.limits.unread_ms_max / 1000, self._drop)
+        self._unread = self.loop.call_later(self.limits.unread_ms_max / 1000, self._drop, UNREAD)
 
     def resume_writing(self) -> None:
         """It has read."""
@@ -86,7 +88,7 @@ class BoundedProtocol(H11Protocol):
         self.waiting[self] = None
 
     def _await_head(self) -> None:
-        self.waiting[self] = self.loop.call_later(self.limits.header_ms_max / 1000, self._drop)
+        self.waiting[self] = self.loop.call_later(self.limits.header_ms_max / 1000, self._drop, HEAD_TOO_SLOW)
 
     def _settle(self) -> None:
         timer = self.waiting.pop(self, None)
@@ -101,13 +103,14 @@ class BoundedProtocol(H11Protocol):
     def _make_room(self) -> None:
         longest = next(iter(self.waiting), None)
         _log.info("%d connections are open: closed one to make room", len(self.connections) - 1)
-        (longest or self)._drop()
+        (longest or self)._drop(NO_ROOM)
 
-    def _drop(self) -> None:
+    def _drop(self, cause: str) -> None:
+        self.metering.closed(cause)
         self._settle()
         self.transport.abort()
 
 
-def bounded_protocol(limits: RestLimits) -> type[BoundedProtocol]:
+def bounded_protocol(limits: RestLimits, metering: RestMetering) -> type[BoundedProtocol]:
     """The protocol of one server, whose connections know of each other."""
-    return type("ServersProtocol", (BoundedProtocol,), {"limits": limits, "waiting": {}})
+    return type("ServersProtocol", (BoundedProtocol,), {"limits": limits, "metering": metering, "waiting": {}})

@@ -21,6 +21,11 @@ NO_ROUTE: Final = "none"
 OK: Final = "ok"
 GONE: Final = "gone"
 FAULT: Final = "internal"
+HEAD_TOO_SLOW: Final = "head_too_slow"
+UNREAD: Final = "unread"
+NO_ROOM: Final = "no_room"
+CAUSES: Final = (HEAD_TOO_SLOW, UNREAD, NO_ROOM)
+"""For which a connection is closed."""
 _MEDIA_TYPE: Final = MEDIA_TYPE.encode()
 
 
@@ -31,6 +36,8 @@ class RestMetering(Collector):
         self._instruments = Instruments(FAMILIES)
         self._gauges: dict[str, Callable[[], float]] = {}
         self._expired = self._instruments.counter("pythia_rest_expired_transactions_total")
+        for cause in CAUSES:
+            self._instruments.counter("pythia_rest_closed_connections_total", cause=cause)
 
     def expect(self, operations: Iterable[str]) -> None:
         """Have these counted from zero: where a counter begins with a fault, Prometheus sees no increase by it."""
@@ -46,6 +53,10 @@ class RestMetering(Collector):
         """A request came to its end."""
         self._instruments.counter("pythia_rest_requests_total", operation=operation, answer=answer).inc()
         self._instruments.histogram("pythia_rest_request_seconds", operation=operation).observe(seconds)
+
+    def closed(self, cause: str) -> None:
+        """A connection was closed here."""
+        self._instruments.counter("pythia_rest_closed_connections_total", cause=cause).inc()
 
     def expired(self) -> None:
         """A transaction was rolled back that its caller had left."""

@@ -14,6 +14,7 @@ from configuration.rest_limits import RestLimits
 from rest.app import admitted
 from rest.callers import Callers
 from rest.doors import bounded_protocol
+from rest.metering import RestMetering
 
 KEEP_ALIVE_SECONDS = 30
 HEAD_BYTES_MAX = 32 * 2**10
@@ -33,9 +34,10 @@ def make_server(
     """A server for ``serve``; ``should_exit`` ends it. ``callers``: who may ask; ``None``: everybody who is at one of
     ``own_names``, or at an address. With TLS a name that is not its own gets no further than the certificate.
     """
+    metering: RestMetering = app.state.metering
     config = uvicorn.Config(
         admitted(app, limits, callers, own_names if tls is None else None),
-        http=bounded_protocol(limits),
+        http=bounded_protocol(limits, metering),
         ws="none",
         lifespan="on",
         access_log=False,
@@ -49,7 +51,10 @@ def make_server(
         backlog=BACKLOG_CONNECTIONS_MAX,
         ssl_context_factory=None if tls is None else lambda config, default: tls.renewing(time.monotonic),
     )
-    return uvicorn.Server(config)
+    server = uvicorn.Server(config)
+    metering.read_gauge("pythia_rest_connections", lambda: len(server.server_state.connections))
+    metering.read_gauge("pythia_rest_connections_max", lambda: limits.connections_max)
+    return server
 
 
 async def serve(server: uvicorn.Server, listening: socket.socket) -> None:

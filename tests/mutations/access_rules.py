@@ -89,7 +89,7 @@ ACCESS_RULES = [
     Mutation(
         "who does not read its answers keeps its place in REST",
         "rest/doors.py",
-        "self._unread = self.loop.call_later(self.limits.unread_ms_max / 1000, self._drop)",
+        "self._unread = self.loop.call_later(self.limits.unread_ms_max / 1000, self._drop, UNREAD)",
         "self._unread = None",
         "unit/rest/test_rest_bounds.py::test_who_does_not_read_its_answers_holds_no_place_of_others",
     ),

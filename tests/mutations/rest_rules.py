@@ -276,4 +276,11 @@ REST_RULES = [
         "unit/tso/commands/test_command_line.py::"
         "test_rest_has_the_limits_the_logs_and_the_choice_of_shadow_cells_of_its_oracle",
     ),
+    Mutation(
+        "REST closes connections and says nothing of it",
+        "rest/doors.py",
+        "        self.metering.closed(cause)\n",
+        "",
+        "unit/rest/test_rest_bounds.py::test_a_head_that_does_not_come_in_time_ends_the_connection",
+    ),
 ]

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from client.metrics.meter import RESULTS, STEPS
-from rest.metering import GONE, NO_ROUTE, OK
+from rest.metering import CAUSES, GONE, NO_ROUTE, OK
 from rest.problems import KINDS
 from rest.roles import ROLES
 from tests.counted import FAMILIES, OF_ORACLES, OF_PROGRAMS, OF_REST, family_named
@@ -29,6 +29,7 @@ LABELS = {
     "operation": {*ROLES, NO_ROUTE},
     "result": set(RESULTS),
     "step": set(STEPS),
+    "cause": set(CAUSES),
 }
 ANSWERS = {
     "pythia_refusals_total": {"overloaded", "not_primary", "bad_request", "not_allowed"},
@@ -116,7 +117,7 @@ def test_the_documentation_has_the_tables_of_all_metrics(mark: str, families: Se
     assert found == table_of_metrics(families), f"put this in its place:\n{table_of_metrics(families)}"
 
 
-@pytest.mark.parametrize(("label", "values"), [("result", RESULTS), ("step", STEPS)])
+@pytest.mark.parametrize(("label", "values"), [("result", RESULTS), ("step", STEPS), ("cause", CAUSES)])
 def test_the_documentation_says_what_each_value_of_a_label_is(label: str, values: Sequence[str]) -> None:
     told = DOCUMENTED.read_text().partition(f"\n| `{label}` |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `(\w+)` \|", told, re.MULTILINE) == list(values)

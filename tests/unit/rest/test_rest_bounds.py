@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from configuration.rest_limits import InvalidLimit, RestLimits
+from rest.metering import CAUSES, HEAD_TOO_SLOW, NO_ROOM, UNREAD
 from tests.unit.rest.asking import begin, refused
 from tests.unit.rest.conftest import WAIT_S, RunningRest, Serve
 
@@ -45,10 +46,20 @@ def await_connections(rest: RunningRest, count: int) -> None:
         threading.Event().wait(0.001)
 
 
+def closed(rest: RunningRest) -> dict[str, float]:
+    """What it says that it closed connections for, and how many of them."""
+    samples = [sample for family in rest.app.state.metering.collect() for sample in family.samples]
+    counts = {each.labels["cause"]: each.value for each in samples if each.name.endswith("_closed_connections_total")}
+    assert set(counts) == set(CAUSES), "from zero on"
+    return {cause: count for cause, count in counts.items() if count}
+
+
 @pytest.mark.parametrize("first", [b"", b"GET /v1/health/li", BEGIN])
 def test_a_head_that_does_not_come_in_time_ends_the_connection(serve_rest: Serve, first: bytes) -> None:
-    with connection(serve_rest(header_ms_max=50), first) as slow:
+    rest = serve_rest(header_ms_max=50)
+    with connection(rest, first) as slow:
         assert received(slow) == b""
+    assert closed(rest) == {HEAD_TOO_SLOW: 1}
 
 
 def test_a_second_head_has_to_come_in_time_as_well(serve_rest: Serve) -> None:
@@ -64,6 +75,7 @@ def test_a_connection_in_use_is_not_ended(serve_rest: Serve) -> None:
     first = begin(rest.client)
     threading.Event().wait(0.2)  # longer than a head may take: idling between requests has another limit
     assert rest.client.get(f"/v1/transactions/{first}").status_code == 200
+    assert closed(rest) == {}
 
 
 def test_a_body_that_does_not_come_in_time_is_refused(serve_rest: Serve) -> None:
@@ -93,6 +105,7 @@ def test_who_does_not_read_its_answers_holds_no_place_of_others(serve_rest: Serv
     with deaf(rest, OPENAPI + b"\r\n" + OPENAPI + b"\r\n", count=3):
         await_connections(rest, 0)
         assert rest.client.post("/v1/oracle/begin").status_code == 200
+    assert closed(rest) == {UNREAD: 3}
 
 
 def test_who_does_not_read_its_last_answer_is_gone_in_time_as_well(serve_rest: Serve) -> None:
@@ -119,6 +132,11 @@ def test_the_longest_waiting_makes_room(serve_rest: Serve, first: bytes) -> None
         connected = [slow.enter_context(connection(rest, first)) for _ in range(8)]
         assert rest.client.post("/v1/oracle/begin").status_code == 200
         assert received(connected[0]) == b""
+        assert closed(rest) == {NO_ROOM: 4}
+        gauges = {
+            family.name: family.samples[0].value for family in rest.app.state.metering.collect() if family.samples
+        }
+        assert (gauges["pythia_rest_connections"], gauges["pythia_rest_connections_max"]) == (5, 5)
 
 
 def test_slow_bodies_take_no_place_of_whole_requests(serve_rest: Serve) -> None:
