@@ -287,7 +287,8 @@ class Transaction(StaysInItsProcess):
 
         Rows of a table with conflicts by row are guarded whole; in other tables name the ``columns``. Up to
         ``GUARDED_CELLS_MAX`` of a transaction. Of one that writes nothing nothing is compared in the end: all that it
-        read is of one moment. Not noticed are rows that are new in a range, and what others write ``conflict_free``.
+        read is of one moment. Of one that is shared those guards count that were given to the object that commits. Not
+        noticed are rows that are new in a range, and what others write ``conflict_free``.
 
         Raises ``InvalidRequest`` for what cannot be guarded, and changes nothing then.
         """
