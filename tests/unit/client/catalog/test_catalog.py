@@ -142,7 +142,7 @@ def test_a_drop_leaves_the_entry_of_a_table_that_was_made_meanwhile(
     other, compare_and_set = Catalog(store, "/pythia"), store.compare_and_set
 
     def mark_and_make_anew(*arguments: object, **named: object) -> object:
-        monkeypatch.undo()
+        monkeypatch.setattr(store, "compare_and_set", compare_and_set)
         answer = compare_and_set(*arguments, **named)  # type: ignore[arg-type]
         other.create_table("t", ENTRY)
         return answer
