@@ -13,13 +13,15 @@ import itertools
 import os
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import click
 import numpy as np
 
+from benchmarks.one_manager import measure_and_show
 from benchmarks.options import alternating_options
-from benchmarks.rounds import Case, alternate, calls_per_second, show
-from client import ClientSettings, TransactionManager
+from benchmarks.rounds import Case, alternate, calls_per_second
+from client import TransactionManager
 from client.connection.deadline import Deadline
 from store import RowPut
 
@@ -62,14 +64,9 @@ def measure(manager: TransactionManager, *, rounds: int, seconds: float, progres
 
 @click.command()
 @alternating_options
-def main(zookeeper: str, thrift: str, root: str, rounds: int, seconds: float, as_json: bool) -> None:
+def main(**asked: Any) -> None:
     """Measure begin + commit beside plain puts, on services and an oracle that are up."""
-    settings = ClientSettings(
-        zookeeper=zookeeper, thrift=thrift, root=root, store_connections_max=max(THREADS), request_timeout_ms=30_000
-    )
-    with TransactionManager.connect(settings) as manager:
-        cases = measure(manager, rounds=rounds, seconds=seconds, progress=lambda line: click.echo(line, err=True))
-    show(cases, "calls", as_json=as_json)
+    measure_and_show(measure, "calls", store_connections_max=max(THREADS), request_timeout_ms=30_000, **asked)
 
 
 if __name__ == "__main__":

@@ -12,12 +12,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import click
 
+from benchmarks.one_manager import measure_and_show
 from benchmarks.options import alternating_options
-from benchmarks.rounds import Case, alternate, calls_per_second, show
-from client import ClientSettings, Transaction, TransactionManager
+from benchmarks.rounds import Case, alternate, calls_per_second
+from client import Transaction, TransactionManager
 
 TABLE = "benchmark_guarded_reads"
 RATE = b"rate"
@@ -58,11 +60,9 @@ def measure(manager: TransactionManager, *, rounds: int, seconds: float, progres
 
 @click.command()
 @alternating_options
-def main(zookeeper: str, thrift: str, root: str, rounds: int, seconds: float, as_json: bool) -> None:
+def main(**asked: Any) -> None:
     """Measure guarded reads, on services and an oracle that are up."""
-    with TransactionManager.connect(ClientSettings(zookeeper=zookeeper, thrift=thrift, root=root)) as manager:
-        cases = measure(manager, rounds=rounds, seconds=seconds, progress=lambda line: click.echo(line, err=True))
-    show(cases, "transactions", as_json=as_json)
+    measure_and_show(measure, "transactions", **asked)
 
 
 if __name__ == "__main__":
