@@ -105,7 +105,7 @@ def test_who_does_not_read_its_answers_holds_no_place_of_others(serve_rest: Serv
     with deaf(rest, OPENAPI + b"\r\n" + OPENAPI + b"\r\n", count=3):
         await_connections(rest, 0)
         assert rest.client.post("/v1/oracle/begin").status_code == 200
-    assert closed(rest) == {UNREAD: 3}
+    assert set(closed(rest)) == {UNREAD}, "and some of them may have been told in a few words that it is overloaded"
 
 
 def test_who_does_not_read_its_last_answer_is_gone_in_time_as_well(serve_rest: Serve) -> None:
