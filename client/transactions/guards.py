@@ -1,4 +1,4 @@
-"""What every writer of a table checks for beside its own cells: that the table was not fenced after its snapshot.
+"""What every writer of a table, and whoever guards its rows, checks for: that it was not fenced after its snapshot.
 
 A *fence* of a table is a cell in the table's row of the catalog's own table, written by a transaction as any other:
 tentative version, commit, shadow cell. A writer of the table carries that row's conflict key as a *guard* in its
@@ -7,8 +7,8 @@ before it, and writers do not conflict with one another through it. Where the or
 or an eviction, the fence lies in the data like all else that counts, and is looked for there. (Omid keeps its fences in
 the memory of the oracle, where a failover loses them.)
 
-The invariant: a transaction that wrote a table either is decided before a fence of it, and then commits below it, or
-it never commits, if its snapshot is older than the fence.
+The invariant: a transaction that wrote a table, or guards rows of it, either is decided before a fence of it, and then
+commits below it, or it never commits, if its snapshot is older than the fence.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Guards:
         return _ENTRY if table == self.table else self._catalog.fresh_entry(table)
 
     def keys(self, tables: Collection[str]) -> list[int]:
-        """What a transaction that wrote these tables guards."""
+        """What a transaction guards that wrote these tables, or guards rows of them."""
         return [guard_id(self.table, table) for table in self._guarded(tables)]
 
     def fence_since(self, snapshot: int, tables: Collection[str], reader: SnapshotReader | None = None) -> Fence | None:
