@@ -141,18 +141,21 @@ class _Judged:
         self.tables = frozenset([*dict(buffer.rows()), *guarded.tables, *written])
 
     def __iter__(self) -> Iterator[ComparedRows]:
-        """What is compared, part by part: of the buffer what was not written conflict-free, of bulk writes all."""
+        """What is compared, part by part: of the buffer what was not written conflict-free, what is guarded, and of
+        bulk writes all.
+        """
         yield self._buffer.compared_rows()
         yield self._guarded.by_table()
         if self._jobs:
             for piece in self._services.manifest.pieces(self._start_timestamp):
                 yield {piece.table: dict.fromkeys(piece.rows(), piece.columns)}
 
-    def keys(self, guards: Guards) -> ConflictKeys:
-        """The conflict keys of what is compared, by each table's conflict level, each once.
+    def keys(self) -> ConflictKeys:
+        """The conflict keys of what was written and is compared, by each table's conflict level, each once.
 
         Raises ``TransactionAborted`` where a table got another conflict level since it was written.
         """
+        guards = self._services.guards
         attempts = [tables for job in self._jobs.values() for tables in job.keys.values()]
         pieces = [keys for tables in attempts for keys in chain.from_iterable(tables.values())]
         for table, rows in self._buffer.compared_rows().items():
@@ -165,9 +168,9 @@ class _Judged:
                     raise TransactionAborted(self._start_timestamp, reason)
         return joined(pieces)
 
-    def guards(self, guards: Guards) -> list[int]:
+    def guards(self) -> list[int]:
         """The conflict keys that are only compared: those of fences, and of guarded cells."""
-        return [*guards.keys(self.tables), *self._guarded.keys()]
+        return [*self._services.guards.keys(self.tables), *self._guarded.keys()]
 
 
 def commit(
@@ -189,12 +192,11 @@ def commit(
     course = _Course(services, start_timestamp)
     try:
         _check_jobs(services.manifest, start_timestamp, jobs)
-        keys = judged.keys(services.guards)
-        guards = judged.guards(services.guards)
+        keys = judged.keys()
         _write(services, buffer, start_timestamp)
         deadline = Deadline(services.deadline_ms)  # the store has limits of its own, and a large write takes its time
         course.came_to(CommitStep.WRITTEN)
-        commit_timestamp = _decide(services, handle, keys, guards, judged, deadline)
+        commit_timestamp = _decide(services, handle, keys, judged, deadline)
     except (TransactionAborted, StoreError, NoPrimary, InvalidRequest) as error:
         # Fenced for good *before* the record of its bulk writes goes: a process that starts over must not find nothing.
         commit_timestamp = _finish_through_oracle(services, start_timestamp, deadline) if shared else 0
@@ -319,17 +321,13 @@ def _write_shadows(services: Services, buffer: WriteBuffer, start_timestamp: int
 
 
 def _decide(
-    services: Services,
-    handle: TransactionHandle,
-    keys: ConflictKeys,
-    guards: Sequence[int],
-    judged: _Judged,
-    deadline: Deadline,
+    services: Services, handle: TransactionHandle, keys: ConflictKeys, judged: _Judged, deadline: Deadline
 ) -> int:
     """The commit timestamp; raises ``TransactionAborted`` or ``OutcomeUnknown``, and ``NoPrimary`` or ``StoreError``
     where it surely did not commit.
     """
     start_timestamp, validated = handle.start_timestamp, 0
+    guards = judged.guards()
     try:
         for _ in range(1 + REVALIDATIONS_MAX):
             decision = _ask(services, handle, keys, guards, validated, deadline)

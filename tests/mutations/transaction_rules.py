@@ -669,15 +669,15 @@ TRANSACTION_RULES = [
     Mutation(
         "what is guarded does not travel with the commit",
         "client/transactions/commit.py",
-        "[*guards.keys(self.tables), *self._guarded.keys()]",
-        "guards.keys(self.tables)",
+        "[*self._services.guards.keys(self.tables), *self._guarded.keys()]",
+        "self._services.guards.keys(self.tables)",
         _GUARDED + "test_of_two_that_each_decide_by_what_the_other_one_changes_one_commits",
     ),
     Mutation(
         "a guarded cell is entered, so that those who guard it conflict",
         "client/transactions/commit.py",
-        "        keys = judged.keys(services.guards)\n",
-        "        keys = joined([judged.keys(services.guards), np.array(list(guarded.keys()), np.uint64)])\n",
+        "        keys = judged.keys()\n",
+        "        keys = joined([judged.keys(), np.array(list(guarded.keys()), np.uint64)])\n",
         _GUARDED + "test_those_that_guard_the_same_do_not_conflict_with_each_other",
     ),
     Mutation(

@@ -73,6 +73,12 @@ class Installation:
         self._oracles.append(oracle)
         return oracle
 
+    def serve(self, limits: Limits | None = None, lease: LeaseSettings | None = None) -> None:
+        """Have a first primary, which managers find."""
+        primary = self.oracle(limits=limits, lease=lease)
+        primary.await_primary()
+        self.find_primary = lambda: primary.address
+
     def manager(
         self,
         *,
@@ -108,9 +114,7 @@ def empty_installation() -> Iterator[Installation]:
 @pytest.fixture
 def installation(empty_installation: Installation) -> Installation:
     """One primary oracle, and a table ``t`` with the families f and g."""
-    primary = empty_installation.oracle()
-    primary.await_primary()
-    empty_installation.find_primary = lambda: primary.address
+    empty_installation.serve()
     empty_installation.manager().create_table("t", ["f", "g"])
     return empty_installation
 

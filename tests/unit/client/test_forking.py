@@ -26,9 +26,7 @@ LIFE_MS = 300
 @pytest.fixture
 def short_lived(empty_installation: Installation) -> TransactionManager:
     """A manager with heartbeats, whose thread runs, of an oracle that gives up what it does not hear of."""
-    primary = empty_installation.oracle(limits=small_limits(transaction_life_ms=LIFE_MS))
-    primary.await_primary()
-    empty_installation.find_primary = lambda: primary.address
+    empty_installation.serve(limits=small_limits(transaction_life_ms=LIFE_MS))
     manager = empty_installation.manager(settings=BEATING)
     manager.create_table("t", ["f"])
     put(manager, b"before", b"1")

@@ -57,9 +57,7 @@ EVERYTHING = KeyRange(b"", b"")
 @pytest.fixture
 def forgetful(empty_installation: Installation) -> Installation:
     """An oracle that gives up soon what it hears nothing of, so that its horizon moves."""
-    primary = empty_installation.oracle(limits=small_limits(transaction_life_ms=LIFE_MS))
-    primary.await_primary()
-    empty_installation.find_primary = lambda: primary.address
+    empty_installation.serve(limits=small_limits(transaction_life_ms=LIFE_MS))
     empty_installation.manager().create_table("t", ["f", "g"])
     return empty_installation
 

@@ -30,9 +30,7 @@ STEPS = 40
 @pytest.fixture
 def forgetful(empty_installation: Installation, made_anew_at_once: None) -> TransactionManager:
     """The oracle gives up soon what it hears nothing of, so that the vacuum's horizon moves."""
-    primary = empty_installation.oracle(limits=small_limits(transaction_life_ms=LIFE_MS))
-    primary.await_primary()
-    empty_installation.find_primary = lambda: primary.address
+    empty_installation.serve(limits=small_limits(transaction_life_ms=LIFE_MS))
     return empty_installation.manager()
 
 

@@ -14,9 +14,7 @@ from tests.unit.client.conftest import Installation
 def installation() -> Iterator[Installation]:
     """One primary oracle, and no table."""
     made = Installation()
-    primary = made.oracle()
-    primary.await_primary()
-    made.find_primary = lambda: primary.address
+    made.serve()
     yield made
     made.close()
 

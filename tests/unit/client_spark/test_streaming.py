@@ -144,9 +144,7 @@ def a_writer() -> PythiaStreamWriter:
 @pytest.fixture(scope="module")
 def installation() -> Iterator[Installation]:
     made = Installation()
-    primary = made.oracle()
-    primary.await_primary()
-    made.find_primary = lambda: primary.address
+    made.serve()
     create_table(made.manager(), MAPPING)
     yield made
     made.close()

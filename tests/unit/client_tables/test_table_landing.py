@@ -303,9 +303,7 @@ def test_a_file_that_says_how_many_rows_it_has_is_refused_before_any_is_written(
 
 
 def test_more_than_the_oracle_takes_is_told_with_the_way_out(empty_installation: Installation, tmp_path: Path) -> None:
-    primary = empty_installation.oracle(limits=Limits(conflict_map_entries_max=1_000, large_commit_cells_max=100))
-    primary.await_primary()
-    empty_installation.find_primary = lambda: primary.address
+    empty_installation.serve(limits=Limits(conflict_map_entries_max=1_000, large_commit_cells_max=100))
     manager = empty_installation.manager()
     create_table(manager, MAPPING)
     with pytest.raises(InvalidData, match="--rows-per-transaction") as refusal:

@@ -49,12 +49,18 @@ def test_a_workload_on_the_real_oracle_is_snapshot_isolated(manager: Transaction
     assert workload.check(recorded) == []
 
 
-def test_write_skew_happens(manager: TransactionManager) -> None:
-    workload = WriteSkew("kept", duties=1)
+def stepped(workload: Workload, manager: TransactionManager) -> Recorder:
+    """What twenty steps of it did, one after the other."""
     workload.setup(manager)
     recorder = Recorder(manager, workload.cells)
     for number in range(20):
         workload.step(recorder, Random(number))
+    return recorder
+
+
+def test_write_skew_happens(manager: TransactionManager) -> None:
+    workload = WriteSkew("kept", duties=1)
+    recorder = stepped(workload, manager)
     final_state = workload.final_state(recorder)
     skews = workload.skews(recorder.history())
     assert skews > 0
@@ -64,10 +70,7 @@ def test_write_skew_happens(manager: TransactionManager) -> None:
 
 def test_guards_keep_write_skew_from_happening(manager: TransactionManager) -> None:
     workload = OnCall("kept", duties=1)
-    workload.setup(manager)
-    recorder = Recorder(manager, workload.cells)
-    for number in range(20):
-        workload.step(recorder, Random(number))
+    recorder = stepped(workload, manager)
     recorded = recorder.history()
     conflicts = [each for each in recorded.transactions if each.reason == "Conflict"]
     assert conflicts

@@ -112,9 +112,7 @@ Serve = Callable[..., RunningRest]
 def furnished() -> Installation:
     """A primary, and the tables ``accounts`` and ``audit`` with the family d."""
     installation = Installation()
-    primary = installation.oracle(lease=LeaseSettings(lease_ms=LEASE_MS))
-    primary.await_primary()
-    installation.find_primary = lambda: primary.address
+    installation.serve(lease=LeaseSettings(lease_ms=LEASE_MS))
     manager = installation.manager()
     manager.create_table("accounts", ["d"])
     manager.create_table("audit", ["d"], conflict_level="row")

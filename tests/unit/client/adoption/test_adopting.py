@@ -44,9 +44,7 @@ def plain(installation: Installation) -> Installation:
 @pytest.fixture
 def forgetful(empty_installation: Installation) -> Installation:
     """The same, with an oracle that gives up soon what it hears nothing of, so that its horizon moves."""
-    primary = empty_installation.oracle(limits=small_limits(transaction_life_ms=100))
-    primary.await_primary()
-    empty_installation.find_primary = lambda: primary.address
+    empty_installation.serve(limits=small_limits(transaction_life_ms=100))
     put_plainly(empty_installation)
     return empty_installation
 

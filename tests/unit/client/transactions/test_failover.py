@@ -229,9 +229,7 @@ def test_a_transaction_survives_three_failovers_and_an_eviction(installation: In
 
 
 def test_a_transaction_whose_snapshot_was_evicted_finds_its_conflict(empty_installation: Installation) -> None:
-    primary = empty_installation.oracle(limits=small_limits(conflict_map_entries_max=8, commit_share_max=0.5))
-    primary.await_primary()
-    empty_installation.find_primary = lambda: primary.address
+    empty_installation.serve(limits=small_limits(conflict_map_entries_max=8, commit_share_max=0.5))
     manager = empty_installation.manager()
     manager.create_table("t", ["f"])
     loser, winner = open_with(manager, b"r", b"1"), open_with(manager, b"s", b"1")

@@ -71,9 +71,7 @@ def test_of_several_tables_written_the_fenced_one_is_named_after_a_failover(inst
 
 
 def test_a_fence_that_the_oracle_has_forgotten_is_found_in_the_data(empty_installation: Installation) -> None:
-    primary = empty_installation.oracle(limits=SMALL)
-    primary.await_primary()
-    empty_installation.find_primary = lambda: primary.address
+    empty_installation.serve(limits=SMALL)
     manager = empty_installation.manager()
     for table in ("t", "other"):
         manager.create_table(table, ["f"])

@@ -7,12 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from client import Committed, Conflict, InvalidRequest, TableFenced, Transaction, TransactionManager
-from client.cells import cell_id, encode_value, row_id
+from client.cells import cell_id, row_id
 from client.transactions import guarded_cells
 from client.transactions.guarded_cells import GuardedCells
-from store import RowPut
-from store.columns import CellColumns
 from testkit import small_limits
+from tests.unit.client.bulk_writing import write
 from tests.unit.client.conftest import Installation
 from tests.unit.client.transacting import fail_over, get, open_with, put
 
@@ -186,9 +185,7 @@ def test_what_is_guarded_may_be_written_as_well(
 
 
 def test_a_guard_that_the_oracle_has_forgotten_is_compared_with_the_data(empty_installation: Installation) -> None:
-    primary = empty_installation.oracle(limits=small_limits(conflict_map_entries_max=8, commit_share_max=0.5))
-    primary.await_primary()
-    empty_installation.find_primary = lambda: primary.address
+    empty_installation.serve(limits=small_limits(conflict_map_entries_max=8, commit_share_max=0.5))
     manager = empty_installation.manager()
     manager.create_table("t", ["f"])
     unchanged, changed = open_with(manager, b"mine", b"1"), open_with(manager, b"mine too", b"1")
@@ -275,7 +272,7 @@ def test_a_transaction_that_others_write_into_in_bulk_guards_as_any_other(
             transaction.commit()
     else:
         transaction.commit()
-    assert get(manager, b"bulk") == (None if rival_writes else b"late")
+    assert get(manager, b"bulk") == (None if rival_writes else b"1")
 
 
 def test_what_another_process_committed_was_not_compared_with_what_is_guarded_here(
@@ -347,6 +344,5 @@ def test_so_many_are_guarded_each_counted_once(monkeypatch: pytest.MonkeyPatch) 
 def write_in_bulk(manager: TransactionManager, transaction: Transaction, row: bytes) -> None:
     handle = transaction.handle()
     job = manager.open_job(handle)
-    writer = manager.attempt_writer(handle, "t", job, partition=0, attempt=0)
-    writer.write(CellColumns.of_puts([RowPut(row, {A: encode_value(b"late")})]))
+    write(manager, handle, job, row)
     manager.seal_job(handle, job, [(0, 0)])

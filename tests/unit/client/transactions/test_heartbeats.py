@@ -20,9 +20,7 @@ from wire import HEARTBEAT_TRANSACTIONS_MAX, LIVES_TRANSACTIONS_MAX, Life
 @pytest.fixture
 def short_lived(empty_installation: Installation) -> Installation:
     """An oracle that gives transactions up which nothing is heard of for 300 ms."""
-    primary = empty_installation.oracle(limits=small_limits(transaction_life_ms=300))
-    primary.await_primary()
-    empty_installation.find_primary = lambda: primary.address
+    empty_installation.serve(limits=small_limits(transaction_life_ms=300))
     empty_installation.manager().create_table("t", ["f"])
     return empty_installation
 
