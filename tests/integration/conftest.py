@@ -16,7 +16,7 @@ from commit_table import CommitTable, table_name
 from drills.guard import Guard
 from store.hbase import HBaseCellStore
 from tests.conftest import Services
-from tests.integration.oracle_processes import LONG_LEASE_MS, SHORT_LEASE_MS, SHORT_LIFE_MS, OracleProcess
+from tests.integration.oracle_processes import LONG_LEASE_MS, SHORT_LIFE_MS, OracleProcess
 
 COMPILING_SECONDS_MAX = 3_000
 """For a test that has what it needs compiled before, which another process may be doing, on a slow machine."""
@@ -33,7 +33,7 @@ def oracle(services: Services) -> Iterator[ClientSettings]:
     """Where a primary oracle serves, of an installation that no other test run shares."""
     root = f"/pythia-test-{uuid.uuid4().hex[:8]}"
     settings = ClientSettings(zookeeper=services.zookeeper, thrift=services.thrift, root=root)
-    serving = OracleProcess(settings, "--lease-ms", str(LONG_LEASE_MS))
+    serving = OracleProcess(settings)
     with Guard() as guard:  # a run that is interrupted ends without coming to its end
         guard.watch_process(serving.process.pid)
         try:
@@ -54,8 +54,8 @@ def manager(oracle: ClientSettings) -> Iterator[TransactionManager]:
 class Oracle(OracleProcess):
     """One that tests of failover may kill."""
 
-    def __init__(self, name: str, settings: ClientSettings) -> None:
-        super().__init__(settings, "--lease-ms", str(SHORT_LEASE_MS), name=name)
+    def __init__(self, name: str, settings: ClientSettings, lease_ms: int) -> None:
+        super().__init__(settings, name=name, lease_ms=lease_ms)
         self.address = self.until_standby()
 
 
@@ -73,8 +73,8 @@ class Installation:
         """By which its clients find it."""
         return ClientSettings(zookeeper=self.services.zookeeper, thrift=self.services.thrift, root=self.root)
 
-    def start(self, name: str) -> Oracle:
-        self.oracles.append(Oracle(name, self.settings))
+    def start(self, name: str, lease_ms: int = LONG_LEASE_MS) -> Oracle:
+        self.oracles.append(Oracle(name, self.settings, lease_ms))
         return self.oracles[-1]
 
 
@@ -97,9 +97,7 @@ def installation(services: Services) -> Iterator[Installation]:
 def oracle_of_its_own(services: Services) -> Iterator[tuple[ClientSettings, OracleProcess]]:
     """An installation whose oracle soon gives up what it hears nothing of."""
     settings = ClientSettings(services.zookeeper, services.thrift, root=f"/forgetful-{uuid.uuid4().hex[:8]}")
-    serving = OracleProcess(
-        settings, "--lease-ms", str(LONG_LEASE_MS), "--limit", f"transaction_life_ms={SHORT_LIFE_MS}"
-    )
+    serving = OracleProcess(settings, "--limit", f"transaction_life_ms={SHORT_LIFE_MS}")
     try:
         serving.until_standby()
         serving.until_primary()

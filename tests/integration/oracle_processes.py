@@ -27,10 +27,16 @@ class OracleProcess:
     """A ``tso serve`` on loopback; each line that it prints on standard output is expected, or stays unread."""
 
     def __init__(
-        self, settings: ClientSettings, *options: str, name: str = "oracle", errors: IO[str] | None = None
+        self,
+        settings: ClientSettings,
+        *options: str,
+        name: str = "oracle",
+        lease_ms: int = LONG_LEASE_MS,
+        errors: IO[str] | None = None,
     ) -> None:
         where = ["--zookeeper", settings.zookeeper, "--thrift", settings.thrift, "--root", settings.root]
-        serve = [sys.executable, "-m", "tso", "serve", "--name", name, *where, "--listen", "127.0.0.1:0", *options]
+        own = ["--name", name, "--lease-ms", str(lease_ms), "--listen", "127.0.0.1:0"]
+        serve = [sys.executable, "-m", "tso", "serve", *where, *own, *options]
         self.process = subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=errors, text=True)
         self._lines: queue.Queue[str] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)

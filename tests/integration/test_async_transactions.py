@@ -12,6 +12,7 @@ import pytest
 
 from client import AsyncTransaction, AsyncTransactionManager, ClientSettings, Transaction, TransactionManager
 from client.snapshots.stored_cells import SCAN_BATCH_ROWS
+from tests.integration.oracle_processes import SHORT_LEASE_MS
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Installation
@@ -27,7 +28,7 @@ WAIT_SECONDS_MAX = 120
 
 @pytest.fixture
 def settings(installation: Installation) -> ClientSettings:
-    installation.start("a").until_primary()
+    installation.start("a", SHORT_LEASE_MS).until_primary()
     return installation.settings
 
 
@@ -48,7 +49,7 @@ async def add_one(transaction: AsyncTransaction, table: str, row: bytes) -> None
 
 
 def test_tasks_count_on_through_a_failover(installation: Installation, settings: ClientSettings, table: str) -> None:
-    standby = installation.start("b")
+    standby = installation.start("b", SHORT_LEASE_MS)
 
     async def count(front: AsyncTransactionManager) -> None:
         async def work(task: int) -> None:

@@ -21,6 +21,7 @@ from commit_table import system_table
 from drills.waiting import wait_until
 from fleet import ask_everything
 from store.hbase import HBaseCellStore
+from tests.integration.oracle_processes import SHORT_LEASE_MS
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Installation
@@ -34,7 +35,7 @@ WAIT_SECONDS_MAX = 60
 @pytest.fixture
 def manager(installation: Installation) -> Iterator[TransactionManager]:
     """A manager of an installation with a primary; the table is dropped afterwards."""
-    installation.start("a").until_primary()
+    installation.start("a", SHORT_LEASE_MS).until_primary()
     with TransactionManager.connect(installation.settings) as manager:
         manager.create_table(TABLE, ["f"])
         try:
@@ -98,7 +99,7 @@ def is_warm(address: str) -> bool:
 def test_no_transaction_is_lost_or_aborted_by_a_failover(
     installation: Installation, manager: TransactionManager, end: str
 ) -> None:
-    standby = installation.start("b")
+    standby = installation.start("b", SHORT_LEASE_MS)
     in_flight = [manager.transaction() for _ in range(5)]
     for number, transaction in enumerate(in_flight):
         transaction.put(TABLE, b"in flight %d" % number, {COLUMN: b"1"})
@@ -138,7 +139,7 @@ def test_a_transaction_in_flight_still_ends_by_its_own_conflict(
     transaction.put(TABLE, b"r", {COLUMN: b"mine"})
     with manager.transaction() as rival:
         rival.put(TABLE, b"r", {COLUMN: b"theirs"})
-    standby = installation.start("b")
+    standby = installation.start("b", SHORT_LEASE_MS)
     installation.oracles[0].end(signal.SIGKILL)
     standby.until_primary()
     with pytest.raises(Conflict):
@@ -152,7 +153,7 @@ def test_the_past_is_read_with_every_oracle_down(installation: Installation, man
     committed = manager.outcome(transaction.start_timestamp)
     assert isinstance(committed, Committed)
     begun = manager.snapshot()
-    standby = installation.start("b")
+    standby = installation.start("b", SHORT_LEASE_MS)
     installation.oracles[0].end(signal.SIGTERM)
     standby.until_primary()
     standby.end(signal.SIGKILL)

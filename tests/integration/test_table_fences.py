@@ -14,6 +14,7 @@ from client import Snapshot, TableFenced, Transaction, TransactionManager
 from commit_table import system_table
 from store import RowPut
 from store.columns import CellColumns
+from tests.integration.oracle_processes import SHORT_LEASE_MS
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Installation
@@ -106,7 +107,7 @@ def test_the_conflict_free_write_of_the_one_that_began_last_stays(manager: Trans
 
 
 def test_a_fence_holds_when_the_primary_is_killed(installation: Installation) -> None:
-    killed = installation.start("a")
+    killed = installation.start("a", SHORT_LEASE_MS)
     killed.until_primary()
     name = f"fenced_{uuid.uuid4().hex[:8]}"
     with TransactionManager.connect(installation.settings) as manager:
@@ -116,7 +117,7 @@ def test_a_fence_holds_when_the_primary_is_killed(installation: Installation) ->
             fence = manager.fence(name)
             young = writers(manager, name)
             killed.end(signal.SIGKILL)
-            installation.start("b").until_primary()
+            installation.start("b", SHORT_LEASE_MS).until_primary()
             for transaction in old:
                 with pytest.raises(TableFenced, match=f"fenced at {fence.timestamp}"):
                     transaction.commit()

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from commit_table import Aborted, Committed, Undecided
+from tests.integration.oracle_processes import SHORT_LEASE_MS
 from wire import (
     AbortRequest,
     BeginReply,
@@ -123,9 +124,9 @@ def test_a_planned_stop_hands_over_and_an_old_transaction_is_too_old_but_not_los
 
 
 def test_a_killed_primary_is_replaced_after_its_lease(installation: Installation) -> None:
-    first = installation.start("a")
+    first = installation.start("a", SHORT_LEASE_MS)
     first.until_primary()
-    second = installation.start("b")
+    second = installation.start("b", SHORT_LEASE_MS)
     with Connection(first.address) as connection:
         begun = connection.begin(2)
         time = int(connection.commit(begun, [[1]]).commit_timestamps[0])
@@ -139,9 +140,9 @@ def test_a_killed_primary_is_replaced_after_its_lease(installation: Installation
 
 
 def test_a_paused_primary_answers_nothing_after_its_lease(installation: Installation) -> None:
-    first = installation.start("a")
+    first = installation.start("a", SHORT_LEASE_MS)
     first.until_primary()
-    second = installation.start("b")
+    second = installation.start("b", SHORT_LEASE_MS)
     with Connection(first.address) as connection:
         begun = connection.begin()
         os.kill(first.process.pid, signal.SIGSTOP)

@@ -34,6 +34,7 @@ from client.spark.streaming import PythiaStreamWriter, stream_progress
 from tests.integration.client_spark.conftest import counts_mapping
 from tests.integration.client_spark.stream_files import add_file, forget_last_batch, query_of
 from tests.integration.conftest import Installation
+from tests.integration.oracle_processes import SHORT_LEASE_MS
 
 pytestmark = pytest.mark.integration
 
@@ -196,7 +197,7 @@ def test_a_batch_whose_commit_fails_comes_again_and_lands_once(
 def test_a_stream_goes_on_once_the_oracle_is_back_that_was_killed_at_a_commit(
     stream: Stream, installation: Installation
 ) -> None:
-    first = installation.start("first")
+    first = installation.start("first", SHORT_LEASE_MS)
     first.until_primary()
     services = installation.services
     where = {"zookeeper": services.zookeeper, "thrift": services.thrift, "root": installation.root}
@@ -208,7 +209,7 @@ def test_a_stream_goes_on_once_the_oracle_is_back_that_was_killed_at_a_commit(
         with pytest.raises(PySparkException):
             stream.run(register_faulty(stream.spark, KillsTheOracle), where)
         assert first.end(signal.SIGKILL) == -signal.SIGKILL
-        installation.start("second").until_primary()
+        installation.start("second", SHORT_LEASE_MS).until_primary()
         assert stream.landed(0) == []
         stream.run(options=where)
         assert (everything(stream), stream.on_record()) == (ONCE, Progress(0, 2))
