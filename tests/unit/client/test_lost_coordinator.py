@@ -14,6 +14,8 @@ from tests.unit.client.transacting import fail_over, get, put
 
 LIMIT_S = 30
 HOUR_MS = 3_600_000
+LEASE_MS = 2_000
+"""Which a new installation waits for, since somebody may still hold one of the lost."""
 
 
 def begun_ms(manager: TransactionManager) -> int:
@@ -36,6 +38,7 @@ def test_what_was_committed_under_a_clock_that_was_ahead_stays_visible(
     ahead_ms = 0
     monkeypatch.setattr("tso.process.wall_ms", lambda: wall_ms() + ahead_ms)
     installation = empty_installation
+    installation.lease_ms = LEASE_MS
     oracle = installation.oracle("a")
     oracle.await_primary()
     installation.find_primary = lambda: oracle.address
@@ -54,8 +57,11 @@ def test_what_was_committed_under_a_clock_that_was_ahead_stays_visible(
     assert get(after, b"r") == b"acknowledged"
 
 
-def test_no_timestamp_is_given_twice_after_a_failover_and_a_loss(installation: Installation) -> None:
+def test_no_timestamp_is_given_twice_after_a_failover_and_a_loss(empty_installation: Installation) -> None:
     """A new epoch begins at the ceiling of the one before, which is ahead of the clock."""
+    installation = empty_installation
+    installation.lease_ms = LEASE_MS
+    installation.serve()
     manager = installation.manager()
     fail_over(installation)
     last = manager.oracle.begin().first_start_timestamp

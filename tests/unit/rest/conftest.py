@@ -20,7 +20,6 @@ import uvloop
 from access.tls import ServerTls
 from client import TransactionManager
 from configuration.rest_limits import RestLimits
-from lease import LeaseSettings
 from lease.memory import MemoryCoordinator
 from rest.app import create_app
 from rest.callers import Callers
@@ -32,8 +31,6 @@ from tests.unit.client.conftest import SETTINGS, Installation, InstallationDirec
 from tso.rest_process import address_of, listen
 
 WAIT_S = 20.0
-LEASE_MS = 60_000
-"""Longer than the pauses of a shared machine: a lost lease would be answered with 503, rightly."""
 
 
 def unconnected() -> RestInstallation:
@@ -112,7 +109,7 @@ Serve = Callable[..., RunningRest]
 def furnished() -> Installation:
     """A primary, and the tables ``accounts`` and ``audit`` with the family d."""
     installation = Installation()
-    installation.serve(lease=LeaseSettings(lease_ms=LEASE_MS))
+    installation.serve()
     manager = installation.manager()
     manager.create_table("accounts", ["d"])
     manager.create_table("audit", ["d"], conflict_level="row")

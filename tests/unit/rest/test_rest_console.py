@@ -16,7 +16,7 @@ from access import Credentials
 from configuration.rest_limits import RestLimits
 from drills.waiting import wait_until
 from fleet import Observed, Report, ask_everything, observe
-from lease import Create, History, LeaseSettings, Member, ZnodePaths
+from lease import Create, History, Member, ZnodePaths
 from lease.memory import MemoryCoordinator
 from rest import overview
 from rest.console_routes import HEADERS, console_files
@@ -27,9 +27,9 @@ from rest.roles import ROLES, Role
 from rest.shared import Shared
 from rest.whereabouts import AlwaysHere
 from tests.imports import ROOT
-from tests.unit.client.conftest import SETTINGS, Installation
+from tests.unit.client.conftest import LEASE_MS, SETTINGS, Installation
 from tests.unit.rest.asking import problem, refused
-from tests.unit.rest.conftest import LEASE_MS, WAIT_S, RunningRest, Served
+from tests.unit.rest.conftest import WAIT_S, RunningRest, Served
 from wire import (
     VERSION,
     BadRequest,
@@ -142,7 +142,7 @@ def test_without_a_standby_nothing_is_handed_over(served: Served) -> None:
 @pytest.fixture
 def pair(own_installation: Installation) -> Iterator[tuple[Installation, RunningRest]]:
     """A primary a, a standby b, and the REST beside the primary."""
-    standby = own_installation.oracle("b", lease=LeaseSettings(lease_ms=LEASE_MS))
+    standby = own_installation.oracle("b")
     rest = RunningRest(own_installation, RestLimits(), AlwaysHere(), own_installation.find_primary() or "")
     wait_until(lambda: roles(rest) == {"a": "primary", "b": "standby"}, "a primary and a standby", WAIT_S)
     assert standby.address

@@ -282,6 +282,10 @@ def run() -> RunPipeline:
     return run_scenario
 
 
+LONG_LEASE_MS = 10_000
+"""Longer than the pauses of a shared machine: for tests that no lease has to end in."""
+
+
 class House:
     """One installation in memory: any number of oracle processes over one tree of nodes and one store."""
 
@@ -299,7 +303,7 @@ class House:
         self,
         name: str,
         *,
-        lease_ms: int = 1000,
+        lease_ms: int = LONG_LEASE_MS,
         advertise: str | None = None,
         tokens_file: str = "",
         tls: ServerFiles | None = None,

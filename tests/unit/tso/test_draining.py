@@ -132,7 +132,7 @@ def test_a_primary_that_loses_its_lease_while_it_is_drained_ends(run_house: RunH
     """Nothing is owed any more then, and whoever asked was not to be told that it serves on."""
 
     async def scenario(house: House) -> None:
-        await house.start_primary("a")
+        await house.start_primary("a", lease_ms=1_000)
         caller, operator = await house.call("a"), await house.call("a")
         begun = await slow.commit(house, caller)
         operator.send(DrainRequest(20_000))

@@ -151,7 +151,7 @@ def test_every_sample_belongs_to_a_family_and_every_family_has_a_sample(run_hous
 
 def test_counts_go_on_over_the_epochs_of_a_process(run_house: RunHouse) -> None:
     async def scenario(house: House) -> None:
-        process = await house.start_primary("a")
+        process = await house.start_primary("a", lease_ms=1_000)
         caller = await house.call("a")
         await transact(caller, [1])
         before = await seen(caller)

@@ -31,7 +31,6 @@ from client.transactions.revalidation import Revalidator
 from client.vacuum.run import _mark
 from commit_table import CommitTable, layout
 from commit_table.timestamps import compose, milliseconds_of
-from lease import LeaseSettings
 from store import RowPut
 from store.columns import CellColumns
 from store.faults import Fault
@@ -353,10 +352,10 @@ def test_who_commits_again_without_asking_is_sent_to_its_first_commit(installati
 
 
 def test_a_primary_whose_event_loop_hangs_is_followed_by_another(empty_installation: Installation) -> None:
-    lease = LeaseSettings(lease_ms=500)
-    hanging = empty_installation.oracle("a", lease=lease)
+    empty_installation.lease_ms = 500
+    hanging = empty_installation.oracle("a")
     hanging.await_primary()
-    following, goes_on = empty_installation.oracle("b", lease=lease), threading.Event()
+    following, goes_on = empty_installation.oracle("b"), threading.Event()
     hanging._loop.call_soon_threadsafe(goes_on.wait, HANGS_SECONDS)
     assert following._primary.wait(HANGS_SECONDS / 2)
     empty_installation.find_primary = lambda: following.address
