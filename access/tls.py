@@ -20,6 +20,9 @@ HANDSHAKE_BEGIN: Final = b"\x16\x03"
 """What a TLS client sends first, of whatever version."""
 
 
+_PLAIN_ORACLE: Final = "unset tls_authority_file (PYTHIA_CLIENT_TLS_AUTHORITY_FILE), or give the oracle a certificate"
+
+
 class BadTls(ValueError):
     """Files that no TLS can be made of; the text says which and why."""
 
@@ -87,24 +90,26 @@ class ServerTls:
 
 
 def client_context(authority: str, certificate: str = "", key: str = "") -> ssl.SSLContext:
-    """For a client that believes ``authority``, and shows a certificate where one is given. Raises ``BadTls``."""
+    """For a client that believes ``authority``, or, where that is empty, those that the system does; and shows a
+    certificate where one is given. Raises ``BadTls``.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks certificate and name
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    _load_authority(context, authority)
+    if authority:
+        _load_authority(context, authority)
+    else:
+        context.load_default_certs()
     if certificate:
         _load_certificate(context, certificate, key or certificate)
     return context
 
 
-def what_failed(error: ssl.SSLError) -> str:
-    """What a failed opening means to a client, in words."""
+def what_failed(error: ssl.SSLError, plain: str = _PLAIN_ORACLE) -> str:
+    """What a failed opening means to a client, in words. ``plain``: what to do where the other side speaks no TLS."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message or error.reason}"
     if error.reason in ("WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL"):
-        return (
-            "it does not speak TLS: unset tls_authority_file (PYTHIA_CLIENT_TLS_AUTHORITY_FILE), or give the oracle a "
-            "certificate"
-        )
+        return f"it does not speak TLS: {plain}"
     if error.reason is not None and "ALERT" in error.reason:
         return f"it refused the TLS of this client ({error.reason}): does it accept the certificate that is shown?"
     return f"no TLS could be agreed on: {error.reason or error}"

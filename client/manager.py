@@ -16,6 +16,7 @@ from client.bulk_writes.writing import AttemptWriter, await_last_looks, require_
 from client.catalog.catalog import Catalog
 from client.catalog.entry import CatalogEntry, ConflictLevel, family_names
 from client.catalog.shadow_family import ShadowFamilyStore
+from client.connection.gateway import store_of
 from client.connection.oracle import OracleClient
 from client.connection.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from client.errors import InvalidRequest, InvalidSettings
@@ -45,7 +46,6 @@ from commit_table import Aborted, CommitTable, Committed, Outcome, system_table,
 from lease.clocks import wall_ms
 from lease.solo import SoloRegistry
 from store import CellStore
-from store.hbase import HBaseCellStore, PoolSettings
 
 Result = TypeVar("Result")
 
@@ -138,8 +138,7 @@ class TransactionManager(StaysInItsProcess):
         """
         if not isinstance(settings, ClientSettings):
             raise InvalidSettings(f"connect takes ClientSettings(zookeeper=…, thrift=…), not {settings!r}")
-        pool = PoolSettings(connections_max=settings.store_connections_max, unavailable_after_ms=settings.deadline_ms)
-        store = HBaseCellStore(settings.thrift, pool)
+        store = store_of(settings)
         if settings.oracle:
             registry = SoloRegistry(store, system_table(settings.root, "epoch"))
             solo = SoloDirectory(settings.oracle, registry)

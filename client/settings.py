@@ -11,11 +11,15 @@ from typing import Any
 from client.errors import InvalidRequest, InvalidSettings
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.defaults import DEFAULT_ROOT, SHADOW_CELLS, THRIFT_TEXT
+from configuration.gateway_settings import thrift_tls_contradictions, thrift_tls_setting
 from lease import ZnodePaths
 from store.hbase.addresses import parse_addresses
+from store.hbase.tls_files import VARIABLES
 
 CREDENTIALS = ("token_file", "tls_authority_file", "tls_certificate_file", "tls_key_file", "tls_server_name")
-"""The settings that say where it is what a client shows of itself."""
+"""The settings that say where it is what a client shows of itself to oracles."""
+GATEWAY_TLS = tuple(f"thrift_tls_{name}" for name in VARIABLES)
+"""The same for gateways that speak TLS."""
 BULK_SHADOW_CELLS = ("written", "deferred", "none")
 """What there is to choose from for the shadow cells of bulk writes; the first one by default."""
 DEADLINE_MS_MAX = 86_400_000
@@ -115,12 +119,16 @@ class ClientSettings:
     tls_server_name: str = setting(
         "", "NAME", "Whom the oracles' certificates have to name; not given: the host that is dialled."
     )
+    thrift_tls_authority_file: str = thrift_tls_setting("authority_file")
+    thrift_tls_certificate_file: str = thrift_tls_setting("certificate_file")
+    thrift_tls_key_file: str = thrift_tls_setting("key_file")
+    thrift_tls_server_name: str = thrift_tls_setting("server_name")
 
     def __post_init__(self) -> None:
-        for name in ("zookeeper", "thrift", "root", "oracle", *CREDENTIALS):
+        for name in ("zookeeper", "thrift", "root", "oracle", *CREDENTIALS, *GATEWAY_TLS):
             if not isinstance(getattr(self, name), str):
                 raise InvalidSettings(f"{name} is text, not {getattr(self, name)!r}")
-        for _, reason in _contradictions({"oracle": self.oracle, "zookeeper": self.zookeeper}):
+        for _, reason in _contradictions({each.name: getattr(self, each.name) for each in settings_of(type(self))}):
             raise InvalidSettings(reason)
         if not self.thrift:
             raise InvalidSettings("thrift is missing: the address 'host:port' of HBase's Thrift gateway")
@@ -165,6 +173,7 @@ def _contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]:
         yield Contradiction(("oracle", "zookeeper"), "either zookeeper or oracle says where the oracle is, not both")
     if not settings["oracle"] and not settings["zookeeper"]:
         yield Contradiction((), "either zookeeper or oracle has to say where the oracle is: neither is there")
+    yield from thrift_tls_contradictions(settings)
 
 
 CLIENT = Section(

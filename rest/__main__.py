@@ -27,6 +27,7 @@ from access import BadTokens
 from access.server_files import ServerFiles
 from access.tls import BadTls, ServerTls
 from client import ClientSettings, InvalidRequest
+from client.connection.gateway import store_of
 from client.connection.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from commit_table import system_table
 from configuration.checking import Wrong
@@ -42,7 +43,6 @@ from rest.roles import open_to_all
 from rest.server import GRACE_SECONDS_MAX, make_server, serve
 from rest.services import Installation, Services
 from rest.whereabouts import AlwaysHere, LeaseWatch, Whereabouts
-from store.hbase import HBaseCellStore, PoolSettings
 
 _log = logging.getLogger(__name__)
 
@@ -63,6 +63,10 @@ CANNOT_WORK_CODE = 2
 @click.option("--tls-key-file", default="")
 @click.option("--tls-client-authority-file", default="", help="Every client must show a certificate of it.")
 @click.option("--tls-authority-file", default="", help="Who signs the oracles' certificates.")
+@click.option("--thrift-tls-authority-file", default="", help="Who signs the certificate of a gateway with TLS.")
+@click.option("--thrift-tls-certificate-file", default="", help="To show to gateways that ask for one.")
+@click.option("--thrift-tls-key-file", default="")
+@click.option("--thrift-tls-server-name", default="", help="Whom the gateway's certificate has to name.")
 @click.option("--own-name", "own_names", multiple=True, help="A host name by which it may be asked.")
 @click.option("--shadow-cells", default=SHADOW_CELLS[0], type=click.Choice(SHADOW_CELLS), help="When they are written.")
 @click.option("--log-level", default="info", type=click.Choice(LEVELS))
@@ -80,6 +84,10 @@ def main(
     tls_key_file: str,
     tls_client_authority_file: str,
     tls_authority_file: str,
+    thrift_tls_authority_file: str,
+    thrift_tls_certificate_file: str,
+    thrift_tls_key_file: str,
+    thrift_tls_server_name: str,
     own_names: tuple[str, ...],
     shadow_cells: str,
     log_level: str,
@@ -102,6 +110,10 @@ def main(
             tls_authority_file=tls_authority_file,
             tls_certificate_file=tls_certificate_file if tls_authority_file else "",
             tls_key_file=tls_key_file if tls_authority_file else "",
+            thrift_tls_authority_file=thrift_tls_authority_file,
+            thrift_tls_certificate_file=thrift_tls_certificate_file,
+            thrift_tls_key_file=thrift_tls_key_file,
+            thrift_tls_server_name=thrift_tls_server_name,
         )
         callers = Callers(tokens_file) if tokens_file else None
         files = ServerFiles(tls_certificate_file, tls_key_file, tls_client_authority_file)
@@ -122,8 +134,7 @@ def main(
 
 def connect(settings: ClientSettings, oracle: str, scheme: str) -> Installation:
     """The real installation. What is not reached now is reached when it is first needed."""
-    pool = PoolSettings(connections_max=settings.store_connections_max, unavailable_after_ms=settings.deadline_ms)
-    store = HBaseCellStore(settings.thrift, pool)
+    store = store_of(settings)
     if settings.oracle:
         directory: Directory = SoloDirectory(oracle, SoloRegistry(store, system_table(settings.root, "epoch")))
         return Installation(settings, store, directory, AlwaysHere(), oracle, store.close, scheme)

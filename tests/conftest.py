@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import hypothesis
 import pytest
@@ -14,9 +14,12 @@ import devcluster
 from configuration.rooms import all_sections
 from configuration.sources import FILE_VARIABLE
 from drills.guard import Guard
+from store.hbase.tls_files import TlsFiles
+from tests.certificates import Authority
 from tests.framed_gateway import framed_gateway
 from tests.imports import ROOT
 from tests.kernel_caches import drop_stale_kernels
+from tests.tls_terminator import tls_before
 
 drop_stale_kernels(ROOT)  # here: the conftests of the rooms load kernels
 
@@ -41,6 +44,8 @@ class Services:
 
     zookeeper: str
     thrift: str
+    tls: TlsFiles = field(default_factory=TlsFiles)
+    """For a gateway that TLS is spoken before."""
 
 
 @pytest.fixture(scope="session")
@@ -64,6 +69,17 @@ def framed(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iter
     """The same services, with a gateway of the other transport."""
     with framed_gateway(services.zookeeper, tmp_path_factory.mktemp("framed")) as address:
         yield replace(services, thrift=address)
+
+
+@pytest.fixture(scope="session")
+def secured(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    """The same services, with TLS before the gateway, which lets nobody in without a certificate."""
+    authority = Authority(tmp_path_factory.mktemp("gateway authority"))
+    own = authority.issue("client", "DNS:client")
+    files = replace(authority.issue("gateway"), client_authority=authority.certificate)
+    with tls_before(int(services.thrift.rpartition(":")[2]), files) as terminator:
+        tls = TlsFiles(authority.certificate, own.certificate, own.key)
+        yield replace(services, thrift=f"tls://127.0.0.1:{terminator.port}", tls=tls)
 
 
 _real: Counter[str] = Counter()

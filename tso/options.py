@@ -14,6 +14,7 @@ from access.server_files import ServerFiles
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.checking import DEFAULT_ORIGIN, InForce, Mistake, Wrong, in_force
 from configuration.defaults import DEFAULT_ROOT, SHADOW_CELLS, THRIFT_TEXT
+from configuration.gateway_settings import thrift_tls_contradictions, thrift_tls_setting
 from configuration.rest_limits import REST_LIMITS
 from configuration.rooms import known_tables
 from configuration.sources import of_environment, of_file, of_flags, of_pairs, values_of_pairs
@@ -81,6 +82,10 @@ class ServeOptions:
         check=parse_addresses,
         required=True,
     )
+    thrift_tls_authority_file: str = thrift_tls_setting("authority_file")
+    thrift_tls_certificate_file: str = thrift_tls_setting("certificate_file")
+    thrift_tls_key_file: str = thrift_tls_setting("key_file")
+    thrift_tls_server_name: str = thrift_tls_setting("server_name")
     listen: str = setting(
         "127.0.0.1:5480",
         "HOST:PORT",
@@ -228,6 +233,7 @@ def _contradictions(options: Mapping[str, Any]) -> Iterator[Contradiction]:
             "address to advertise",
         )
     hosts = {name: parse_listen(options[name])[0] for name in ("listen", "rest_listen") if options[name]}
+    yield from thrift_tls_contradictions(options)
     for names, reason in (*exposures(options, hosts), *incomplete(options)):
         yield Contradiction(names, reason)
     try:

@@ -43,8 +43,9 @@ _GET_ROWS_FIRST = 64
 class HBaseCellStore:
     """The tables behind the Thrift 1 gateway at ``address``: ``"host:port"``, or several, separated by commas.
 
-    ``framed://`` before an address: its transport is framed. ``ValueError`` when it is not that. Nothing is connected
-    before the first call. Connections are spread over several gateways, and go to the others while one fails.
+    What may stand before an address is told in ``store.hbase.addresses``. Raises what ``gateways_at`` does
+    (``store.hbase.gateway_tls``). Nothing is connected before the first call. Connections are spread over several
+    gateways, and go to the others while one fails.
     """
 
     def __init__(

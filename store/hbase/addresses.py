@@ -19,6 +19,11 @@ a non-blocking server). It is said there, so that whoever is told where the gate
 takes requests of up to 2 MB, or ``hbase.regionserver.thrift.framed.max_frame_size_in_mb``; ours are smaller, but for
 one of a single row that is not.
 """
+TLS: Final = "tls://"
+"""Before the address of what speaks TLS for a gateway (``store.hbase.gateway_tls``)."""
+_TRANSPORTS: Final = {"": (False, False), FRAMED: (True, False), TLS: (False, True), "framed+tls://": (True, True)}
+"""Framed, and TLS, by what stands before an address."""
+_BEFORE: Final = {both: before for before, both in _TRANSPORTS.items()}
 
 
 class BadAddress(ValueError):
@@ -26,42 +31,49 @@ class BadAddress(ValueError):
 
 
 class Address(NamedTuple):
-    """Where a gateway listens; ``framed``: whether each message goes with its length before it."""
+    """Where a gateway listens; ``framed``: whether each message goes with its length before it; ``tls``: over TLS."""
 
     host: str
     port: int
     framed: bool = False
+    tls: bool = False
 
     def __str__(self) -> str:
-        return f"{FRAMED if self.framed else ''}{self.host}:{self.port}"
+        return f"{_BEFORE[self.framed, self.tls]}{self.host}:{self.port}"
 
 
 def parse_addresses(text: str) -> tuple[Address, ...]:
-    """The addresses of ``"host:port"`` or ``"host:port,host:port"``, each with ``FRAMED`` before it or none.
+    """The addresses of ``"host:port"`` or ``"host:port,host:port"``, each with the same of ``_TRANSPORTS`` before it.
 
     Raises ``BadAddress``.
     """
     addresses = tuple(_parse_address(part.strip(), text) for part in text.split(","))
     if len({(address.host, address.port) for address in addresses}) != len(addresses):
         raise BadAddress(f"each address of HBase's Thrift gateways is named once, as host:port; not {text!r}")
-    if len({address.framed for address in addresses}) > 1:  # a request is encoded before it is known who gets it
-        raise BadAddress(f"all of HBase's Thrift gateways have the same transport, {FRAMED} or none; not {text!r}")
+    # A request is encoded before it is known who gets it; and whoever asked for TLS must not be led past it.
+    if len({(address.framed, address.tls) for address in addresses}) > 1:
+        transports = ", ".join(filter(None, _TRANSPORTS))
+        raise BadAddress(f"all of HBase's Thrift gateways have the same transport, {transports} or none; not {text!r}")
     return addresses
 
 
 def _parse_address(part: str, text: str) -> Address:
-    bare = part.removeprefix(FRAMED)
+    transport, slashes, bare = part.rpartition("://")
+    before = transport + slashes
     host, _, port = bare.rpartition(":")
-    if not host or "/" in host or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65_535:
+    is_port = port.isascii() and port.isdigit() and 1 <= int(port) <= 65_535
+    if before not in _TRANSPORTS or not host or "/" in host or not is_port:
         raise BadAddress(
             f"the address of HBase's Thrift gateway is host:port, as in 127.0.0.1:9090, or {FRAMED}host:port where its "
-            f"transport is framed, and several are separated by commas; not {text!r}"
+            f"transport is framed, {TLS}host:port where TLS is spoken before it, framed+{TLS}host:port for both, and "
+            f"several are separated by commas; not {text!r}"
         )
     try:
         host.encode("idna")  # as whoever looks it up would, again and again
     except UnicodeError as error:
         raise BadAddress(f"{host!r} cannot be the name of the host of HBase's Thrift gateway: {error}") from error
-    return Address(host, int(port), framed=bare != part)
+    framed, tls = _TRANSPORTS[before]
+    return Address(host, int(port), framed=framed, tls=tls)
 
 
 class Addresses:
@@ -83,6 +95,11 @@ class Addresses:
     def framed(self) -> bool:
         """Whether their transport is framed: that of all is, or none."""
         return self._addresses[0].framed
+
+    @property
+    def tls(self) -> bool:
+        """Whether TLS is spoken to them: to all, or none."""
+        return self._addresses[0].tls
 
     def in_turn(self, now_ms: float) -> list[Address]:
         """Every address: first those that serve as far as is known, by turns, then those that failed, oldest first."""

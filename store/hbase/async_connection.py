@@ -17,6 +17,7 @@ from store.hbase.answers import Answer, AnswerReader, NotAnAnswer
 from store.hbase.binary_protocol import IS_TABLE_ENABLED, SEQUENCE_MAX
 from store.hbase.encoding import PutRequest, RequestBuffer, table_question
 from store.hbase.failures import ConnectionLost, GatewayFailure
+from store.hbase.gateway_tls import context_for_connection, in_words, name_of, too_slow
 from store.hbase.settings import PoolSettings
 
 
@@ -44,10 +45,16 @@ class AsyncConnection(asyncio.Protocol):
     @classmethod
     async def open(cls, address: Address, settings: PoolSettings) -> AsyncConnection:
         """Connect. Raises ``OSError``, as ``TimeoutError`` after ``connect_timeout_ms``."""
-        async with asyncio.timeout(settings.connect_timeout_ms / 1_000):
-            _, connection = await asyncio.get_running_loop().create_connection(
-                lambda: cls(address, settings), address.host, address.port
-            )
+        limit_ms = settings.connect_timeout_ms
+        context = context_for_connection(settings.tls) if address.tls else None
+        name = name_of(settings.tls, address.host) if address.tls else None
+        try:
+            async with asyncio.timeout(limit_ms / 1_000):
+                _, connection = await asyncio.get_running_loop().create_connection(
+                    lambda: cls(address, settings), address.host, address.port, ssl=context, server_hostname=name
+                )
+        except TimeoutError as error:
+            raise (too_slow(limit_ms) if address.tls else error) from None
         return connection
 
     @property
@@ -94,7 +101,8 @@ class AsyncConnection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """See ``asyncio.Protocol``."""
-        self._fail(ConnectionLost(f"the connection to the HBase gateway at {self.address} broke: {error or 'hung up'}"))
+        why = in_words(error) if error is not None else "hung up"
+        self._fail(ConnectionLost(f"the connection to the HBase gateway at {self.address} broke: {why}"))
         if self._timer is not None:
             self._timer.cancel()
         self._lost.set()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import select
+import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
@@ -11,6 +13,7 @@ from thriftpy2.transport import TTransportException
 
 from store.forking import leave_at_fork
 from store.hbase.addresses import Address
+from store.hbase.gateway_tls import context_for_connection, name_of, too_slow
 from store.hbase.numbered_client import NumberedClient
 from store.hbase.punctual import PunctualSocket
 from store.hbase.settings import PoolSettings
@@ -27,16 +30,27 @@ class GatewayConnection:
         self._settings = settings
         opened = TSocket(address.host, address.port, socket_timeout=settings.connect_timeout_ms)
         self._transport = TFramedTransport(opened) if address.framed else TBufferedTransport(opened)
+        context = context_for_connection(settings.tls) if address.tls else None
         try:
             self._transport.open()
         except TTransportException as error:  # which says only that it did not come about
             raise error.__context__ if isinstance(error.__context__, OSError) else error from None
+        if context is not None:
+            opened.sock = self._secured(opened.sock, context)
+        self._connected: socket.socket = opened.sock
         self._poll = select.poll()
         self._poll.register(opened.sock, select.POLLIN)
         self._socket = opened.sock = PunctualSocket(opened.sock)
         self._socket.settimeout(settings.request_timeout_ms / 1_000)
         self.client: Any = NumberedClient(Hbase, TBinaryProtocol(self._transport, decode_response=False))
         leave_at_fork(self)
+
+    def _secured(self, opened: socket.socket, context: ssl.SSLContext) -> ssl.SSLSocket:
+        """Within ``connect_timeout_ms``, which ``opened`` has for its limit and a handshake takes as a whole."""
+        try:
+            return context.wrap_socket(opened, server_hostname=name_of(self._settings.tls, self.address.host))
+        except TimeoutError as error:
+            raise too_slow(self._settings.connect_timeout_ms) from error
 
     def next_number(self) -> int:
         """For the next request that is sent past Thrift's library."""
@@ -53,7 +67,20 @@ class GatewayConnection:
 
     def is_usable(self) -> bool:
         """Between two requests nothing is to be read: what is there is a hang-up, or the rest of a lost answer."""
-        return not self._poll.poll(0)
+        return self._has_nothing_to_say() if self.address.tls else not self._poll.poll(0)
+
+    def _has_nothing_to_say(self) -> bool:
+        """Nothing but what TLS says for itself, such as the tickets of a session; be it on its way or decrypted."""
+        self._connected.settimeout(0)
+        try:
+            self._connected.recv(1)
+        except ssl.SSLWantReadError:
+            return True
+        except OSError:
+            return False
+        finally:
+            self._connected.settimeout(self._settings.request_timeout_ms / 1_000)
+        return False
 
     @contextmanager
     def patient(self, wait_ms: int | None = None) -> Iterator[None]:

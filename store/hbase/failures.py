@@ -6,12 +6,14 @@ that may pass: repeating a read or a blind put does no harm, giving up too soon 
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Sequence
 
 from thriftpy2.thrift import TApplicationException, TException
 
 from store.errors import InvalidCell, StoreError, StoreUnavailable, TableExists, TableMissing
 from store.hbase.answers import Answer, Kind, NotAnAnswer
+from store.hbase.gateway_tls import in_words
 from store.hbase.thrift_types import AlreadyExists, GatewayIOError, IllegalArgument
 
 
@@ -83,6 +85,8 @@ def meaning_of(error: BaseException) -> StoreError:
         return TableExists(text)
     if isinstance(error, GatewayIOError):
         return _meaning_of_text(text, _message(error))
+    if isinstance(error, ssl.SSLError):
+        return GatewayFailure(in_words(error))
     return GatewayFailure(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 

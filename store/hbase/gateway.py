@@ -13,7 +13,6 @@ from typing import TypeVar
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_exponential, wait_random
 
 from store.errors import StoreUnavailable
-from store.hbase.addresses import Addresses, parse_addresses
 from store.hbase.connection import GatewayConnection
 from store.hbase.failures import (
     ANSWERS,
@@ -25,6 +24,7 @@ from store.hbase.failures import (
     meaning_of,
     not_connected,
 )
+from store.hbase.gateway_tls import gateways_at
 from store.hbase.pool import ConnectionPool
 from store.hbase.settings import PoolSettings
 
@@ -41,7 +41,7 @@ class Gateway:
     """
 
     def __init__(self, address: str, settings: PoolSettings) -> None:
-        self._addresses = Addresses(parse_addresses(address), avoid_failed_ms=settings.avoid_failed_ms)
+        self._addresses = gateways_at(address, settings)
         self._settings = settings
         self._pool = ConnectionPool(self._connect, settings, answers=ANSWERS)
 

@@ -7,6 +7,7 @@ through every few seconds would so keep a caller for hours, whatever its limits.
 from __future__ import annotations
 
 import socket
+import ssl
 import time
 from collections.abc import Callable
 from typing import Final
@@ -16,8 +17,16 @@ ANSWER_BYTES_IN_TIME: Final = 2**18
 
 _NEVER_ANSWERED: Final = (
     "it hung up before it had answered anything over this connection: it is going down, or was not started as HBase's "
-    "Thrift 1 server with the binary protocol and the buffered transport, its defaults (framed: give framed://host:port)"
+    "Thrift 1 server with the binary protocol and the buffered transport, its defaults (framed: give "
+    "framed://host:port; TLS before it: give tls://host:port)"
 )
+_NEVER_ANSWERED_OVER_TLS: Final = (
+    "it hung up before it had answered anything over this connection: it asks for a certificate "
+    "(PYTHIA_THRIFT_TLS_CERTIFICATE_FILE), or HBase's Thrift gateway behind it is down or going down, or has another "
+    "transport (framed: give framed+tls://host:port)"
+)
+_ALERT_BEGIN: Final = b"\x15\x03"
+"""What a TLS server says to bytes that are no TLS: an alert, of whatever version."""
 
 
 class PunctualSocket:
@@ -49,20 +58,23 @@ class PunctualSocket:
         if self._is_shortened:
             self.settimeout(self._limit_seconds)
         self._received, self._waited_seconds = 0, 0.0
-        self._socket.sendall(data)
+        try:
+            self._socket.sendall(data)
+        except ssl.SSLEOFError as error:
+            raise EOFError("it hung up" if self._has_answered else _NEVER_ANSWERED_OVER_TLS) from error
 
     def recv(self, bytes_max: int) -> bytes:
         """Some of the answer; nothing once the other side has hung up."""
         began = self._limited()
         data = self._socket.recv(bytes_max)
-        self._came(len(data), began)
+        self._came(data, len(data), began)
         return data
 
     def recv_into(self, buffer: memoryview) -> int:
         """Fill some of ``buffer`` with the answer; 0 bytes once the other side has hung up."""
         began = self._limited()
         received = self._socket.recv_into(buffer)
-        self._came(received, began)
+        self._came(buffer, received, began)
         return received
 
     def shutdown(self, how: int) -> None:
@@ -85,10 +97,14 @@ class PunctualSocket:
                 self._is_shortened = True
         return self._monotonic()
 
-    def _came(self, received: int, began: float) -> None:
-        if not received and not self._has_answered:
-            raise EOFError(_NEVER_ANSWERED)
-        self._has_answered = True
+    def _came(self, data: bytes | memoryview, received: int, began: float) -> None:
+        if not self._has_answered:
+            if not received:
+                is_tls = isinstance(self._socket, ssl.SSLSocket)
+                raise EOFError(_NEVER_ANSWERED_OVER_TLS if is_tls else _NEVER_ANSWERED)
+            if bytes(data[:2]) == _ALERT_BEGIN:
+                raise ConnectionError("it speaks TLS: its address is tls://host:port")
+            self._has_answered = True
         if self._received:
             self._waited_seconds += self._monotonic() - began
         self._received += received

@@ -15,11 +15,11 @@ from collections.abc import Callable
 
 from store.bulk import check_lines
 from store.errors import StoreError, StoreUnavailable, TableMissing
-from store.hbase.addresses import Addresses, parse_addresses
 from store.hbase.answers import Kind
 from store.hbase.async_connection import AsyncConnection
 from store.hbase.encoding import PutRequest
 from store.hbase.failures import ConnectionLost, GatewayFailure, meaning_of, meaning_of_answer, not_connected
+from store.hbase.gateway_tls import gateways_at
 from store.hbase.settings import PoolSettings
 from store.lines import ByteLines
 
@@ -32,8 +32,9 @@ _DEFAULT_SETTINGS = PoolSettings()
 class GatewayPutter:
     """A ``store.bulk.BulkPutter`` to the gateway at ``address``: ``"host:port"``, or several, separated by commas.
 
-    ``framed://`` before an address: its transport is framed. ``ValueError`` when it is not that. Nothing is connected
-    before the first put. What ``settings`` say of repeating is not used here. ``monotonic`` gives seconds.
+    What may stand before an address is told in ``store.hbase.addresses``. Raises what ``gateways_at`` does.
+    Nothing is connected before the first put. What ``settings`` say of repeating is not used here. ``monotonic`` gives
+    seconds.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class GatewayPutter:
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._addresses = Addresses(parse_addresses(address), avoid_failed_ms=settings.avoid_failed_ms)
+        self._addresses = gateways_at(address, settings)
         self._settings = settings
         self._monotonic = monotonic
         self._places = asyncio.Semaphore(settings.connections_max)

@@ -6,7 +6,9 @@ The invariant behind ``idle_ms_max``: a connection is thrown away by us before t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+
+from store.hbase.tls_files import TlsFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class PoolSettings:
     """How long a call that can be repeated is repeated, from its first failure on."""
     retry_wait_ms_max: int = 1_000
     """The longest pause between two tries."""
+    tls: TlsFiles = field(default_factory=TlsFiles)
+    """For gateways whose addresses say that TLS is spoken there."""
 
     def __post_init__(self) -> None:
         _require_positive(self)
@@ -64,7 +68,7 @@ class RequestLimits:
 
 
 def _require_positive(settings: PoolSettings | RequestLimits) -> None:
-    for field in fields(settings):
-        value = getattr(settings, field.name)
+    for each in fields(settings):
+        value = getattr(settings, each.name)
         if isinstance(value, int) and value < 1:
-            raise ValueError(f"{field.name} must be at least 1, not {value}")
+            raise ValueError(f"{each.name} must be at least 1, not {value}")

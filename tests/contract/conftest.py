@@ -1,4 +1,4 @@
-"""The stores of the contract, each with a table that a module's tests share: the twin, HBase, and HBase by frames.
+"""The stores of the contract, each with a table that a module's tests share: the twin, HBase, HBase by frames, by TLS.
 
 The twin and HBase once more with shadow cells in a family of their own, of which nothing is to be seen.
 """
@@ -12,13 +12,19 @@ from collections.abc import Iterator
 import pytest
 
 from store import CellStore, Family, MemoryCellStore
-from store.hbase import HBaseCellStore, RequestLimits
+from store.hbase import HBaseCellStore, PoolSettings, RequestLimits
+from tests.conftest import Services
 from tests.contract.shadows_apart import ShadowsApart
 
 _numbers = itertools.count()
 
 
-_REAL = {"hbase": "services", "hbase, framed": "framed", "hbase, shadows apart": "services"}
+_REAL = {
+    "hbase": "services",
+    "hbase, framed": "framed",
+    "hbase, TLS": "secured",
+    "hbase, shadows apart": "services",
+}
 
 
 @pytest.fixture(
@@ -29,14 +35,28 @@ _REAL = {"hbase": "services", "hbase, framed": "framed", "hbase, shadows apart":
         *(pytest.param(name, marks=pytest.mark.integration) for name in _REAL),
     ],
 )
-def store(request: pytest.FixtureRequest) -> Iterator[CellStore]:
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def reached(kind: str, request: pytest.FixtureRequest) -> Services | None:
+    """Where the real one is."""
+    if kind not in _REAL:
+        return None
+    services: Services = request.getfixturevalue(_REAL[kind])
+    return services
+
+
+@pytest.fixture(scope="module")
+def store(kind: str, reached: Services | None) -> Iterator[CellStore]:
     opened: CellStore
-    if request.param not in _REAL:
+    if reached is None:
         opened = MemoryCellStore()
     else:
-        address = request.getfixturevalue(_REAL[request.param]).thrift
-        opened = HBaseCellStore(address, limits=RequestLimits(rows_max=7, request_bytes_max=2_000))
-    if "apart" in request.param:
+        limits = RequestLimits(rows_max=7, request_bytes_max=2_000)
+        opened = HBaseCellStore(reached.thrift, PoolSettings(tls=reached.tls), limits)
+    if "apart" in kind:
         opened = ShadowsApart(opened)
     yield opened
     opened.close()

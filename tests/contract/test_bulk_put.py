@@ -10,20 +10,20 @@ import pytest
 
 from store import Cell, CellStore, InvalidCell, KeyRange, StoreUnavailable, TableMissing
 from store.bulk import BlockingPutter, BulkPutter
-from store.hbase import HBaseCellStore
+from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
 from store.lines import ByteLines
+from tests.conftest import Services
 
 Put = Callable[[str, ByteLines, ByteLines, ByteLines, int], None]
 
 
 @pytest.fixture(scope="module")
-def new_putter(request: pytest.FixtureRequest, store: CellStore) -> Callable[[], BulkPutter]:
+def new_putter(reached: Services | None, store: CellStore) -> Callable[[], BulkPutter]:
     """Puts into what ``store`` reads."""
-    if not isinstance(store, HBaseCellStore):
+    if reached is None or not isinstance(store, HBaseCellStore):
         return lambda: BlockingPutter(store)
-    address = request.getfixturevalue("services").thrift
-    return lambda: GatewayPutter(address)
+    return lambda: GatewayPutter(reached.thrift, PoolSettings(tls=reached.tls))
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _GATEWAY = "unit/store/test_hbase_gateway.py::"
+_TLS = "unit/store/test_gateway_tls.py::"
 _SIZE = "unit/store/test_answer_size.py::"
 _SLOW = _GATEWAY + "TestScans::test_rows_that_take_longer_than_a_request_are_waited_for"
 _SCANS = _GATEWAY + "TestScans::"
@@ -183,5 +184,77 @@ STORE_RULES = [
         "                slow_until_s = since_first_s\n",
         "",
         _SCANS + "test_what_fails_after_slow_answers_has_all_its_time",
+    ),
+    Mutation(
+        "a gateway that TLS is spoken before is spoken to in clear text",
+        "store/hbase/connection.py",
+        "        if context is not None:\n",
+        "        if False:\n",
+        _TLS + "test_cells_are_read_and_written_over_tls",
+    ),
+    Mutation(
+        "commits go to a gateway that TLS is spoken before in clear text",
+        "store/hbase/async_connection.py",
+        "ssl=context, server_hostname=name",
+        "ssl=None, server_hostname=None",
+        _TLS + "test_cells_are_read_and_written_over_tls",
+    ),
+    Mutation(
+        "a gateway's certificate may name anybody",
+        "store/hbase/gateway_tls.py",
+        '    return client_context(_named(files, "authority_file"), certificate, key)\n',
+        '    context = client_context(_named(files, "authority_file"), certificate, key)\n'
+        "    context.check_hostname = False\n"
+        "    return context\n",
+        _TLS + "test_the_certificate_has_to_name_the_host_or_the_name_that_is_set",
+    ),
+    Mutation(
+        "without an authority's file a gateway's certificate is not looked at",
+        "access/tls.py",
+        "        context.load_default_certs()\n",
+        "        context.check_hostname = False\n        context.verify_mode = ssl.CERT_NONE\n",
+        _TLS + "test_without_an_authority_the_systems_own_are_believed",
+    ),
+    Mutation(
+        "whoever names files for TLS and no address of it is led past TLS",
+        "store/hbase/gateway_tls.py",
+        "        _refuse_any(settings.tls)\n",
+        "        pass\n",
+        _TLS + "test_files_for_tls_are_refused_where_no_address_says_tls",
+    ),
+    Mutation(
+        "of several gateways some may be spoken to in clear text",
+        "store/hbase/addresses.py",
+        "{(address.framed, address.tls) for address in addresses}",
+        "{address.framed for address in addresses}",
+        "unit/store/test_gateway_addresses.py::test_the_transport_is_told_with_the_address",
+    ),
+    Mutation(
+        "a session's tickets end a connection of TLS",
+        "store/hbase/connection.py",
+        "self._has_nothing_to_say() if self.address.tls else",
+        "",
+        _TLS + "test_a_connection_is_used_again_though_tls_has_spoken_in_between",
+    ),
+    Mutation(
+        "the rest of a lost answer is taken for a session's tickets",
+        "store/hbase/connection.py",
+        "        return False\n\n    @contextmanager",
+        "        return True\n\n    @contextmanager",
+        _TLS + "test_what_is_left_of_a_lost_answer_is_no_ticket",
+    ),
+    Mutation(
+        "a look between two requests leaves a connection that waits for nothing",
+        "store/hbase/connection.py",
+        "            self._connected.settimeout(self._settings.request_timeout_ms / 1_000)\n",
+        "            pass\n",
+        _TLS + "test_a_connection_is_used_again_though_tls_has_spoken_in_between",
+    ),
+    Mutation(
+        "files that are being replaced are an error of the program",
+        "store/hbase/gateway_tls.py",
+        "    except BadTls as error:\n        raise ConnectionError(str(error)) from error\n",
+        "    except BadTls:\n        raise\n",
+        _TLS + "test_files_are_read_again_for_each_connection",
     ),
 ]

@@ -17,7 +17,7 @@ ALLOWED: dict[str, set[str]] = {
     "configuration": set(),
     "kernels": set(),
     "logs": set(),
-    "store": {"kernels"},
+    "store": {"access", "kernels"},
     "wire": {"versions"},
     "devcluster": set(),
     "versions": set(),

@@ -37,6 +37,7 @@ from store import StoreError
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.addresses import parse_addresses
 from store.hbase.putter import GatewayPutter
+from store.hbase.tls_files import VARIABLES, TlsFiles
 from tso.alone import require_alone
 from tso.commands.credential_flags import credential_flags
 from tso.commands.drain import drain_command
@@ -116,6 +117,7 @@ def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...
         connections_max=settings.limits.lookup_threads + settings.limits.commit_writers + 1,
         request_timeout_ms=_STORE_REQUEST_TIMEOUT_MS,
         unavailable_after_ms=_STORE_UNAVAILABLE_AFTER_MS,
+        tls=TlsFiles.named_in(chosen.options),
     )
     with (
         contextlib.closing(HBaseCellStore(settings.thrift, pool)) as store,
@@ -205,6 +207,7 @@ def _rest(
         "tls-key-file": options.tls_key_file,
         "tls-client-authority-file": options.tls_client_authority_file,
         "tls-authority-file": options.rest_tls_authority_file,
+        **{f"thrift-tls-{name.replace('_', '-')}": getattr(options, f"thrift_tls_{name}") for name in VARIABLES},
     }
     files = [part for name, path in security.items() if path for part in (f"--{name}", path)]
     addresses = filter(None, (options.rest_advertise, options.advertise, options.rest_listen))

@@ -33,8 +33,19 @@ def test_the_transport_is_told_with_the_address() -> None:
     assert addresses(*framed).framed
     assert not addresses(A, B).framed
     assert parse_addresses(str(addresses(*framed))) == framed
-    with pytest.raises(ValueError, match="have the same transport, framed:// or none"):
-        parse_addresses("a:9090,framed://b:9090")
+    for mixed in ("a:9090,framed://b:9090", "tls://a:9090,b:9090", "tls://a:9090,framed+tls://b:9090"):
+        with pytest.raises(ValueError, match=r"have the same transport, framed://, tls://, framed\+tls:// or none"):
+            parse_addresses(mixed)
+
+
+@pytest.mark.parametrize("framed", [False, True])
+def test_whether_tls_is_spoken_is_told_with_the_address(framed: bool) -> None:
+    before = "framed+tls://" if framed else "tls://"
+    parsed = parse_addresses(f"{before}a:9090,{before}b:9090")
+    assert parsed == (Address("a", 9090, framed, tls=True), Address("b", 9090, framed, tls=True))
+    assert addresses(*parsed).tls
+    assert not addresses(A, B).tls
+    assert parse_addresses(str(addresses(*parsed))) == parsed
 
 
 @pytest.mark.parametrize("text", ["", "a", "a:", ":1", "a:0", "a:65536", "a:b", "a:1,", ",a:1", "a:1,b", "a:²"])
@@ -43,7 +54,10 @@ def test_what_is_no_list_of_addresses_is_refused(text: str) -> None:
         parse_addresses(text)
 
 
-@pytest.mark.parametrize("text", ["http://a:1", "framed://", "framed://framed://a:1", "framed:a:1/"])
+@pytest.mark.parametrize(
+    "text",
+    ["http://a:1", "framed://", "framed://framed://a:1", "framed:a:1/", "tls://", "tls+framed://a:1", "TLS://a:1"],
+)
 def test_what_is_no_transport_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"is host:port, as in .*framed://host:port where its transport is framed"):
         parse_addresses(text)
