@@ -6,7 +6,7 @@ import signal
 import sys
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import pytest
 
@@ -15,8 +15,9 @@ from client import ClientSettings, TransactionManager
 from commit_table import CommitTable, table_name
 from drills.guard import Guard
 from store.hbase import HBaseCellStore
+from store.hbase.tls_files import TlsFiles
 from tests.conftest import Services
-from tests.integration.oracle_processes import LONG_LEASE_MS, SHORT_LIFE_MS, OracleProcess
+from tests.integration.oracle_processes import LONG_LEASE_MS, SHORT_LIFE_MS, OracleProcess, OracleWithRest
 
 COMPILING_SECONDS_MAX = 3_000
 """For a test that has what it needs compiled before, which another process may be doing, on a slow machine."""
@@ -115,3 +116,25 @@ def forgetful(oracle_of_its_own: tuple[ClientSettings, OracleProcess]) -> Iterat
         for table in manager.store.table_names():
             if settings.root.strip("/") in table:
                 manager.store.drop_table(table)
+
+
+def _flags(tls: TlsFiles) -> list[str]:
+    named = {field.name: getattr(tls, field.name) for field in fields(tls)}
+    return [part for name, path in named.items() if path for part in (f"--thrift-tls-{name.replace('_', '-')}", path)]
+
+
+@pytest.fixture
+def secured_settings(secured: Services) -> ClientSettings:
+    """Of an installation of its own, whose gateway speaks TLS and asks for a certificate."""
+    named = {f"thrift_tls_{field.name}": getattr(secured.tls, field.name) for field in fields(secured.tls)}
+    return ClientSettings(secured.zookeeper, secured.thrift, f"/pythia-tls-{uuid.uuid4().hex[:8]}", **named)
+
+
+@pytest.fixture
+def secured_oracle(secured: Services, secured_settings: ClientSettings) -> Iterator[OracleWithRest]:
+    oracle = OracleWithRest("a", secured_settings, *_flags(secured.tls))
+    try:
+        oracle.until_primary()
+        yield oracle
+    finally:
+        oracle.end()
