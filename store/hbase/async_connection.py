@@ -17,7 +17,7 @@ from store.hbase.answers import Answer, AnswerReader, NotAnAnswer
 from store.hbase.binary_protocol import IS_TABLE_ENABLED, SEQUENCE_MAX
 from store.hbase.encoding import PutRequest, RequestBuffer, table_question
 from store.hbase.failures import ConnectionLost, GatewayFailure
-from store.hbase.gateway_tls import context_for_connection, in_words, name_of, too_slow
+from store.hbase.gateway_tls import context_for_connection, in_words, name_of, not_agreed
 from store.hbase.settings import PoolSettings
 
 
@@ -53,8 +53,8 @@ class AsyncConnection(asyncio.Protocol):
                 _, connection = await asyncio.get_running_loop().create_connection(
                     lambda: cls(address, settings), address.host, address.port, ssl=context, server_hostname=name
                 )
-        except TimeoutError as error:
-            raise (too_slow(limit_ms) if address.tls else error) from None
+        except OSError as error:
+            raise (not_agreed(error, limit_ms) if address.tls else error) from None
         return connection
 
     @property

@@ -13,7 +13,7 @@ from thriftpy2.transport import TTransportException
 
 from store.forking import leave_at_fork
 from store.hbase.addresses import Address
-from store.hbase.gateway_tls import context_for_connection, name_of, too_slow
+from store.hbase.gateway_tls import context_for_connection, name_of, not_agreed
 from store.hbase.numbered_client import NumberedClient
 from store.hbase.punctual import PunctualSocket
 from store.hbase.settings import PoolSettings
@@ -49,8 +49,8 @@ class GatewayConnection:
         """Within ``connect_timeout_ms``, which ``opened`` has for its limit and a handshake takes as a whole."""
         try:
             return context.wrap_socket(opened, server_hostname=name_of(self._settings.tls, self.address.host))
-        except TimeoutError as error:
-            raise too_slow(self._settings.connect_timeout_ms) from error
+        except OSError as error:
+            raise not_agreed(error, self._settings.connect_timeout_ms) from None
 
     def next_number(self) -> int:
         """For the next request that is sent past Thrift's library."""

@@ -47,9 +47,13 @@ def name_of(files: TlsFiles, host: str) -> str:
     return _named(files, "server_name") or host
 
 
-def too_slow(limit_ms: int) -> TimeoutError:
-    """No TLS in time."""
-    return TimeoutError(f"no TLS could be agreed on in {limit_ms} ms: {_PLAIN}")
+def not_agreed(error: OSError, limit_ms: int) -> OSError:
+    """What to raise for an ``error`` of a handshake that was given ``limit_ms``."""
+    if isinstance(error, TimeoutError):
+        return TimeoutError(f"no TLS could be agreed on in {limit_ms} ms: {_PLAIN}")
+    if isinstance(error, ssl.SSLEOFError | ConnectionResetError):
+        return ConnectionError(f"it hung up before TLS was agreed on: {_PLAIN}")
+    return error
 
 
 def in_words(error: Exception) -> str:

@@ -61,19 +61,28 @@ class PunctualSocket:
         try:
             self._socket.sendall(data)
         except ssl.SSLEOFError as error:
-            raise EOFError("it hung up" if self._has_answered else _NEVER_ANSWERED_OVER_TLS) from error
+            self._explain(error)
+            raise
 
     def recv(self, bytes_max: int) -> bytes:
         """Some of the answer; nothing once the other side has hung up."""
         began = self._limited()
-        data = self._socket.recv(bytes_max)
+        try:
+            data = self._socket.recv(bytes_max)
+        except ConnectionResetError as error:
+            self._explain(error)
+            raise
         self._came(data, len(data), began)
         return data
 
     def recv_into(self, buffer: memoryview) -> int:
         """Fill some of ``buffer`` with the answer; 0 bytes once the other side has hung up."""
         began = self._limited()
-        received = self._socket.recv_into(buffer)
+        try:
+            received = self._socket.recv_into(buffer)
+        except ConnectionResetError as error:
+            self._explain(error)
+            raise
         self._came(buffer, received, began)
         return received
 
@@ -84,6 +93,12 @@ class PunctualSocket:
     def close(self) -> None:
         """See ``socket.socket``."""
         self._socket.close()
+
+    def _explain(self, error: OSError | None) -> None:
+        """Raise what it may mean that the other side has hung up, where it has never sent anything."""
+        if not self._has_answered:
+            is_tls = isinstance(self._socket, ssl.SSLSocket)
+            raise EOFError(_NEVER_ANSWERED_OVER_TLS if is_tls else _NEVER_ANSWERED) from error
 
     def _limited(self) -> float:
         """Leave the socket no more than what is left of the limit; when that was."""
@@ -100,8 +115,7 @@ class PunctualSocket:
     def _came(self, data: bytes | memoryview, received: int, began: float) -> None:
         if not self._has_answered:
             if not received:
-                is_tls = isinstance(self._socket, ssl.SSLSocket)
-                raise EOFError(_NEVER_ANSWERED_OVER_TLS if is_tls else _NEVER_ANSWERED)
+                self._explain(None)
             if bytes(data[:2]) == _ALERT_BEGIN:
                 raise ConnectionError("it speaks TLS: its address is tls://host:port")
             self._has_answered = True

@@ -6,10 +6,11 @@ import asyncio
 import dataclasses
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -257,9 +258,41 @@ def test_a_gateway_in_clear_text_is_told_after_a_limited_time(gateway: FakeGatew
             door(address, impatient(tls, connect_timeout_ms=SHORT_MS))
 
 
+@pytest.mark.parametrize("door", DOORS)
+def test_who_hangs_up_on_tls_is_taken_for_one_in_clear_text(tls: TlsFiles, door: Door) -> None:
+    """HBase's own does, where those bytes make a length that is too large for it."""
+
+    def hang_up() -> None:
+        with suppress(OSError):  # the listener's end
+            while True:
+                accepted, _ = listening.accept()
+                with accepted:
+                    accepted.recv(1)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
+        pool.submit(hang_up)
+        with pytest.raises(StoreUnavailable, match=r"hung up before TLS was agreed on: .* without tls://"):
+            door(f"tls://127.0.0.1:{listening.getsockname()[1]}", impatient(tls))
+        listening.shutdown(socket.SHUT_RDWR)
+
+
 def test_a_gateway_that_speaks_tls_is_told_to_who_speaks_plain(secured: TlsTerminator) -> None:
     with pytest.raises(StoreUnavailable, match="tls://host:port"):
         read(f"127.0.0.1:{secured.port}", impatient(TlsFiles()))
+
+
+def test_a_reset_before_any_answer_says_what_it_may_mean() -> None:
+    """As stunnel's to who speaks plain."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = parse_addresses(f"127.0.0.1:{listening.getsockname()[1]}")[0]
+        with closing(GatewayConnection(address, impatient(TlsFiles()))) as connection:
+            accepted, _ = listening.accept()
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.send(b"a request")
+            accepted.recv(1)
+            accepted.close()
+            with pytest.raises(EOFError, match="TLS before it: give tls://host:port"):
+                connection.receive_into(memoryview(bytearray(8)))
 
 
 def test_an_alert_of_tls_is_no_answer() -> None:
