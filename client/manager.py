@@ -16,9 +16,9 @@ from client.bulk_writes.writing import AttemptWriter, await_last_looks, require_
 from client.catalog.catalog import Catalog
 from client.catalog.entry import CatalogEntry, ConflictLevel, family_names
 from client.catalog.shadow_family import ShadowFamilyStore
-from client.connection.gateway import store_of
 from client.connection.oracle import OracleClient
 from client.connection.primary import Directory, SoloDirectory, ZooKeeperDirectory
+from client.connection.services import store_of
 from client.errors import InvalidRequest, InvalidSettings
 from client.handles import SnapshotHandle, StaysInItsProcess, TransactionHandle
 from client.metrics import ClientMetrics

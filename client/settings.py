@@ -8,18 +8,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from access.tls_files import FIELDS, GATEWAY, ZOOKEEPER, setting_of
 from client.errors import InvalidRequest, InvalidSettings
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.defaults import DEFAULT_ROOT, SHADOW_CELLS, THRIFT_TEXT
-from configuration.gateway_settings import thrift_tls_contradictions, thrift_tls_setting
+from configuration.tls_settings import tls_contradictions, tls_setting
 from lease import ZnodePaths
+from lease.ensemble import parse_ensemble
 from store.hbase.addresses import parse_addresses
-from store.hbase.tls_files import VARIABLES
 
 CREDENTIALS = ("token_file", "tls_authority_file", "tls_certificate_file", "tls_key_file", "tls_server_name")
 """The settings that say where it is what a client shows of itself to oracles."""
-GATEWAY_TLS = tuple(f"thrift_tls_{name}" for name in VARIABLES)
-"""The same for gateways that speak TLS."""
+TLS_FILES = tuple(setting_of(service, name) for service in (GATEWAY, ZOOKEEPER) for name in FIELDS)
+"""The same for HBase's gateway and ZooKeeper, where these speak TLS."""
 BULK_SHADOW_CELLS = ("written", "deferred", "none")
 """What there is to choose from for the shadow cells of bulk writes; the first one by default."""
 DEADLINE_MS_MAX = 86_400_000
@@ -119,26 +120,31 @@ class ClientSettings:
     tls_server_name: str = setting(
         "", "NAME", "Whom the oracles' certificates have to name; not given: the host that is dialled."
     )
-    thrift_tls_authority_file: str = thrift_tls_setting("authority_file")
-    thrift_tls_certificate_file: str = thrift_tls_setting("certificate_file")
-    thrift_tls_key_file: str = thrift_tls_setting("key_file")
-    thrift_tls_server_name: str = thrift_tls_setting("server_name")
+    thrift_tls_authority_file: str = tls_setting("thrift_tls_authority_file")
+    thrift_tls_certificate_file: str = tls_setting("thrift_tls_certificate_file")
+    thrift_tls_key_file: str = tls_setting("thrift_tls_key_file")
+    thrift_tls_server_name: str = tls_setting("thrift_tls_server_name")
+    zookeeper_tls_authority_file: str = tls_setting("zookeeper_tls_authority_file")
+    zookeeper_tls_certificate_file: str = tls_setting("zookeeper_tls_certificate_file")
+    zookeeper_tls_key_file: str = tls_setting("zookeeper_tls_key_file")
+    zookeeper_tls_server_name: str = tls_setting("zookeeper_tls_server_name")
 
     def __post_init__(self) -> None:
-        for name in ("zookeeper", "thrift", "root", "oracle", *CREDENTIALS, *GATEWAY_TLS):
+        for name in ("zookeeper", "thrift", "root", "oracle", *CREDENTIALS, *TLS_FILES):
             if not isinstance(getattr(self, name), str):
                 raise InvalidSettings(f"{name} is text, not {getattr(self, name)!r}")
         for _, reason in _contradictions({each.name: getattr(self, each.name) for each in settings_of(type(self))}):
             raise InvalidSettings(reason)
         if not self.thrift:
             raise InvalidSettings("thrift is missing: the address 'host:port' of HBase's Thrift gateway")
-        for name in ("oracle", "zookeeper"):
-            if getattr(self, name):
-                _check_addresses(name, getattr(self, name))
-        try:
-            parse_addresses(self.thrift)
-        except ValueError as error:
-            raise InvalidSettings(f"thrift: {error}") from error
+        if self.oracle:
+            _check_address("oracle", self.oracle)
+        for name, parse in (("zookeeper", parse_ensemble), ("thrift", parse_addresses)):
+            try:
+                if getattr(self, name):
+                    parse(getattr(self, name))
+            except ValueError as error:
+                raise InvalidSettings(f"{name}: {error}") from error
         try:
             ZnodePaths(self.root)
         except ValueError as error:
@@ -173,7 +179,7 @@ def _contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]:
         yield Contradiction(("oracle", "zookeeper"), "either zookeeper or oracle says where the oracle is, not both")
     if not settings["oracle"] and not settings["zookeeper"]:
         yield Contradiction((), "either zookeeper or oracle has to say where the oracle is: neither is there")
-    yield from thrift_tls_contradictions(settings)
+    yield from tls_contradictions(settings)
 
 
 CLIENT = Section(
@@ -201,11 +207,6 @@ def parse_object(text: str, what: str, names: set[str] | None, *, needed: set[st
         wrong = [f"unknown {', '.join(unknown)}"] * bool(unknown) + [f"missing {', '.join(missing)}"] * bool(missing)
         raise InvalidRequest(f"{what}: {'; '.join(wrong)}; known are {', '.join(sorted(names or needed))}")
     return parsed
-
-
-def _check_addresses(name: str, text: str) -> None:
-    for address in text.split(","):
-        _check_address(name, address)
 
 
 def _check_address(name: str, address: str) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import logging
 import math
 import struct
 import threading
@@ -40,10 +41,15 @@ from kazoo.protocol.states import KeeperState
 from kazoo.retry import KazooRetry
 from kazoo.security import ACL, ANYONE_ID_UNSAFE, AUTH_IDS, Permissions
 
+from access.service_tls import checked
+from access.tls import BadTls
+from access.tls_files import ZOOKEEPER, TlsFiles
 from lease.coordinator import Applied, Check, CompareAndSet, Create, Node, Operation, Rejected, Unknown
 from lease.credentials import ZooKeeperCredentials
+from lease.ensemble import parse_ensemble
 from lease.errors import CoordinatorRefused, CoordinatorUnavailable, InvalidLeaseSettings
 from lease.protection import Grant
+from lease.tls_handler import TlsHandler
 from store.forking import leave_at_fork
 
 RECONNECT_DELAY_MS_MAX = 500
@@ -54,6 +60,9 @@ SESSIONS_WITHOUT_CONNECTION_MAX = 2
 READ_ROUNDS_MAX = 3
 """How often a read starts over because the node came or went between looking and watching."""
 
+_DROPPED = "Connection dropped"
+_KAZOO_LOG = logging.getLogger("kazoo.client")
+_NO_FILES = TlsFiles()
 _ANY_VERSION = -1
 _REJECTIONS = (BadVersionError, NodeExistsError, NoNodeError)
 _REFUSALS = (NoAuthError, AuthFailedError, InvalidACLError, BadArgumentsError, QuotaExceededError)
@@ -82,6 +91,12 @@ class _Link:
     def __init__(self, opened_s: float) -> None:
         self.connected = threading.Event()
         self.opened_s = self.lost_s = opened_s
+        self.warned = ""
+        """What kazoo has warned of last: it tells nobody else why it cannot connect."""
+
+    def trouble(self) -> str:
+        """The same, to follow what is said of it."""
+        return f"; last: {self.warned}" if self.warned else ""
 
     def told(self, state: str) -> None:
         # Runs on kazoo's connection thread: must not block.
@@ -90,6 +105,19 @@ class _Link:
         elif self.connected.is_set():
             self.lost_s = time.monotonic()
             self.connected.clear()
+
+
+class _Noting(logging.LoggerAdapter[logging.Logger]):
+    """Kazoo's log, of which the link is told why a connection ended, or did not come about."""
+
+    def __init__(self, log: logging.Logger, link: _Link) -> None:
+        super().__init__(log)
+        self._link = link
+
+    def warning(self, msg: object, *args: object, **more: Any) -> None:
+        if str(msg).startswith(_DROPPED):
+            self._link.warned = str(msg) % args
+        super().warning(msg, *args, **more)
 
 
 class ZooKeeperCoordinator:
@@ -103,18 +131,25 @@ class ZooKeeperCoordinator:
         hosts: str,
         credentials: ZooKeeperCredentials | None = None,
         *,
+        tls: TlsFiles = _NO_FILES,
         connect_timeout_ms: int = 10_000,
         session_timeout_ms: int = 6_000,
     ) -> None:
         """Open a session at ``hosts`` (``host:port``, several with commas), known by ``credentials``.
 
-        With credentials every node that it makes is its own to change, and everybody's to read.
+        With credentials every node that it makes is its own to change, and everybody's to read. ``tls`` are the files
+        for hosts with ``tls://`` before them; what they do not name comes from the environment.
 
         Raises ``CoordinatorUnavailable`` when no server answered within ``connect_timeout_ms``, and
-        ``InvalidLeaseSettings`` for hosts that cannot be meant. ``session_timeout_ms`` says how soon a dead process's
-        member node goes; no lease hangs on it.
+        ``InvalidLeaseSettings`` for hosts that cannot be meant, or files that cannot be used. ``session_timeout_ms``
+        says how soon a dead process's member node goes; no lease hangs on it.
         """
-        self._hosts = _checked(hosts)
+        self._ensemble = parse_ensemble(hosts)
+        self._hosts = hosts
+        try:
+            self._tls = checked(tls, ZOOKEEPER, spoken=self._ensemble.tls)
+        except BadTls as error:
+            raise InvalidLeaseSettings(f"ZooKeeper at {hosts}: {error}") from error
         self._credentials = credentials
         self._session_timeout_ms = session_timeout_ms
         self._changing = threading.Lock()
@@ -124,10 +159,11 @@ class ZooKeeperCoordinator:
         self._client.start_async()
         leave_at_fork(self)
         if not self._link.connected.wait(connect_timeout_ms / 1000):
+            trouble = self._link.trouble()
             self.close()
             raise CoordinatorUnavailable(
                 f"ZooKeeper at {hosts} did not answer within {connect_timeout_ms} ms:"
-                " is it running, and is the address right?"
+                f" is it running, and is the address right?{trouble}"
             )
 
     def __enter__(self) -> Self:
@@ -214,14 +250,17 @@ class ZooKeeperCoordinator:
     def _unopened(self, opened_s: float) -> tuple[KazooClient, _Link]:
         retry = KazooRetry(max_tries=-1, delay=0.05, backoff=2, max_delay=RECONNECT_DELAY_MS_MAX / 1000)
         known = {"auth_data": [("digest", self._credentials.digest)]} if self._credentials else {}
+        link = _Link(opened_s)
         client = KazooClient(
-            hosts=self._hosts,
+            hosts=self._ensemble.hosts,
+            logger=_Noting(_KAZOO_LOG, link),
             timeout=self._session_timeout_ms / 1000,
             connection_retry=retry,
             default_acl=_OURS_TO_CHANGE if self._credentials else None,
+            # Without TLS kazoo makes a handler of its own.
+            **({"use_ssl": True, "handler": TlsHandler(self._tls)} if self._ensemble.tls else {}),
             **known,
         )
-        link = _Link(opened_s)
         client.add_listener(link.told)
         return client, link
 
@@ -233,7 +272,7 @@ class ZooKeeperCoordinator:
                 self._replace()
             link = self._link
         if not link.connected.wait(deadline.remaining_s()):
-            raise CoordinatorUnavailable(f"not connected to ZooKeeper at {self._hosts}")
+            raise CoordinatorUnavailable(f"not connected to ZooKeeper at {self._hosts}{link.trouble()}")
 
     def _is_dead(self) -> bool:
         """Whether this client has to be replaced, which waits until the one before it has ended.
@@ -324,20 +363,6 @@ def _abandon(client: KazooClient) -> None:
         if shared is not None:
             shared.close()
     atexit.unregister(client.handler.stop)  # it would wait for locks that those threads may have held
-
-
-def _checked(hosts: str) -> str:
-    for host in hosts.split(","):
-        name, _, port = host.strip().rpartition(":")
-        if not name or "/" in host or not (port.isascii() and port.isdigit() and 1 <= int(port) <= 65_535):
-            raise InvalidLeaseSettings(
-                f"ZooKeeper's hosts are host:port,host:port, without a path (the root is set apart), not {hosts!r}"
-            )
-        try:
-            name.encode("idna")  # as kazoo's thread will, which tells nobody who waits for it
-        except UnicodeError as error:
-            raise InvalidLeaseSettings(f"{name!r} cannot be the name of one of ZooKeeper's hosts: {error}") from error
-    return hosts
 
 
 def _add(transaction: TransactionRequest, operation: Operation) -> None:

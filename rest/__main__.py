@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import click
 import uvicorn
@@ -27,15 +28,15 @@ from access import BadTokens
 from access.server_files import ServerFiles
 from access.tls import BadTls, ServerTls
 from client import ClientSettings, InvalidRequest
-from client.connection.gateway import store_of
 from client.connection.primary import Directory, SoloDirectory, ZooKeeperDirectory
+from client.connection.services import store_of, zookeeper_of
+from client.settings import TLS_FILES
 from commit_table import system_table
 from configuration.checking import Wrong
 from configuration.defaults import SHADOW_CELLS
 from configuration.rest_limits import REST_LIMITS, RestLimits
 from configuration.sources import values_of_pairs
 from lease.solo import SoloRegistry
-from lease.zookeeper import ZooKeeperCoordinator
 from logs.lines import FORMATS, LEVELS, Standing, configure_logs
 from rest.app import create_app
 from rest.callers import Callers
@@ -46,8 +47,16 @@ from rest.whereabouts import AlwaysHere, LeaseWatch, Whereabouts
 
 _log = logging.getLogger(__name__)
 
+
 CANNOT_WORK_CODE = 2
 """The exit code where it was given what cannot work: whoever starts it need not try again."""
+
+
+def service_tls_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A flag for each file by which ZooKeeper and the gateway are spoken to where they speak TLS."""
+    for name in TLS_FILES:
+        command = click.option(f"--{name.replace('_', '-')}", default="")(command)
+    return command
 
 
 @click.command()
@@ -63,10 +72,7 @@ CANNOT_WORK_CODE = 2
 @click.option("--tls-key-file", default="")
 @click.option("--tls-client-authority-file", default="", help="Every client must show a certificate of it.")
 @click.option("--tls-authority-file", default="", help="Who signs the oracles' certificates.")
-@click.option("--thrift-tls-authority-file", default="", help="Who signs the certificate of a gateway with TLS.")
-@click.option("--thrift-tls-certificate-file", default="", help="To show to gateways that ask for one.")
-@click.option("--thrift-tls-key-file", default="")
-@click.option("--thrift-tls-server-name", default="", help="Whom the gateway's certificate has to name.")
+@service_tls_options
 @click.option("--own-name", "own_names", multiple=True, help="A host name by which it may be asked.")
 @click.option("--shadow-cells", default=SHADOW_CELLS[0], type=click.Choice(SHADOW_CELLS), help="When they are written.")
 @click.option("--log-level", default="info", type=click.Choice(LEVELS))
@@ -84,14 +90,11 @@ def main(
     tls_key_file: str,
     tls_client_authority_file: str,
     tls_authority_file: str,
-    thrift_tls_authority_file: str,
-    thrift_tls_certificate_file: str,
-    thrift_tls_key_file: str,
-    thrift_tls_server_name: str,
     own_names: tuple[str, ...],
     shadow_cells: str,
     log_level: str,
     log_format: str,
+    **service_tls: Any,
 ) -> None:
     """Serve REST until standard input ends."""
     configure_logs(log_level, log_format, Standing("rest"))
@@ -110,10 +113,7 @@ def main(
             tls_authority_file=tls_authority_file,
             tls_certificate_file=tls_certificate_file if tls_authority_file else "",
             tls_key_file=tls_key_file if tls_authority_file else "",
-            thrift_tls_authority_file=thrift_tls_authority_file,
-            thrift_tls_certificate_file=thrift_tls_certificate_file,
-            thrift_tls_key_file=thrift_tls_key_file,
-            thrift_tls_server_name=thrift_tls_server_name,
+            **service_tls,
         )
         callers = Callers(tokens_file) if tokens_file else None
         files = ServerFiles(tls_certificate_file, tls_key_file, tls_client_authority_file)
@@ -139,7 +139,7 @@ def connect(settings: ClientSettings, oracle: str, scheme: str) -> Installation:
         directory: Directory = SoloDirectory(oracle, SoloRegistry(store, system_table(settings.root, "epoch")))
         return Installation(settings, store, directory, AlwaysHere(), oracle, store.close, scheme)
     found = ZooKeeperDirectory(settings)
-    coordinator = ZooKeeperCoordinator(settings.zookeeper)
+    coordinator = zookeeper_of(settings)
     watch = LeaseWatch(coordinator, settings.root, oracle)
     whereabouts: Whereabouts = watch
     closing: list[Callable[[], None]] = [watch.close, coordinator.close, found.close, store.close]

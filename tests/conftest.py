@@ -11,10 +11,10 @@ import hypothesis
 import pytest
 
 import devcluster
+from access.tls_files import TlsFiles
 from configuration.rooms import all_sections
 from configuration.sources import FILE_VARIABLE
 from drills.guard import Guard
-from store.hbase.tls_files import TlsFiles
 from tests.certificates import Authority
 from tests.framed_gateway import framed_gateway
 from tests.imports import ROOT

@@ -14,11 +14,12 @@ from access.server_files import ServerFiles
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.checking import DEFAULT_ORIGIN, InForce, Mistake, Wrong, in_force
 from configuration.defaults import DEFAULT_ROOT, SHADOW_CELLS, THRIFT_TEXT
-from configuration.gateway_settings import thrift_tls_contradictions, thrift_tls_setting
 from configuration.rest_limits import REST_LIMITS
 from configuration.rooms import known_tables
 from configuration.sources import of_environment, of_file, of_flags, of_pairs, values_of_pairs
+from configuration.tls_settings import tls_contradictions, tls_setting
 from lease import InvalidLeaseSettings, LeaseSettings, ZnodePaths
+from lease.ensemble import parse_ensemble
 from lease.records import LEASE_MS_MAX, LEASE_MS_MIN, check_addresses, check_name
 from lease.rules import RENEWALS_PER_LEASE_MAX
 from logs.lines import FORMATS, LEVELS
@@ -53,7 +54,7 @@ class ServeOptions:
         "HOST:PORT[,…]",
         "ZooKeeper, where lease and members are kept.",
         environment="PYTHIA_ZOOKEEPER",
-        check=lambda addresses: check_addresses(tuple(address.strip() for address in addresses.split(","))),
+        check=parse_ensemble,
     )
     zookeeper_credentials_file: str = setting(
         "",
@@ -62,6 +63,10 @@ class ServeOptions:
         "it PYTHIA_ZOOKEEPER_CREDENTIALS may be that.",
         environment="PYTHIA_ZOOKEEPER_CREDENTIALS_FILE",
     )
+    zookeeper_tls_authority_file: str = tls_setting("zookeeper_tls_authority_file")
+    zookeeper_tls_certificate_file: str = tls_setting("zookeeper_tls_certificate_file")
+    zookeeper_tls_key_file: str = tls_setting("zookeeper_tls_key_file")
+    zookeeper_tls_server_name: str = tls_setting("zookeeper_tls_server_name")
     insecure_zookeeper_unprotected: bool = setting(
         False,
         "",
@@ -82,10 +87,10 @@ class ServeOptions:
         check=parse_addresses,
         required=True,
     )
-    thrift_tls_authority_file: str = thrift_tls_setting("authority_file")
-    thrift_tls_certificate_file: str = thrift_tls_setting("certificate_file")
-    thrift_tls_key_file: str = thrift_tls_setting("key_file")
-    thrift_tls_server_name: str = thrift_tls_setting("server_name")
+    thrift_tls_authority_file: str = tls_setting("thrift_tls_authority_file")
+    thrift_tls_certificate_file: str = tls_setting("thrift_tls_certificate_file")
+    thrift_tls_key_file: str = tls_setting("thrift_tls_key_file")
+    thrift_tls_server_name: str = tls_setting("thrift_tls_server_name")
     listen: str = setting(
         "127.0.0.1:5480",
         "HOST:PORT",
@@ -233,7 +238,7 @@ def _contradictions(options: Mapping[str, Any]) -> Iterator[Contradiction]:
             "address to advertise",
         )
     hosts = {name: parse_listen(options[name])[0] for name in ("listen", "rest_listen") if options[name]}
-    yield from thrift_tls_contradictions(options)
+    yield from tls_contradictions(options)
     for names, reason in (*exposures(options, hosts), *incomplete(options)):
         yield Contradiction(names, reason)
     try:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from client.connection.deadline import Deadline
+from client.connection.services import zookeeper_of
 from client.settings import ClientSettings
 from lease.coordinator import Coordinator
 from lease.data_record import read_data
@@ -15,7 +16,6 @@ from lease.paths import ZnodePaths
 from lease.primary import PrimaryFinder
 from lease.records import EpochRecord, LeaseRecord
 from lease.solo import SoloRegistry
-from lease.zookeeper import ZooKeeperCoordinator
 from store.forking import leave_at_fork
 
 
@@ -173,7 +173,7 @@ class ZooKeeperDirectory:
             return None
 
     def _connect_to_zookeeper(self, timeout_ms: int) -> Coordinator:
-        return ZooKeeperCoordinator(self._settings.zookeeper, connect_timeout_ms=timeout_ms)
+        return zookeeper_of(self._settings, timeout_ms)
 
     def _connected(self, deadline: Deadline) -> Coordinator:
         """One caller connects; the others wait for it, none for longer than it may."""

@@ -44,7 +44,7 @@ class HBaseCellStore:
     """The tables behind the Thrift 1 gateway at ``address``: ``"host:port"``, or several, separated by commas.
 
     What may stand before an address is told in ``store.hbase.addresses``. Raises what ``gateways_at`` does
-    (``store.hbase.gateway_tls``). Nothing is connected before the first call. Connections are spread over several
+    (``store.hbase.gateways``). Nothing is connected before the first call. Connections are spread over several
     gateways, and go to the others while one fails.
     """
 

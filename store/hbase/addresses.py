@@ -13,14 +13,14 @@ import itertools
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from access.tls_files import TLS
+
 FRAMED: Final = "framed://"
 """Before the address of a gateway that was started with the framed transport (``hbase.regionserver.thrift.framed``, or
 a non-blocking server). It is said there, so that whoever is told where the gateway is knows how to speak to it. It
 takes requests of up to 2 MB, or ``hbase.regionserver.thrift.framed.max_frame_size_in_mb``; ours are smaller, but for
 one of a single row that is not.
 """
-TLS: Final = "tls://"
-"""Before the address of what speaks TLS for a gateway (``store.hbase.gateway_tls``)."""
 _TRANSPORTS: Final = {"": (False, False), FRAMED: (True, False), TLS: (False, True), "framed+tls://": (True, True)}
 """Framed, and TLS, by what stands before an address."""
 _BEFORE: Final = {both: before for before, both in _TRANSPORTS.items()}

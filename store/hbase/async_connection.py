@@ -12,12 +12,12 @@ from __future__ import annotations
 import asyncio
 from typing import cast
 
+from access.service_tls import context_for_connection, in_words, not_agreed
 from store.hbase.addresses import Address
 from store.hbase.answers import Answer, AnswerReader, NotAnAnswer
 from store.hbase.binary_protocol import IS_TABLE_ENABLED, SEQUENCE_MAX
 from store.hbase.encoding import PutRequest, RequestBuffer, table_question
 from store.hbase.failures import ConnectionLost, GatewayFailure
-from store.hbase.gateway_tls import context_for_connection, in_words, name_of, not_agreed
 from store.hbase.settings import PoolSettings
 
 
@@ -47,7 +47,7 @@ class AsyncConnection(asyncio.Protocol):
         """Connect. Raises ``OSError``, as ``TimeoutError`` after ``connect_timeout_ms``."""
         limit_ms = settings.connect_timeout_ms
         context = context_for_connection(settings.tls) if address.tls else None
-        name = name_of(settings.tls, address.host) if address.tls else None
+        name = settings.tls.server_name or address.host if address.tls else None
         try:
             async with asyncio.timeout(limit_ms / 1_000):
                 _, connection = await asyncio.get_running_loop().create_connection(

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 from thriftpy2.transport import TTransportException
 
+from access.service_tls import context_for_connection, not_agreed
 from store.forking import leave_at_fork
 from store.hbase.addresses import Address
-from store.hbase.gateway_tls import context_for_connection, name_of, not_agreed
 from store.hbase.numbered_client import NumberedClient
 from store.hbase.punctual import PunctualSocket
 from store.hbase.settings import PoolSettings
@@ -48,7 +48,7 @@ class GatewayConnection:
     def _secured(self, opened: socket.socket, context: ssl.SSLContext) -> ssl.SSLSocket:
         """Within ``connect_timeout_ms``, which ``opened`` has for its limit and a handshake takes as a whole."""
         try:
-            return context.wrap_socket(opened, server_hostname=name_of(self._settings.tls, self.address.host))
+            return context.wrap_socket(opened, server_hostname=self._settings.tls.server_name or self.address.host)
         except OSError as error:
             raise not_agreed(error, self._settings.connect_timeout_ms) from None
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from thriftpy2.thrift import TApplicationException, TException
 
+from access.service_tls import in_words
 from store.errors import InvalidCell, StoreError, StoreUnavailable, TableExists, TableMissing
 from store.hbase.answers import Answer, Kind, NotAnAnswer
-from store.hbase.gateway_tls import in_words
 from store.hbase.thrift_types import AlreadyExists, GatewayIOError, IllegalArgument
 
 

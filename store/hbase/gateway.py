@@ -24,7 +24,7 @@ from store.hbase.failures import (
     meaning_of,
     not_connected,
 )
-from store.hbase.gateway_tls import gateways_at
+from store.hbase.gateways import gateways_at
 from store.hbase.pool import ConnectionPool
 from store.hbase.settings import PoolSettings
 
@@ -41,9 +41,8 @@ class Gateway:
     """
 
     def __init__(self, address: str, settings: PoolSettings) -> None:
-        self._addresses = gateways_at(address, settings)
-        self._settings = settings
-        self._pool = ConnectionPool(self._connect, settings, answers=ANSWERS)
+        self._addresses, self._settings = gateways_at(address, settings)
+        self._pool = ConnectionPool(self._connect, self._settings, answers=ANSWERS)
 
     @property
     def framed(self) -> bool:

@@ -19,7 +19,7 @@ from store.hbase.answers import Kind
 from store.hbase.async_connection import AsyncConnection
 from store.hbase.encoding import PutRequest
 from store.hbase.failures import ConnectionLost, GatewayFailure, meaning_of, meaning_of_answer, not_connected
-from store.hbase.gateway_tls import gateways_at
+from store.hbase.gateways import gateways_at
 from store.hbase.settings import PoolSettings
 from store.lines import ByteLines
 
@@ -44,8 +44,7 @@ class GatewayPutter:
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._addresses = gateways_at(address, settings)
-        self._settings = settings
+        self._addresses, self._settings = gateways_at(address, settings)
         self._monotonic = monotonic
         self._places = asyncio.Semaphore(settings.connections_max)
         self._idle: list[tuple[AsyncConnection, float]] = []

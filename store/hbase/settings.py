@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
-from store.hbase.tls_files import TlsFiles
+from access.tls_files import TlsFiles
 
 
 @dataclass(frozen=True, slots=True)

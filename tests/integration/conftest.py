@@ -10,12 +10,12 @@ from dataclasses import dataclass, fields
 
 import pytest
 
+from access.tls_files import TlsFiles
 from benchmarks.compiled_code import Code, compiled_code
 from client import ClientSettings, TransactionManager
 from commit_table import CommitTable, table_name
 from drills.guard import Guard
 from store.hbase import HBaseCellStore
-from store.hbase.tls_files import TlsFiles
 from tests.conftest import Services
 from tests.integration.oracle_processes import LONG_LEASE_MS, SHORT_LIFE_MS, OracleProcess, OracleWithRest
 

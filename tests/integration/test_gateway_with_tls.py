@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import pytest
 
+from access.tls_files import GATEWAY, variable_of
 from client import ClientSettings, StoreUnavailable, TransactionManager
 from client.spark import KeyColumn, TableMapping, ValueColumn, create_table
-from store.hbase.tls_files import VARIABLES
 from tests.conftest import Services
 from tests.integration.command_processes import Command
 from tests.integration.oracle_processes import OracleWithRest
@@ -52,8 +52,8 @@ def test_programs_rest_and_commands_reach_the_tables(
     at = secured_oracle.client.post("/v1/oracle/snapshot").json()["snapshot"]
     row = secured_oracle.client.get(f"/v1/snapshots/{at}/tables/{table}/rows/alice")
     assert row.json()["values"] == {"f:balance": "70"}
-    for name, variable in VARIABLES.items():
-        monkeypatch.setenv(variable, getattr(secured.tls, name))
+    for name, path in secured.tls.named().items():
+        monkeypatch.setenv(variable_of(GATEWAY, name), path)
     assert Command(secured_settings, "table").done("describe", table)["table"] == table
 
 
@@ -81,7 +81,7 @@ def test_an_oracle_says_what_is_wrong_with_its_files_and_does_not_start(
     ]
     for options, words in (
         (["--thrift-tls-authority-file", "/nowhere"], "authority /nowhere: No such file or directory"),
-        (["--thrift-tls-key-file", "k"], "a key for the gateway without its certificate"),
+        (["--thrift-tls-key-file", "k"], "a key without its certificate"),
     ):
         ended = subprocess.run(
             [*command, "--thrift", secured.thrift, *options],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.mutations.mutation import Mutation
 
+_ZOOKEEPER_TLS = "unit/lease/test_zookeeper_tls.py::"
+
 LEASE_RULES = [
     Mutation(
         "validity is counted without the safety margin",
@@ -283,5 +285,33 @@ LEASE_RULES = [
         "        client.add_listener(link.told)",
         "        client.add_listener(lambda state: self._link.told(state))",
         "unit/lease/test_zookeeper_client.py::test_what_the_old_client_says_is_not_said_of_the_new_one",
+    ),
+    Mutation(
+        "a ZooKeeper that speaks TLS is spoken to in clear text",
+        "lease/tls_handler.py",
+        "            return context.wrap_socket(plain, server_hostname=self._files.server_name or hostname)\n",
+        "            return plain\n",
+        _ZOOKEEPER_TLS + "test_a_session_goes_over_tls_and_comes_back",
+    ),
+    Mutation(
+        "a session over TLS has kazoo's own handler, which looks at no name",
+        "lease/zookeeper.py",
+        '{"use_ssl": True, "handler": TlsHandler(self._tls)}',
+        '{"use_ssl": True, "ca": self._tls.authority_file, "verify_certs": True}',
+        _ZOOKEEPER_TLS + "test_a_certificate_has_to_name_the_host_or_the_name_that_is_set",
+    ),
+    Mutation(
+        "of ZooKeeper's hosts some may be spoken to in clear text",
+        "lease/ensemble.py",
+        "    if len({part.startswith(TLS) for part in parts}) > 1:",
+        "    if False:",
+        _ZOOKEEPER_TLS + "test_an_ensemble_speaks_tls_or_does_not",
+    ),
+    Mutation(
+        "nobody is told why ZooKeeper is not reached",
+        "lease/zookeeper.py",
+        "            self._link.warned = str(msg) % args\n",
+        "            pass\n",
+        _ZOOKEEPER_TLS + "test_why_nobody_is_reached_is_told_without_tls_too",
     ),
 ]

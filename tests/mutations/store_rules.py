@@ -201,9 +201,9 @@ STORE_RULES = [
     ),
     Mutation(
         "a gateway's certificate may name anybody",
-        "store/hbase/gateway_tls.py",
-        '    return client_context(_named(files, "authority_file"), certificate, key)\n',
-        '    context = client_context(_named(files, "authority_file"), certificate, key)\n'
+        "access/service_tls.py",
+        "    return client_context(files.authority_file, files.certificate_file, files.key_file)\n",
+        "    context = client_context(files.authority_file, files.certificate_file, files.key_file)\n"
         "    context.check_hostname = False\n"
         "    return context\n",
         _TLS + "test_the_certificate_has_to_name_the_host_or_the_name_that_is_set",
@@ -217,9 +217,9 @@ STORE_RULES = [
     ),
     Mutation(
         "whoever names files for TLS and no address of it is led past TLS",
-        "store/hbase/gateway_tls.py",
-        "        _refuse_any(settings.tls)\n",
-        "        pass\n",
+        "access/service_tls.py",
+        "        for name in found.named():\n",
+        "        for name in ():\n",
         _TLS + "test_files_for_tls_are_refused_where_no_address_says_tls",
     ),
     Mutation(
@@ -252,7 +252,7 @@ STORE_RULES = [
     ),
     Mutation(
         "files that are being replaced are an error of the program",
-        "store/hbase/gateway_tls.py",
+        "access/service_tls.py",
         "    except BadTls as error:\n        raise ConnectionError(str(error)) from error\n",
         "    except BadTls:\n        raise\n",
         _TLS + "test_files_are_read_again_for_each_connection",

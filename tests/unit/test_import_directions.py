@@ -22,7 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "devcluster": set(),
     "versions": set(),
     "commit_table": {"kernels", "store", "versions"},
-    "lease": {"store", "versions"},
+    "lease": {"access", "store", "versions"},
     "fleet": {"access", "lease", "wire"},
     "client": {"access", "commit_table", "configuration", "kernels", "lease", "store", "versions", "wire"},
     "tso": {

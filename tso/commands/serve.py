@@ -23,6 +23,7 @@ import uvloop
 from access import Credentials
 from access.credentials import TOKEN_VARIABLE
 from access.exposure import is_loopback
+from access.tls_files import FIELDS, GATEWAY, ZOOKEEPER, TlsFiles, setting_of
 from configuration import Section
 from configuration.connection_flags import root_flag, zookeeper_flag
 from configuration.misspelt import misspelt
@@ -37,7 +38,6 @@ from store import StoreError
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.addresses import parse_addresses
 from store.hbase.putter import GatewayPutter
-from store.hbase.tls_files import VARIABLES, TlsFiles
 from tso.alone import require_alone
 from tso.commands.credential_flags import credential_flags
 from tso.commands.drain import drain_command
@@ -63,6 +63,8 @@ log = logging.getLogger(__name__)
 _STORE_UNAVAILABLE_AFTER_MS = 1_000
 _STORE_REQUEST_TIMEOUT_MS = 3_000
 """The store gives up soon: who repeats a write here has to look at the lease between two tries."""
+
+_TLS_FILES = [setting_of(service, name) for service in (GATEWAY, ZOOKEEPER) for name in FIELDS]
 
 _members = zookeeper_flag("where lease and members are kept.")
 
@@ -117,7 +119,7 @@ def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...
         connections_max=settings.limits.lookup_threads + settings.limits.commit_writers + 1,
         request_timeout_ms=_STORE_REQUEST_TIMEOUT_MS,
         unavailable_after_ms=_STORE_UNAVAILABLE_AFTER_MS,
-        tls=TlsFiles.named_in(chosen.options),
+        tls=TlsFiles.named_in(chosen.options, GATEWAY),
     )
     with (
         contextlib.closing(HBaseCellStore(settings.thrift, pool)) as store,
@@ -207,7 +209,7 @@ def _rest(
         "tls-key-file": options.tls_key_file,
         "tls-client-authority-file": options.tls_client_authority_file,
         "tls-authority-file": options.rest_tls_authority_file,
-        **{f"thrift-tls-{name.replace('_', '-')}": getattr(options, f"thrift_tls_{name}") for name in VARIABLES},
+        **{name.replace("_", "-"): getattr(options, name) for name in _TLS_FILES},
     }
     files = [part for name, path in security.items() if path for part in (f"--{name}", path)]
     addresses = filter(None, (options.rest_advertise, options.advertise, options.rest_listen))
@@ -238,6 +240,7 @@ def _coordinator(options: ServeOptions) -> contextlib.AbstractContextManager[Zoo
         options.zookeeper,
         options.root,
         options.zookeeper_credentials_file,
+        tls=TlsFiles.named_in(options, ZOOKEEPER),
         may_be_open=options.insecure_zookeeper_unprotected,
     )
 

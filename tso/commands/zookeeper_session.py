@@ -10,9 +10,12 @@ from collections.abc import Iterator
 
 import click
 
+from access.tls_files import TlsFiles
 from lease.credentials import load_credentials
 from lease.protection import require_protection
 from lease.zookeeper import ZooKeeperCoordinator
+
+_NO_FILES = TlsFiles()
 
 zookeeper_credentials_flag = click.option(
     "--zookeeper-credentials-file",
@@ -25,18 +28,18 @@ zookeeper_credentials_flag = click.option(
 
 
 @contextlib.contextmanager
-def known_session(zookeeper: str, credentials_file: str) -> Iterator[ZooKeeperCoordinator]:
-    """A session. Raises ``LeaseError`` where the credentials cannot be used."""
+def known_session(zookeeper: str, credentials_file: str, tls: TlsFiles = _NO_FILES) -> Iterator[ZooKeeperCoordinator]:
+    """A session. Raises ``LeaseError`` where the credentials cannot be used, or the files for TLS."""
     credentials = load_credentials(credentials_file)
-    with contextlib.closing(ZooKeeperCoordinator(zookeeper, credentials)) as coordinator:
+    with contextlib.closing(ZooKeeperCoordinator(zookeeper, credentials, tls=tls)) as coordinator:
         yield coordinator
 
 
 @contextlib.contextmanager
 def writing_session(
-    zookeeper: str, root: str, credentials_file: str, *, may_be_open: bool = False
+    zookeeper: str, root: str, credentials_file: str, *, tls: TlsFiles = _NO_FILES, may_be_open: bool = False
 ) -> Iterator[ZooKeeperCoordinator]:
     """A session that may write below ``root``. Raises ``LeaseError``, also where it turns out that it may not."""
-    with known_session(zookeeper, credentials_file) as coordinator:
+    with known_session(zookeeper, credentials_file, tls) as coordinator:
         require_protection(coordinator, root, may_be_open=may_be_open)
         yield coordinator

@@ -94,7 +94,7 @@ def test_a_view_is_replaced_by_sql(client: Client, counts: str) -> None:
     [
         ({"table": "no_such_table"}, "there is no table 'no_such_table'"),
         ({"min_partitions": "0"}, "a whole number from 1"),
-        ({"zookeeper": "nowhere"}, "an address is 'host:port'"),
+        ({"zookeeper": "nowhere"}, "ZooKeeper's hosts are host:port"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_reason(

@@ -221,7 +221,7 @@ def test_foreign_bytes_are_named(spark: SparkSession, manager: TransactionManage
         ({"snapshot": "{}"}, "snapshot handle"),
         ({"min_partitions": "none"}, "a whole number from 1"),
         ({"table": "no_such_table"}, "there is no table 'no_such_table'"),
-        ({"zookeeper": "nonsense"}, "an address is 'host:port'"),
+        ({"zookeeper": "nonsense"}, "ZooKeeper's hosts are host:port"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_reason(

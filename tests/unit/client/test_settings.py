@@ -54,7 +54,7 @@ def test_settings_that_cannot_work_are_refused(wrong: dict[str, Any]) -> None:
     [
         ({"thrift": ""}, "thrift is missing"),
         ({"thrift": "h"}, "thrift: the address of HBase's Thrift gateway is host:port"),
-        ({"zookeeper": "h:1,x"}, "zookeeper: an address is 'host:port', not 'x'"),
+        ({"zookeeper": "h:1,x"}, "zookeeper: ZooKeeper's hosts are host:port"),
     ],
 )
 def test_an_address_that_is_missing_or_wrong_is_told_with_its_setting(wrong: dict[str, str], told: str) -> None:

@@ -18,9 +18,8 @@ import uvloop
 
 from access.server_files import ServerFiles
 from access.tls import BadTls, server_context
+from access.tls_files import FIELDS, GATEWAY, TlsFiles, variable_of
 from client import ClientSettings, InvalidSettings, TransactionManager
-from client.settings import CLIENT
-from configuration import Section
 from store import Cell, StoreUnavailable
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.addresses import parse_addresses
@@ -28,12 +27,10 @@ from store.hbase.connection import GatewayConnection
 from store.hbase.failures import GatewayFailure
 from store.hbase.gateway import Gateway
 from store.hbase.putter import GatewayPutter
-from store.hbase.tls_files import VARIABLES, TlsFiles
 from tests.certificates import Authority
 from tests.tls_terminator import TlsTerminator, tls_before
 from tests.unit.store.fake_gateway import HANG_UP, SILENCE, FakeGateway
 from tests.unit.store.putting import lines
-from tso.options import ORACLE
 
 CELLS = {b"f:a": Cell(b"1", 5)}
 SHORT_MS = 300
@@ -227,7 +224,7 @@ def test_why_it_was_refused_is_told_where_the_other_side_says_it(
 def test_files_come_from_the_environment_where_no_setting_names_them(
     secured: TlsTerminator, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(VARIABLES["authority_file"], authority.certificate)
+    monkeypatch.setenv(variable_of(GATEWAY, "authority_file"), authority.certificate)
     for door in DOORS:
         door(f"tls://127.0.0.1:{secured.port}", impatient(TlsFiles()))
 
@@ -254,7 +251,7 @@ def test_a_gateway_in_clear_text_is_told_after_a_limited_time(gateway: FakeGatew
     """HBase's own waits for more of what looks like the length of a message."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tls://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(StoreUnavailable, match=rf"no TLS could be agreed on in {SHORT_MS} ms: .* without tls://"):
+        with pytest.raises(StoreUnavailable, match=rf"no TLS could be agreed on in {SHORT_MS} ms: .* no tls://"):
             door(address, impatient(tls, connect_timeout_ms=SHORT_MS))
 
 
@@ -271,7 +268,7 @@ def test_who_hangs_up_on_tls_is_taken_for_one_in_clear_text(tls: TlsFiles, door:
 
     with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
         pool.submit(hang_up)
-        with pytest.raises(StoreUnavailable, match=r"hung up before TLS was agreed on: .* without tls://"):
+        with pytest.raises(StoreUnavailable, match=r"hung up before TLS was agreed on: .* no tls://"):
             door(f"tls://127.0.0.1:{listening.getsockname()[1]}", impatient(tls))
         listening.shutdown(socket.SHUT_RDWR)
 
@@ -306,13 +303,13 @@ def test_an_alert_of_tls_is_no_answer() -> None:
                     connection.client.getTableNames()
 
 
-@pytest.mark.parametrize("field", list(VARIABLES))
+@pytest.mark.parametrize("field", FIELDS)
 def test_files_for_tls_are_refused_where_no_address_says_tls(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = rf"thrift_tls_{field} \({VARIABLES[field]}\) is for a gateway that speaks TLS"
+    words = rf"thrift_tls_{field} \({variable_of(GATEWAY, field)}\) is for a gateway that speaks TLS"
     for make in (HBaseCellStore, GatewayPutter):
         with pytest.raises(BadTls, match=words):
             make("127.0.0.1:1", PoolSettings(tls=TlsFiles(**{field: "x"})))
-    monkeypatch.setenv(VARIABLES[field], "x")
+    monkeypatch.setenv(variable_of(GATEWAY, field), "x")
     with pytest.raises(BadTls, match=words):
         HBaseCellStore("127.0.0.1:1")
 
@@ -323,44 +320,11 @@ def test_what_no_tls_can_be_made_of_is_told_before_anything_is_asked(authority: 
         (TlsFiles(str(tmp_path / "none")), "none: No such file"),
         (TlsFiles(str(tmp_path / "empty")), "empty: "),
         (TlsFiles(authority.certificate, certificate_file=str(tmp_path / "none")), "certificate .*none"),
-        (TlsFiles(authority.certificate, key_file="k"), "a key for the gateway .* without its certificate"),
+        (TlsFiles(authority.certificate, key_file="k"), r"a key \(k\) without its certificate"),
         (TlsFiles(authority.certificate, server_name=".x"), "'.x' cannot be the name in a certificate"),
     ):
         with pytest.raises(BadTls, match=words):
             HBaseCellStore("tls://127.0.0.1:1", PoolSettings(tls=tls))
-
-
-@pytest.mark.parametrize("section", [CLIENT, ORACLE], ids=lambda section: str(section.name))
-def test_the_variables_are_those_of_the_settings(section: Section) -> None:
-    declared = {setting.name: setting.environment for setting in section.settings}
-    assert {name: declared[f"thrift_tls_{name}"] for name in VARIABLES} == dict(VARIABLES)
-    assert [field.name for field in dataclasses.fields(TlsFiles)] == list(VARIABLES)
-
-
-@pytest.mark.parametrize("section", [CLIENT, ORACLE], ids=lambda section: str(section.name))
-@pytest.mark.parametrize(
-    ("thrift", "named", "words"),
-    [
-        ("a:1", "authority_file", "thrift_tls_authority_file is for a gateway that speaks TLS: give thrift as tls://"),
-        ("framed://a:1", "server_name", "thrift_tls_server_name is for a gateway that speaks TLS"),
-        ("tls://a:1", "key_file", "a key for the gateway without its certificate"),
-        ("framed+tls://a:1", "certificate_file", ""),
-    ],
-)
-def test_what_does_not_go_together_is_told_with_all_other_mistakes(
-    section: Section, thrift: str, named: str, words: str
-) -> None:
-    given = {each.name: each.default for each in section.settings}
-    given |= {"zookeeper": "z:1", "thrift": thrift, f"thrift_tls_{named}": "x"}
-    told = [reason for names, reason in section.contradictions(given) if f"thrift_tls_{named}" in names]
-    assert (words in told[0] and len(told) == 1) if words else told == []
-
-
-def test_settings_of_a_client_that_contradict_one_another_are_none() -> None:
-    with pytest.raises(InvalidSettings, match="thrift_tls_authority_file is for a gateway that speaks TLS"):
-        ClientSettings("z:1", "a:1", thrift_tls_authority_file="x")
-    with pytest.raises(InvalidSettings, match="thrift_tls_key_file is text"):
-        ClientSettings("z:1", "tls://a:1", thrift_tls_key_file=5)  # type: ignore[arg-type]
 
 
 def test_a_manager_is_not_made_of_files_that_cannot_be_used() -> None:

@@ -1,12 +1,13 @@
-"""The way to HBase, from where its settings say that it is."""
+"""The ways to HBase and to ZooKeeper, from where settings say that these are."""
 
 from __future__ import annotations
 
 from access.tls import BadTls
+from access.tls_files import GATEWAY, ZOOKEEPER, TlsFiles
 from client.errors import InvalidSettings
 from client.settings import ClientSettings
+from lease.zookeeper import ZooKeeperCoordinator
 from store.hbase import HBaseCellStore, PoolSettings
-from store.hbase.tls_files import TlsFiles
 
 
 def store_of(settings: ClientSettings) -> HBaseCellStore:
@@ -14,9 +15,15 @@ def store_of(settings: ClientSettings) -> HBaseCellStore:
     pool = PoolSettings(
         connections_max=settings.store_connections_max,
         unavailable_after_ms=settings.deadline_ms,
-        tls=TlsFiles.named_in(settings),
+        tls=TlsFiles.named_in(settings, GATEWAY),
     )
     try:
         return HBaseCellStore(settings.thrift, pool)
     except BadTls as error:
         raise InvalidSettings(f"thrift {settings.thrift}: {error}") from error
+
+
+def zookeeper_of(settings: ClientSettings, connect_timeout_ms: int = 10_000) -> ZooKeeperCoordinator:
+    """A session, connected. Raises what ``ZooKeeperCoordinator`` does."""
+    tls = TlsFiles.named_in(settings, ZOOKEEPER)
+    return ZooKeeperCoordinator(settings.zookeeper, tls=tls, connect_timeout_ms=connect_timeout_ms)

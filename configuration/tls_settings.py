@@ -1,0 +1,48 @@
+"""The settings of the way to a gateway or ZooKeeper that speaks TLS: the same for oracles and for clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from configuration.setting import Contradiction, setting
+
+_TLS: Final = "tls://"
+_KEY: Final = "Its key (PEM, no password); not given: in the certificate's file."
+_MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
+    "thrift_tls_authority_file": (
+        "FILE",
+        "Who signs the certificates of gateways that speak TLS (PEM); not given: the authorities of this system.",
+    ),
+    "thrift_tls_certificate_file": ("FILE", "The certificate to show where a gateway's TLS asks for one (PEM)."),
+    "thrift_tls_key_file": ("FILE", _KEY),
+    "thrift_tls_server_name": (
+        "NAME",
+        "Whom a gateway's certificate has to name; not given: the host that is dialled.",
+    ),
+    "zookeeper_tls_authority_file": (
+        "FILE",
+        "Who signs the certificates of a ZooKeeper that speaks TLS (PEM); not given: the authorities of this system.",
+    ),
+    "zookeeper_tls_certificate_file": ("FILE", "The certificate to show where ZooKeeper's TLS asks for one (PEM)."),
+    "zookeeper_tls_key_file": ("FILE", _KEY),
+    "zookeeper_tls_server_name": ("NAME", "Whom its certificates have to name; not given: the host that is dialled."),
+}
+
+
+def tls_setting(name: str) -> Any:
+    """The field of that name. It is read again for each connection, and where it is not set, the environment."""
+    unit, text = _MEANINGS[name]
+    return setting("", unit, text, environment=f"PYTHIA_{name.upper()}")
+
+
+def tls_contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]:
+    """What does not go together of these and of the services' addresses."""
+    for service, called in (("thrift", "gateway"), ("zookeeper", "ZooKeeper")):
+        named = tuple(name for name in _MEANINGS if name.startswith(service) and settings[name])
+        if named and settings[service] and _TLS not in settings[service]:
+            instead = f"give {service} as {_TLS}host:port, or leave it out"
+            yield Contradiction(named, f"{named[0]} is for a {called} that speaks TLS: {instead}")
+        certificate, key = f"{service}_tls_certificate_file", f"{service}_tls_key_file"
+        if settings[key] and not settings[certificate]:
+            yield Contradiction((key, certificate), f"{key} is a key without its certificate: give {certificate}, too")
