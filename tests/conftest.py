@@ -45,7 +45,7 @@ class Services:
     zookeeper: str
     thrift: str
     tls: TlsFiles = field(default_factory=TlsFiles)
-    """For a gateway that TLS is spoken before."""
+    """For those that TLS is spoken before."""
 
 
 @pytest.fixture(scope="session")
@@ -73,13 +73,17 @@ def framed(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture(scope="session")
 def secured(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
-    """The same services, with TLS before the gateway, which lets nobody in without a certificate."""
-    authority = Authority(tmp_path_factory.mktemp("gateway authority"))
+    """The same services, with TLS before both, which lets nobody in without a certificate."""
+    authority = Authority(tmp_path_factory.mktemp("authority"))
     own = authority.issue("client", "DNS:client")
-    files = replace(authority.issue("gateway"), client_authority=authority.certificate)
-    with tls_before(int(services.thrift.rpartition(":")[2]), files) as terminator:
-        tls = TlsFiles(authority.certificate, own.certificate, own.key)
-        yield replace(services, thrift=f"tls://127.0.0.1:{terminator.port}", tls=tls)
+    files = replace(authority.issue("services"), client_authority=authority.certificate)
+    zookeeper, thrift = (int(address.rpartition(":")[2]) for address in (services.zookeeper, services.thrift))
+    with tls_before(zookeeper, files) as before_zookeeper, tls_before(thrift, files) as before_thrift:
+        yield Services(
+            f"tls://127.0.0.1:{before_zookeeper.port}",
+            f"tls://127.0.0.1:{before_thrift.port}",
+            TlsFiles(authority.certificate, own.certificate, own.key),
+        )
 
 
 _real: Counter[str] = Counter()
@@ -87,14 +91,18 @@ _real: Counter[str] = Counter()
 
 WITH_SPARK, WITHOUT_SPARK = "Spark, HBase and ZooKeeper", "HBase and ZooKeeper"
 OWN_CONTAINERS = "containers of their own"
+_LONGEST = {WITH_SPARK: 0, WITHOUT_SPARK: 0}
+_TAKES = pytest.StashKey[int]()
+"""The place of a test in the order of a run."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Note on each integration test which real services its fixtures bring in, and what runs in one process.
 
-    With several processes (``make test`` has two) all tests that use the same services run in one of them, so that
-    these are brought up once; the tests of one file stay together, too. A file that takes minutes goes to whichever
-    process comes to it: each has its services up by then, and they end at about the same time.
+    With several processes (``make test`` has three: they wait for services more than they compute) all tests that use
+    the same services run in one of them, so that these are brought up once; the tests of one file stay together, too. A
+    file that takes minutes goes to whichever process comes to it. What takes longest comes first, and the many short
+    ones last, so that all processes end at about the same time.
     """
     for item in items:
         fixtures, together = getattr(item, "fixturenames", ()), str(item.path)
@@ -104,7 +112,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             together = together if item.get_closest_marker("takes_minutes") else used
         elif "browser" in fixtures:
             together = WITHOUT_SPARK  # as the other tests with a browser, which one process may have to install
-        item.add_marker(pytest.mark.xdist_group(OWN_CONTAINERS if "compose_file" in fixtures else together))
+        together = OWN_CONTAINERS if "compose_file" in fixtures else together
+        item.add_marker(pytest.mark.xdist_group(together))
+        item.stash[_TAKES] = _LONGEST.get(together, 1 if item.get_closest_marker("integration") else 2)
+    items.sort(key=lambda item: item.stash[_TAKES])
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

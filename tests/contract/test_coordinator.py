@@ -25,6 +25,7 @@ from lease.errors import CoordinatorUnavailable
 from lease.memory import MemoryCoordinator, MemoryTree
 from lease.paths import ZnodePaths
 from lease.zookeeper import ZooKeeperCoordinator
+from tests.conftest import Services
 
 TIMEOUT_MS = 10_000
 WAIT_S = 10.0
@@ -41,7 +42,7 @@ def connect_to_twin() -> Connect:
     params=[
         "memory",
         pytest.param("zookeeper", marks=pytest.mark.integration),
-        pytest.param("protected zookeeper", marks=pytest.mark.integration),
+        pytest.param("protected zookeeper, TLS", marks=pytest.mark.integration),
     ]
 )
 def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
@@ -50,9 +51,10 @@ def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
     if request.param == "memory":
         open_one = connect_to_twin()
     else:
-        hosts: str = request.getfixturevalue("services").zookeeper
-        credentials = ZooKeeperCredentials("pythia", "contract") if request.param != "zookeeper" else None
-        open_one = lambda: ZooKeeperCoordinator(hosts, credentials)  # noqa: E731
+        is_plain = request.param == "zookeeper"
+        services: Services = request.getfixturevalue("services" if is_plain else "secured")
+        credentials = None if is_plain else ZooKeeperCredentials("pythia", "contract")
+        open_one = lambda: ZooKeeperCoordinator(services.zookeeper, credentials, tls=services.tls)  # noqa: E731
 
     def connect_and_remember() -> Coordinator:
         opened.append(open_one())

@@ -6,11 +6,11 @@ import signal
 import sys
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import pytest
 
-from access.tls_files import TlsFiles
+from access.tls_files import GATEWAY, ZOOKEEPER, TlsFiles, setting_of
 from benchmarks.compiled_code import Code, compiled_code
 from client import ClientSettings, TransactionManager
 from commit_table import CommitTable, table_name
@@ -118,21 +118,23 @@ def forgetful(oracle_of_its_own: tuple[ClientSettings, OracleProcess]) -> Iterat
                 manager.store.drop_table(table)
 
 
-def _flags(tls: TlsFiles) -> list[str]:
-    named = {field.name: getattr(tls, field.name) for field in fields(tls)}
-    return [part for name, path in named.items() if path for part in (f"--thrift-tls-{name.replace('_', '-')}", path)]
+def _tls_settings(tls: TlsFiles) -> dict[str, str]:
+    return {setting_of(service, name): path for service in (GATEWAY, ZOOKEEPER) for name, path in tls.named().items()}
 
 
 @pytest.fixture
 def secured_settings(secured: Services) -> ClientSettings:
-    """Of an installation of its own, whose gateway speaks TLS and asks for a certificate."""
-    named = {f"thrift_tls_{field.name}": getattr(secured.tls, field.name) for field in fields(secured.tls)}
-    return ClientSettings(secured.zookeeper, secured.thrift, f"/pythia-tls-{uuid.uuid4().hex[:8]}", **named)
+    """Of an installation of its own, whose ZooKeeper and gateway speak TLS and ask for a certificate."""
+    root = f"/pythia-tls-{uuid.uuid4().hex[:8]}"
+    return ClientSettings(secured.zookeeper, secured.thrift, root, **_tls_settings(secured.tls))  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def secured_oracle(secured: Services, secured_settings: ClientSettings) -> Iterator[OracleWithRest]:
-    oracle = OracleWithRest("a", secured_settings, *_flags(secured.tls))
+    files = _tls_settings(secured.tls)
+    oracle = OracleWithRest(
+        "a", secured_settings, *(part for name, path in files.items() for part in (f"--{name.replace('_', '-')}", path))
+    )
     try:
         oracle.until_primary()
         yield oracle

@@ -1,4 +1,4 @@
-"""An installation whose gateway speaks TLS and lets nobody in without a certificate: oracle, REST, programs, Spark."""
+"""ZooKeeper and gateway speak TLS and let nobody in without a certificate: oracle, REST, programs, commands."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from dataclasses import replace
 
 import pytest
 
-from access.tls_files import GATEWAY, variable_of
+from access.tls_files import GATEWAY, ZOOKEEPER, variable_of
 from client import ClientSettings, StoreUnavailable, TransactionManager
 from client.spark import KeyColumn, TableMapping, ValueColumn, create_table
+from lease import CoordinatorUnavailable
+from lease.zookeeper import ZooKeeperCoordinator
 from tests.conftest import Services
 from tests.integration.command_processes import Command
 from tests.integration.oracle_processes import OracleWithRest
@@ -52,8 +54,9 @@ def test_programs_rest_and_commands_reach_the_tables(
     at = secured_oracle.client.post("/v1/oracle/snapshot").json()["snapshot"]
     row = secured_oracle.client.get(f"/v1/snapshots/{at}/tables/{table}/rows/alice")
     assert row.json()["values"] == {"f:balance": "70"}
-    for name, path in secured.tls.named().items():
-        monkeypatch.setenv(variable_of(GATEWAY, name), path)
+    for service in (GATEWAY, ZOOKEEPER):
+        for name, path in secured.tls.named().items():
+            monkeypatch.setenv(variable_of(service, name), path)
     assert Command(secured_settings, "table").done("describe", table)["table"] == table
 
 
@@ -64,6 +67,8 @@ def test_without_the_certificate_nobody_gets_past_the_gateways_door(
     with TransactionManager.connect(uncertified) as other, pytest.raises(StoreUnavailable) as caught:
         other.snapshot(at=manager.snapshot().timestamp).get(table, b"alice")
     assert secured_settings.thrift in str(caught.value)
+    with pytest.raises(CoordinatorUnavailable, match="its certificate is not accepted"):  # the system's authorities'
+        ZooKeeperCoordinator(secured_settings.zookeeper, connect_timeout_ms=1_000)
 
 
 def test_an_oracle_says_what_is_wrong_with_its_files_and_does_not_start(
