@@ -1,7 +1,8 @@
 """Kazoo's connections over TLS, made as all others of ours are.
 
 By its own way kazoo believes every authority of the system beside the one that it is given, checks no name unless it is
-asked to, and leaves a socket open whose handshake failed.
+asked to, and leaves a socket open whose handshake failed. And it waits for the socket while an answer that came with
+the one before lies decrypted already: until its next ping, a third of a session later.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import errno
 import socket
 import ssl
+from collections.abc import Sequence
 from typing import Any
 
 from kazoo.handlers.threading import SequentialThreadingHandler
@@ -37,3 +39,12 @@ class TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has
             plain.close()
             words = in_words(not_agreed(error, round(timeout * 1_000)))
             raise ConnectionAbortedError(errno.ECONNABORTED, words) from error  # kazoo tells the second of these
+
+    def select(
+        self, readable: Sequence[Any], writable: Sequence[Any], special: Sequence[Any], timeout: float | None = None
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        """See ``select.select``. What is decrypted already need not be waited for."""
+        decrypted = [each for each in readable if isinstance(each, ssl.SSLSocket) and each.pending()]
+        limit = 0 if decrypted else timeout
+        read, written, happened = super().select(readable, writable, special, limit)
+        return [*decrypted, *(each for each in read if each not in decrypted)], written, happened

@@ -314,4 +314,11 @@ LEASE_RULES = [
         "            pass\n",
         _ZOOKEEPER_TLS + "test_why_nobody_is_reached_is_told_without_tls_too",
     ),
+    Mutation(
+        "an answer of ZooKeeper that is decrypted already is waited for",
+        "lease/tls_handler.py",
+        "isinstance(each, ssl.SSLSocket) and each.pending()",
+        "False",
+        _ZOOKEEPER_TLS + "test_an_answer_that_came_with_the_one_before_is_not_waited_for",
+    ),
 ]

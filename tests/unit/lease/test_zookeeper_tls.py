@@ -60,6 +60,17 @@ def test_a_session_goes_over_tls_and_comes_back(server: HalfZooKeeper, secured: 
     assert secured.handshakes == server.sessions >= 2
 
 
+def test_an_answer_that_came_with_the_one_before_is_not_waited_for(
+    server: HalfZooKeeper, secured: TlsTerminator, files: TlsFiles
+) -> None:
+    """One record of TLS has both: nothing more comes by the socket until the next ping, in twenty seconds."""
+    hosts = f"tls://127.0.0.1:{secured.port}"
+    with ZooKeeperCoordinator(hosts, tls=files, session_timeout_ms=60_000) as session:
+        for _ in range(20):
+            server.holds_back = 1
+            assert session.read("/n", timeout_ms=5_000, synced=True) is None
+
+
 def test_files_come_from_the_environment_where_nobody_names_them(
     secured: TlsTerminator, files: TlsFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
