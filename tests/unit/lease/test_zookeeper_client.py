@@ -32,6 +32,7 @@ class HalfZooKeeper:
         self.closes = True
         self.holds_back = 0
         """So many answers, which go out with the one after them."""
+        self.session_ms = SESSION_MS
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
@@ -63,7 +64,7 @@ class HalfZooKeeper:
             if seen > self.transactions:
                 raise EOFError
             self.sessions += 1
-            _send(client, struct.pack(">iiqi16s?", 0, SESSION_MS, self.sessions, 16, b"", False))
+            _send(client, struct.pack(">iiqi16s?", 0, self.session_ms, self.sessions, 16, b"", False))
             held: list[bytes] = []
             while True:
                 number, kind = struct.unpack_from(">ii", _frame(client))
@@ -78,8 +79,8 @@ class HalfZooKeeper:
                 held.append(answer)
                 if kind != CLOSE and len(held) <= self.holds_back:
                     continue
-                while held:
-                    _send(client, held.pop(0))
+                client.sendall(b"".join(map(_framed, held)))
+                held.clear()
         _shut(client)
 
 
@@ -99,7 +100,11 @@ def _bytes(client: socket.socket, count: int) -> bytes:
 
 
 def _send(client: socket.socket, payload: bytes) -> None:
-    client.sendall(struct.pack(">i", len(payload)) + payload)
+    client.sendall(_framed(payload))
+
+
+def _framed(payload: bytes) -> bytes:
+    return struct.pack(">i", len(payload)) + payload
 
 
 def _shut(one: socket.socket) -> None:

@@ -64,8 +64,8 @@ def test_an_answer_that_came_with_the_one_before_is_not_waited_for(
     server: HalfZooKeeper, secured: TlsTerminator, files: TlsFiles
 ) -> None:
     """One record of TLS has both: nothing more comes by the socket until the next ping, in twenty seconds."""
-    hosts = f"tls://127.0.0.1:{secured.port}"
-    with ZooKeeperCoordinator(hosts, tls=files, session_timeout_ms=60_000) as session:
+    server.session_ms = 60_000
+    with ZooKeeperCoordinator(f"tls://127.0.0.1:{secured.port}", tls=files, session_timeout_ms=60_000) as session:
         for _ in range(20):
             server.holds_back = 1
             assert session.read("/n", timeout_ms=5_000, synced=True) is None
