@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import devcluster
-from client import ClientSettings
+from client import ClientSettings, InvalidRequest
 from drills.clocks import SteppedClock
 from drills.guard import Guard
 from drills.oracles import OracleSettings, Seat
@@ -75,8 +75,12 @@ class Installation(Site[Seat]):
 def installed(plan: Plan, guard: Guard, progress: devcluster.Progress) -> Iterator[Installation]:
     """Bring an installation up, with a primary, and take it down at the end.
 
-    Raises ``DevClusterError``, ``DrillError``, ``StoreError``.
+    Raises ``DevClusterError``, ``DrillError``, ``StoreError``; ``InvalidRequest`` for services that no proxy can stand
+    before.
     """
+    for name, address in (("zookeeper", plan.zookeeper), ("thrift", plan.thrift)):
+        if address is not None and "," in address:
+            raise InvalidRequest(f"a drill cuts processes off from one address of {name}, not of several: {address!r}")
     plan.logs.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         services = stack.enter_context(_services(plan, guard, progress))

@@ -57,7 +57,11 @@ class Proxies:
         self.close()
 
     def open(self, name: str, target: str | None = None) -> Proxy:
-        """A proxy on a port that the system chooses, before ``target`` (``host:port``); one without resets callers."""
+        """A proxy on a port that the system chooses, before ``target``; one without resets callers.
+
+        ``target`` is ``host:port``; how it is spoken to may stand before that, as in ``tls://host:port``, and is as
+        well said of the proxy, which passes TLS on as it passes all else.
+        """
         proxy = Proxy(name, target, self)
         self.order(proxy._listen())
         self._opened.append(proxy)
@@ -84,7 +88,9 @@ class Proxy:
     def __init__(self, name: str, target: str | None, proxies: Proxies) -> None:
         self.name = name
         self.port = 0
-        self._target = target
+        transport, slashes, bare = (target or "").rpartition("://")
+        self._spoken_as = transport + slashes
+        self._target = bare or None
         self._proxies = proxies
         self._mode = Mode.PASS
         self._delay_seconds = 0.0
@@ -95,8 +101,8 @@ class Proxy:
 
     @property
     def address(self) -> str:
-        """Where it listens, ``host:port``."""
-        return f"{LOOPBACK}:{self.port}"
+        """Where it listens, and how it is spoken to: as what it was opened before."""
+        return f"{self._spoken_as}{LOOPBACK}:{self.port}"
 
     @property
     def mode(self) -> Mode:

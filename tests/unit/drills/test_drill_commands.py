@@ -31,6 +31,8 @@ def test_list_shows_every_fault() -> None:
         (["writer-kill", *SERVICES, "--rounds", "0"], "0 is not in the range"),
         (["writer-kill", *SERVICES, "--rows", "0"], "0 is not in the range"),
         (["failover", "--fault", "kill", *SERVICES[:2]], "zookeeper and thrift go together"),
+        (["failover", "--fault", "kill", *SERVICES, "--thrift", "a:1,b:1"], "one address of thrift, not of several"),
+        (["failover", "--fault", "kill", *SERVICES, "--zookeeper", "a:1,b:1"], "one address of zookeeper, not of"),
     ],
 )
 def test_what_makes_no_drill_is_refused_in_words(

@@ -180,6 +180,14 @@ def test_a_proxy_resets_callers_while_there_is_nobody_behind_it(proxies: Proxies
         assert shout(connection, b"hello") == b"HELLO\n"
 
 
+@pytest.mark.parametrize("spoken_as", ["tls://", "framed+tls://"])
+def test_a_proxy_is_spoken_to_as_what_it_stands_before(proxies: Proxies, service: str, spoken_as: str) -> None:
+    proxy = proxies.open("the proxy", f"{spoken_as}{service}")
+    assert proxy.address == f"{spoken_as}127.0.0.1:{proxy.port}"
+    with connected(proxy) as connection:
+        assert shout(connection, b"hello") == b"HELLO\n"
+
+
 def test_the_end_of_a_service_reaches_its_clients(proxies: Proxies) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         proxy = proxies.open("the proxy", f"127.0.0.1:{server.getsockname()[1]}")
