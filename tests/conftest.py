@@ -91,18 +91,14 @@ _real: Counter[str] = Counter()
 
 WITH_SPARK, WITHOUT_SPARK = "Spark, HBase and ZooKeeper", "HBase and ZooKeeper"
 OWN_CONTAINERS = "containers of their own"
-_LONGEST = {WITH_SPARK: 0, WITHOUT_SPARK: 0}
-_TAKES = pytest.StashKey[int]()
-"""The place of a test in the order of a run."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Note on each integration test which real services its fixtures bring in, and what runs in one process.
 
-    With several processes (``make test`` has three: they wait for services more than they compute) all tests that use
-    the same services run in one of them, so that these are brought up once; the tests of one file stay together, too. A
-    file that takes minutes goes to whichever process comes to it. What takes longest comes first, and the many short
-    ones last, so that all processes end at about the same time.
+    With several processes (``make test`` has two) all tests that use the same services run in one of them, so that
+    these are brought up once; the tests of one file stay together, too. A file that takes minutes goes to whichever
+    process comes to it: each has its services up by then, and they end at about the same time.
     """
     for item in items:
         fixtures, together = getattr(item, "fixturenames", ()), str(item.path)
@@ -112,10 +108,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             together = together if item.get_closest_marker("takes_minutes") else used
         elif "browser" in fixtures:
             together = WITHOUT_SPARK  # as the other tests with a browser, which one process may have to install
-        together = OWN_CONTAINERS if "compose_file" in fixtures else together
-        item.add_marker(pytest.mark.xdist_group(together))
-        item.stash[_TAKES] = _LONGEST.get(together, 1 if item.get_closest_marker("integration") else 2)
-    items.sort(key=lambda item: item.stash[_TAKES])
+        item.add_marker(pytest.mark.xdist_group(OWN_CONTAINERS if "compose_file" in fixtures else together))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

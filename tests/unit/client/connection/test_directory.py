@@ -74,7 +74,7 @@ class Session:
 
     opened: ClassVar[list[Session]] = []
 
-    def __init__(self, hosts: str, *, connect_timeout_ms: int) -> None:
+    def __init__(self, settings: ClientSettings, connect_timeout_ms: int) -> None:
         self.closed = False
         self.opened.append(self)
 
@@ -83,7 +83,7 @@ class Session:
 
 
 def test_what_is_asked_of_one_that_was_closed_opens_no_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client.connection.primary, "ZooKeeperCoordinator", Session)
+    monkeypatch.setattr(client.connection.primary, "zookeeper_of", Session)
     monkeypatch.setattr(Session, "opened", [])
     directory = ZooKeeperDirectory(SETTINGS)
     directory._connected(Deadline(1_000))
