@@ -124,7 +124,7 @@ def test_a_time_that_is_none_is_told(time: str) -> None:
         (("--rest-shadow-cells", "in_background"), "shadow cells of REST, but no REST: give rest_listen, too"),
         (("--rest-shadow-cells", "later"), "written, in_background"),
         (("--listen", "0.0.0.0:1"), "advertise"),
-        (("--zookeeper", "z"), "[oracle] zookeeper: addresses are"),
+        (("--zookeeper", "z"), "[oracle] zookeeper: ZooKeeper's hosts are"),
         (("--rest-limit", "connections_max=5"), "the flag --rest-limit: connections_max is a limit of REST"),
     ],
 )
