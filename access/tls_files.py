@@ -46,6 +46,11 @@ def setting_of(service: str, field: str) -> str:
     return f"{service}_tls_{field}"
 
 
+def settings_of_services() -> tuple[str, ...]:
+    """The names of all of them."""
+    return tuple(setting_of(service, field) for service in (GATEWAY, ZOOKEEPER) for field in FIELDS)
+
+
 def variable_of(service: str, field: str) -> str:
     """The variable of the environment for it."""
     return f"PYTHIA_{setting_of(service, field).upper()}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from access.tls_files import FIELDS, GATEWAY, ZOOKEEPER, setting_of
+from access.tls_files import settings_of_services
 from client.errors import InvalidRequest, InvalidSettings
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.defaults import DEFAULT_ROOT, SHADOW_CELLS, THRIFT_TEXT
@@ -19,7 +19,7 @@ from store.hbase.addresses import parse_addresses
 
 CREDENTIALS = ("token_file", "tls_authority_file", "tls_certificate_file", "tls_key_file", "tls_server_name")
 """The settings that say where it is what a client shows of itself to oracles."""
-TLS_FILES = tuple(setting_of(service, name) for service in (GATEWAY, ZOOKEEPER) for name in FIELDS)
+TLS_FILES = settings_of_services()
 """The same for HBase's gateway and ZooKeeper, where these speak TLS."""
 BULK_SHADOW_CELLS = ("written", "deferred", "none")
 """What there is to choose from for the shadow cells of bulk writes; the first one by default."""

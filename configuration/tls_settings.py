@@ -31,7 +31,7 @@ _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def tls_setting(name: str) -> Any:
-    """The field of that name. It is read again for each connection, and where it is not set, the environment."""
+    """The field of that name, and the variable by which it is set elsewhere."""
     unit, text = _MEANINGS[name]
     return setting("", unit, text, environment=f"PYTHIA_{name.upper()}")
 

@@ -23,7 +23,7 @@ import uvloop
 from access import Credentials
 from access.credentials import TOKEN_VARIABLE
 from access.exposure import is_loopback
-from access.tls_files import FIELDS, GATEWAY, ZOOKEEPER, TlsFiles, setting_of
+from access.tls_files import GATEWAY, ZOOKEEPER, TlsFiles, settings_of_services
 from configuration import Section
 from configuration.connection_flags import root_flag, zookeeper_flag
 from configuration.misspelt import misspelt
@@ -63,8 +63,6 @@ log = logging.getLogger(__name__)
 _STORE_UNAVAILABLE_AFTER_MS = 1_000
 _STORE_REQUEST_TIMEOUT_MS = 3_000
 """The store gives up soon: who repeats a write here has to look at the lease between two tries."""
-
-_TLS_FILES = [setting_of(service, name) for service in (GATEWAY, ZOOKEEPER) for name in FIELDS]
 
 _members = zookeeper_flag("where lease and members are kept.")
 
@@ -209,7 +207,7 @@ def _rest(
         "tls-key-file": options.tls_key_file,
         "tls-client-authority-file": options.tls_client_authority_file,
         "tls-authority-file": options.rest_tls_authority_file,
-        **{name.replace("_", "-"): getattr(options, name) for name in _TLS_FILES},
+        **{name.replace("_", "-"): getattr(options, name) for name in settings_of_services()},
     }
     files = [part for name, path in security.items() if path for part in (f"--{name}", path)]
     addresses = filter(None, (options.rest_advertise, options.advertise, options.rest_listen))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 
 import pytest
 
@@ -40,13 +39,6 @@ def pool(made: list[Numbered]) -> ConnectionPool[Numbered]:
         return made[-1]
 
     return ConnectionPool(connect, PoolSettings(connections_max=2, lease_wait_ms=5_000))
-
-
-@pytest.fixture
-def gateway() -> Iterator[FakeGateway]:
-    fake = FakeGateway()
-    yield fake
-    fake.stop()
 
 
 def number(pool: ConnectionPool[Numbered]) -> int:

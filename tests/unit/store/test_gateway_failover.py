@@ -17,13 +17,6 @@ from tests.unit.store.putting import UNCLEAR, put, refused, run, settings, silen
 
 
 @pytest.fixture
-def gateway() -> Iterator[FakeGateway]:
-    fake = FakeGateway()
-    yield fake
-    fake.stop()
-
-
-@pytest.fixture
 def other() -> Iterator[FakeGateway]:
     fake = FakeGateway()
     yield fake

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -24,13 +23,6 @@ from tests.unit.store.fake_gateway import (
 )
 from tests.unit.store.loop_clock import LoopClock
 from tests.unit.store.putting import UNCLEAR, java, lines, put, refused, run, settings, silence
-
-
-@pytest.fixture
-def gateway() -> Iterator[FakeGateway]:
-    fake = FakeGateway()
-    yield fake
-    fake.stop()
 
 
 def written(value: bytes = b"1") -> tuple[bytes, dict[bytes, dict[bytes, bytes]], int]:

@@ -47,13 +47,6 @@ def server_files(authority: Authority) -> ServerFiles:
 
 
 @pytest.fixture
-def gateway() -> Iterator[FakeGateway]:
-    fake = FakeGateway()
-    yield fake
-    fake.stop()
-
-
-@pytest.fixture
 def secured(gateway: FakeGateway, server_files: ServerFiles) -> Iterator[TlsTerminator]:
     with tls_before(gateway.port, server_files) as terminator:
         yield terminator

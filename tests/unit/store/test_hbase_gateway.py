@@ -46,13 +46,6 @@ from tests.unit.store.fake_gateway import (
 
 
 @pytest.fixture
-def gateway() -> Iterator[FakeGateway]:
-    fake = FakeGateway()
-    yield fake
-    fake.stop()
-
-
-@pytest.fixture
 def store(gateway: FakeGateway) -> Iterator[HBaseCellStore]:
     opened = connected(gateway)
     yield opened
