@@ -20,6 +20,7 @@ import uvloop
 from access.tls import ServerTls
 from client import TransactionManager
 from configuration.rest_limits import RestLimits
+from drills.waiting import wait_until
 from lease.memory import MemoryCoordinator
 from rest.app import create_app
 from rest.callers import Callers
@@ -76,6 +77,8 @@ class RunningRest:
         self.server: uvicorn.Server = make_server(self.app, limits, callers=callers, tls=tls)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
+        # ``listen`` accepts from the first moment on, but what a test reads of ``app.state`` is there only after this.
+        wait_until(lambda: self.server.started, "a REST server to start", WAIT_S)
         self.client = httpx.Client(base_url=self.url, timeout=WAIT_S)
 
     def _run(self) -> None:
