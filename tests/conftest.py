@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain, zip_longest
 
 import hypothesis
+import kazoo.protocol.connection
+import kazoo.retry
 import pytest
 
 import devcluster
@@ -30,6 +34,10 @@ for _section in all_sections():
 
 # HBase and Spark of the tests live for minutes: what the second compiler would make faster does not pay for it.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+# Its threads draw at any time, and Hypothesis refuses a strategy during which somebody drew from the shared generator.
+for _module in (kazoo.protocol.connection, kazoo.retry):
+    _module.random = random.Random()
 
 # No test asserts a time, nor how soon Hypothesis has made its examples.
 hypothesis.settings.register_profile(
@@ -91,24 +99,37 @@ _real: Counter[str] = Counter()
 
 WITH_SPARK, WITHOUT_SPARK = "Spark, HBase and ZooKeeper", "HBase and ZooKeeper"
 OWN_CONTAINERS = "containers of their own"
+WITH_BROWSER = "a browser, which one process may have to install"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Note on each integration test which real services its fixtures bring in, and what runs in one process.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Note on each integration test which real services its fixtures bring in, what runs in one process, and when.
 
-    With several processes (``make test`` has two) all tests that use the same services run in one of them, so that
-    these are brought up once; the tests of one file stay together, too. A file that takes minutes goes to whichever
-    process comes to it: each has its services up by then, and they end at about the same time.
+    The tests of a file stay together. Of several processes (``make test`` has three) each takes the next file when it
+    is done with one; the files that take minutes are begun first, so that small ones fill what is left at the end.
     """
+    first: dict[str, dict[str, None]] = {WITH_SPARK: {}, WITHOUT_SPARK: {}}
     for item in items:
         fixtures, together = getattr(item, "fixturenames", ()), str(item.path)
+        if "compose_file" in fixtures:
+            together = OWN_CONTAINERS
+        elif "browser" in fixtures:
+            together = WITH_BROWSER
         if item.get_closest_marker("integration"):
             used = WITH_SPARK if "spark" in fixtures or item.get_closest_marker("with_spark") else WITHOUT_SPARK
             item.user_properties.append(("real services", used))
-            together = together if item.get_closest_marker("takes_minutes") else used
-        elif "browser" in fixtures:
-            together = WITHOUT_SPARK  # as the other tests with a browser, which one process may have to install
-        item.add_marker(pytest.mark.xdist_group(OWN_CONTAINERS if "compose_file" in fixtures else together))
+            first[used][together] = None
+        item.add_marker(pytest.mark.xdist_group(together))
+    if hasattr(config, "workerinput"):
+        in_turn = chain.from_iterable(zip_longest(*first.values()))  # what computes beside what mostly waits
+        places = {together: place for place, together in enumerate(dict.fromkeys(in_turn))}
+        items.sort(key=lambda item: places.get(_together(item), len(places)))
+
+
+def _together(item: pytest.Item) -> str:
+    marker = item.get_closest_marker("xdist_group")
+    assert marker is not None
+    return str(marker.args[0])
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
