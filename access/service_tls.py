@@ -13,8 +13,8 @@ import os
 import ssl
 from typing import Final
 
+from access.services import CALLED, TLS, TlsFiles
 from access.tls import BadTls, client_context, what_failed
-from access.tls_files import CALLED, TLS, TlsFiles, setting_of, variable_of
 
 _PLAIN: Final = "where it listens in clear text, its address has no tls://"
 
@@ -27,7 +27,7 @@ def checked(files: TlsFiles, service: str, *, spoken: bool) -> TlsFiles:
     found = files.completed(os.environ, service)
     if not spoken:
         for name in found.named():
-            called = f"{setting_of(service, name)} ({variable_of(service, name)})"
+            called = f"{TlsFiles.setting(service, name)} ({TlsFiles.variable(service, name)})"
             raise BadTls(
                 f"{called} is for a {CALLED[service]} that speaks TLS, and its address says nothing of that: "
                 f"give {TLS}host:port, or unset it"
@@ -35,13 +35,13 @@ def checked(files: TlsFiles, service: str, *, spoken: bool) -> TlsFiles:
         return found
     if found.key_file and not found.certificate_file:
         raise BadTls(
-            f"a key ({found.key_file}) without its certificate: set {variable_of(service, 'certificate_file')}"
+            f"a key ({found.key_file}) without its certificate: set {TlsFiles.variable(service, 'certificate_file')}"
         )
     context, name = _context(found), found.server_name or "localhost"
     try:
         context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name)
     except ValueError as error:  # as each connection would
-        setting = setting_of(service, "server_name")
+        setting = TlsFiles.setting(service, "server_name")
         raise BadTls(f"{setting}: {name!r} cannot be the name in a certificate: {error}") from error
     return found
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from access.tls_files import settings_of_services
+from access.services import settings_of_services
 from client.errors import InvalidRequest, InvalidSettings
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.defaults import DEFAULT_ROOT, SHADOW_CELLS, THRIFT_TEXT
+from configuration.kerberos_settings import kerberos_contradictions, kerberos_setting
 from configuration.tls_settings import tls_contradictions, tls_setting
 from lease import ZnodePaths
 from lease.ensemble import parse_ensemble
@@ -19,7 +20,7 @@ from store.hbase.addresses import parse_addresses
 
 CREDENTIALS = ("token_file", "tls_authority_file", "tls_certificate_file", "tls_key_file", "tls_server_name")
 """The settings that say where it is what a client shows of itself to oracles."""
-TLS_FILES = settings_of_services()
+WAYS = settings_of_services()
 """The same for HBase's gateway and ZooKeeper, where these speak TLS."""
 BULK_SHADOW_CELLS = ("written", "deferred", "none")
 """What there is to choose from for the shadow cells of bulk writes; the first one by default."""
@@ -124,13 +125,16 @@ class ClientSettings:
     thrift_tls_certificate_file: str = tls_setting("thrift_tls_certificate_file")
     thrift_tls_key_file: str = tls_setting("thrift_tls_key_file")
     thrift_tls_server_name: str = tls_setting("thrift_tls_server_name")
+    thrift_kerberos_service: str = kerberos_setting("thrift_kerberos_service")
+    thrift_kerberos_principal: str = kerberos_setting("thrift_kerberos_principal")
+    thrift_kerberos_keytab_file: str = kerberos_setting("thrift_kerberos_keytab_file")
     zookeeper_tls_authority_file: str = tls_setting("zookeeper_tls_authority_file")
     zookeeper_tls_certificate_file: str = tls_setting("zookeeper_tls_certificate_file")
     zookeeper_tls_key_file: str = tls_setting("zookeeper_tls_key_file")
     zookeeper_tls_server_name: str = tls_setting("zookeeper_tls_server_name")
 
     def __post_init__(self) -> None:
-        for name in ("zookeeper", "thrift", "root", "oracle", *CREDENTIALS, *TLS_FILES):
+        for name in ("zookeeper", "thrift", "root", "oracle", *CREDENTIALS, *WAYS):
             if not isinstance(getattr(self, name), str):
                 raise InvalidSettings(f"{name} is text, not {getattr(self, name)!r}")
         for _, reason in _contradictions({each.name: getattr(self, each.name) for each in settings_of(type(self))}):
@@ -180,6 +184,7 @@ def _contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]:
     if not settings["oracle"] and not settings["zookeeper"]:
         yield Contradiction((), "either zookeeper or oracle has to say where the oracle is: neither is there")
     yield from tls_contradictions(settings)
+    yield from kerberos_contradictions(settings)
 
 
 CLIENT = Section(

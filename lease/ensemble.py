@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from access.tls_files import TLS
+from access.services import TLS
 from lease.errors import InvalidLeaseSettings
 
 

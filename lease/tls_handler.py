@@ -16,7 +16,7 @@ from typing import Any
 from kazoo.handlers.threading import SequentialThreadingHandler
 
 from access.service_tls import context_for_connection, in_words, not_agreed
-from access.tls_files import TlsFiles
+from access.services import TlsFiles
 
 
 class TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types

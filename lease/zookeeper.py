@@ -42,8 +42,8 @@ from kazoo.retry import KazooRetry
 from kazoo.security import ACL, ANYONE_ID_UNSAFE, AUTH_IDS, Permissions
 
 from access.service_tls import checked
+from access.services import ZOOKEEPER, TlsFiles
 from access.tls import BadTls
-from access.tls_files import ZOOKEEPER, TlsFiles
 from lease.coordinator import Applied, Check, CompareAndSet, Create, Node, Operation, Rejected, Unknown
 from lease.credentials import ZooKeeperCredentials
 from lease.ensemble import parse_ensemble

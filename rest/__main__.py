@@ -30,7 +30,7 @@ from access.tls import BadTls, ServerTls
 from client import ClientSettings, InvalidRequest
 from client.connection.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from client.connection.services import store_of, zookeeper_of
-from client.settings import TLS_FILES
+from client.settings import WAYS
 from commit_table import system_table
 from configuration.checking import Wrong
 from configuration.defaults import SHADOW_CELLS
@@ -54,7 +54,7 @@ CANNOT_WORK_CODE = 2
 
 def service_tls_options(command: Callable[..., None]) -> Callable[..., None]:
     """A flag for each file by which ZooKeeper and the gateway are spoken to where they speak TLS."""
-    for name in TLS_FILES:
+    for name in WAYS:
         command = click.option(f"--{name.replace('_', '-')}", default="")(command)
     return command
 

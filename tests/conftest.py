@@ -15,7 +15,7 @@ import kazoo.retry
 import pytest
 
 import devcluster
-from access.tls_files import TlsFiles
+from access.services import TlsFiles
 from configuration.rooms import all_sections
 from configuration.sources import FILE_VARIABLE
 from drills.guard import Guard

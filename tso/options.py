@@ -14,6 +14,7 @@ from access.server_files import ServerFiles
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.checking import DEFAULT_ORIGIN, InForce, Mistake, Wrong, in_force
 from configuration.defaults import DEFAULT_ROOT, SHADOW_CELLS, THRIFT_TEXT
+from configuration.kerberos_settings import kerberos_contradictions, kerberos_setting
 from configuration.rest_limits import REST_LIMITS
 from configuration.rooms import known_tables
 from configuration.sources import of_environment, of_file, of_flags, of_pairs, values_of_pairs
@@ -91,6 +92,9 @@ class ServeOptions:
     thrift_tls_certificate_file: str = tls_setting("thrift_tls_certificate_file")
     thrift_tls_key_file: str = tls_setting("thrift_tls_key_file")
     thrift_tls_server_name: str = tls_setting("thrift_tls_server_name")
+    thrift_kerberos_service: str = kerberos_setting("thrift_kerberos_service")
+    thrift_kerberos_principal: str = kerberos_setting("thrift_kerberos_principal")
+    thrift_kerberos_keytab_file: str = kerberos_setting("thrift_kerberos_keytab_file")
     listen: str = setting(
         "127.0.0.1:5480",
         "HOST:PORT",
@@ -239,6 +243,7 @@ def _contradictions(options: Mapping[str, Any]) -> Iterator[Contradiction]:
         )
     hosts = {name: parse_listen(options[name])[0] for name in ("listen", "rest_listen") if options[name]}
     yield from tls_contradictions(options)
+    yield from kerberos_contradictions(options)
     for names, reason in (*exposures(options, hosts), *incomplete(options)):
         yield Contradiction(names, reason)
     try:

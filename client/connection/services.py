@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from access.kerberos import BadKerberos
+from access.services import GATEWAY, ZOOKEEPER, Kerberos, TlsFiles
 from access.tls import BadTls
-from access.tls_files import GATEWAY, ZOOKEEPER, TlsFiles
 from client.errors import InvalidSettings
 from client.settings import ClientSettings
 from lease.zookeeper import ZooKeeperCoordinator
@@ -11,15 +12,16 @@ from store.hbase import HBaseCellStore, PoolSettings
 
 
 def store_of(settings: ClientSettings) -> HBaseCellStore:
-    """Nothing is connected yet. Raises ``InvalidSettings`` for files of TLS that cannot be used."""
+    """Nothing is connected yet. Raises ``InvalidSettings`` for what no TLS or Kerberos can be spoken with."""
     pool = PoolSettings(
         connections_max=settings.store_connections_max,
         unavailable_after_ms=settings.deadline_ms,
         tls=TlsFiles.named_in(settings, GATEWAY),
+        kerberos=Kerberos.named_in(settings, GATEWAY),
     )
     try:
         return HBaseCellStore(settings.thrift, pool)
-    except BadTls as error:
+    except (BadTls, BadKerberos) as error:
         raise InvalidSettings(f"thrift {settings.thrift}: {error}") from error
 
 

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from access.tls_files import TLS
+from access.services import TLS
 
 FRAMED: Final = "framed://"
 """Before the address of a gateway that was started with the framed transport (``hbase.regionserver.thrift.framed``, or
@@ -21,9 +21,26 @@ a non-blocking server). It is said there, so that whoever is told where the gate
 takes requests of up to 2 MB, or ``hbase.regionserver.thrift.framed.max_frame_size_in_mb``; ours are smaller, but for
 one of a single row that is not.
 """
-_TRANSPORTS: Final = {"": (False, False), FRAMED: (True, False), TLS: (False, True), "framed+tls://": (True, True)}
-"""Framed, and TLS, by what stands before an address."""
-_BEFORE: Final = {both: before for before, both in _TRANSPORTS.items()}
+KERBEROS: Final = "kerberos://"
+"""Before the address of a gateway that asks for Kerberos (``hbase.thrift.security.qop``); it takes frames then."""
+
+
+class _Transport(NamedTuple):
+    framed: bool = False
+    tls: bool = False
+    kerberos: bool = False
+
+
+_TRANSPORTS: Final = {
+    "": _Transport(),
+    FRAMED: _Transport(framed=True),
+    TLS: _Transport(tls=True),
+    "framed+tls://": _Transport(framed=True, tls=True),
+    KERBEROS: _Transport(framed=True, kerberos=True),
+    "kerberos+tls://": _Transport(framed=True, tls=True, kerberos=True),
+}
+"""By what stands before an address."""
+_BEFORE: Final = {transport: before for before, transport in _TRANSPORTS.items()}
 
 
 class BadAddress(ValueError):
@@ -31,15 +48,23 @@ class BadAddress(ValueError):
 
 
 class Address(NamedTuple):
-    """Where a gateway listens; ``framed``: whether each message goes with its length before it; ``tls``: over TLS."""
+    """Where a gateway listens; ``framed``: whether each message goes with its length before it; ``tls``: over TLS;
+    ``kerberos``: after both sides have shown who they are.
+    """
 
     host: str
     port: int
     framed: bool = False
     tls: bool = False
+    kerberos: bool = False
+
+    @property
+    def transport(self) -> tuple[bool, bool, bool]:
+        """All but where it is."""
+        return self[2:]
 
     def __str__(self) -> str:
-        return f"{_BEFORE[self.framed, self.tls]}{self.host}:{self.port}"
+        return f"{_BEFORE[_Transport(*self.transport)]}{self.host}:{self.port}"
 
 
 def parse_addresses(text: str) -> tuple[Address, ...]:
@@ -51,7 +76,7 @@ def parse_addresses(text: str) -> tuple[Address, ...]:
     if len({(address.host, address.port) for address in addresses}) != len(addresses):
         raise BadAddress(f"each address of HBase's Thrift gateways is named once, as host:port; not {text!r}")
     # A request is encoded before it is known who gets it; and whoever asked for TLS must not be led past it.
-    if len({(address.framed, address.tls) for address in addresses}) > 1:
+    if len({address.transport for address in addresses}) > 1:
         transports = ", ".join(filter(None, _TRANSPORTS))
         raise BadAddress(f"all of HBase's Thrift gateways have the same transport, {transports} or none; not {text!r}")
     return addresses
@@ -65,15 +90,15 @@ def _parse_address(part: str, text: str) -> Address:
     if before not in _TRANSPORTS or not host or "/" in host or not is_port:
         raise BadAddress(
             f"the address of HBase's Thrift gateway is host:port, as in 127.0.0.1:9090, or {FRAMED}host:port where its "
-            f"transport is framed, {TLS}host:port where TLS is spoken before it, framed+{TLS}host:port for both, and "
-            f"several are separated by commas; not {text!r}"
+            f"transport is framed, {KERBEROS}host:port where it asks for Kerberos, {TLS}host:port where TLS is spoken "
+            f"before it, framed+{TLS}host:port or kerberos+{TLS}host:port for both, and several are separated by "
+            f"commas; not {text!r}"
         )
     try:
         host.encode("idna")  # as whoever looks it up would, again and again
     except UnicodeError as error:
         raise BadAddress(f"{host!r} cannot be the name of the host of HBase's Thrift gateway: {error}") from error
-    framed, tls = _TRANSPORTS[before]
-    return Address(host, int(port), framed=framed, tls=tls)
+    return Address(host, int(port), *_TRANSPORTS[before])
 
 
 class Addresses:
@@ -100,6 +125,11 @@ class Addresses:
     def tls(self) -> bool:
         """Whether TLS is spoken to them: to all, or none."""
         return self._addresses[0].tls
+
+    @property
+    def kerberos(self) -> bool:
+        """Whether they ask for Kerberos: all do, or none."""
+        return self._addresses[0].kerberos
 
     def in_turn(self, now_ms: float) -> list[Address]:
         """Every address: first those that serve as far as is known, by turns, then those that failed, oldest first."""

@@ -14,6 +14,7 @@ from thriftpy2.transport import TTransportException
 from access.service_tls import context_for_connection, not_agreed
 from store.forking import leave_at_fork
 from store.hbase.addresses import Address
+from store.hbase.kerberos import SealedSocket, agree
 from store.hbase.numbered_client import NumberedClient
 from store.hbase.punctual import PunctualSocket
 from store.hbase.settings import PoolSettings
@@ -38,9 +39,13 @@ class GatewayConnection:
         if context is not None:
             opened.sock = self._secured(opened.sock, context)
         self._connected: socket.socket = opened.sock
+        sealing = None
+        if address.kerberos:
+            sealing = agree(opened.sock, settings.kerberos, address.host, settings.connect_timeout_ms)
         self._poll = select.poll()
         self._poll.register(opened.sock, select.POLLIN)
-        self._socket = opened.sock = PunctualSocket(opened.sock)
+        punctual = PunctualSocket(opened.sock)
+        self._socket = opened.sock = punctual if sealing is None else SealedSocket(punctual, sealing)
         self._socket.settimeout(settings.request_timeout_ms / 1_000)
         self.client: Any = NumberedClient(Hbase, TBinaryProtocol(self._transport, decode_response=False))
         leave_at_fork(self)

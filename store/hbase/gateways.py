@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from access.service_tls import checked
-from access.tls_files import GATEWAY
+from access import kerberos, service_tls
+from access.services import GATEWAY
 from store.hbase.addresses import Addresses, parse_addresses
 from store.hbase.settings import PoolSettings
 
 
 def gateways_at(text: str, settings: PoolSettings) -> tuple[Addresses, PoolSettings]:
     """Those of ``"host:port"``, or several separated by commas, in the order in which to try them; and ``settings``
-    with what the environment says of TLS.
+    with what the environment says of TLS and Kerberos.
 
-    Raises ``BadAddress``; ``BadTls`` for files that cannot be used, or are there though no address says TLS.
+    Raises ``BadAddress``; ``BadTls`` or ``BadKerberos`` for what cannot be used, or is there though no address says so.
     """
     addresses = Addresses(parse_addresses(text), avoid_failed_ms=settings.avoid_failed_ms)
-    return addresses, replace(settings, tls=checked(settings.tls, GATEWAY, spoken=addresses.tls))
+    return addresses, replace(
+        settings,
+        tls=service_tls.checked(settings.tls, GATEWAY, spoken=addresses.tls),
+        kerberos=kerberos.checked(settings.kerberos, spoken=addresses.kerberos),
+    )

@@ -25,6 +25,10 @@ _NEVER_ANSWERED_OVER_TLS: Final = (
     "(PYTHIA_THRIFT_TLS_CERTIFICATE_FILE), or HBase's Thrift gateway behind it is down or going down, or has another "
     "transport (framed: give framed+tls://host:port)"
 )
+_SILENT: Final = (
+    "timed out; it has answered nothing over this connection yet: where it asks for Kerberos, its address begins with "
+    "kerberos"
+)
 _ALERT_BEGIN: Final = b"\x15\x03"
 """What a TLS server says to bytes that are no TLS: an alert, of whatever version."""
 
@@ -69,7 +73,7 @@ class PunctualSocket:
         began = self._limited()
         try:
             data = self._socket.recv(bytes_max)
-        except ConnectionResetError as error:
+        except (ConnectionResetError, TimeoutError) as error:
             self._explain(error)
             raise
         self._came(data, len(data), began)
@@ -80,7 +84,7 @@ class PunctualSocket:
         began = self._limited()
         try:
             received = self._socket.recv_into(buffer)
-        except ConnectionResetError as error:
+        except (ConnectionResetError, TimeoutError) as error:
             self._explain(error)
             raise
         self._came(buffer, received, began)
@@ -95,10 +99,13 @@ class PunctualSocket:
         self._socket.close()
 
     def _explain(self, error: OSError | None) -> None:
-        """Raise what it may mean that the other side has hung up, where it has never sent anything."""
-        if not self._has_answered:
-            is_tls = isinstance(self._socket, ssl.SSLSocket)
-            raise EOFError(_NEVER_ANSWERED_OVER_TLS if is_tls else _NEVER_ANSWERED) from error
+        """Raise what it may mean that the other side hung up, or did not answer, where it has never sent anything."""
+        if self._has_answered:
+            return
+        if isinstance(error, TimeoutError):
+            raise TimeoutError(_SILENT) from error
+        is_tls = isinstance(self._socket, ssl.SSLSocket)
+        raise EOFError(_NEVER_ANSWERED_OVER_TLS if is_tls else _NEVER_ANSWERED) from error
 
     def _limited(self) -> float:
         """Leave the socket no more than what is left of the limit; when that was."""

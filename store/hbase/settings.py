@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
-from access.tls_files import TlsFiles
+from access.services import Kerberos, TlsFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,8 @@ class PoolSettings:
     """The longest pause between two tries."""
     tls: TlsFiles = field(default_factory=TlsFiles)
     """For gateways whose addresses say that TLS is spoken there."""
+    kerberos: Kerberos = field(default_factory=Kerberos)
+    """For those whose addresses say that they ask for Kerberos."""
 
     def __post_init__(self) -> None:
         _require_positive(self)

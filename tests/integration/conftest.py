@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from access.tls_files import GATEWAY, ZOOKEEPER, TlsFiles, setting_of
+from access.services import GATEWAY, ZOOKEEPER, TlsFiles
 from benchmarks.compiled_code import Code, compiled_code
 from client import ClientSettings, TransactionManager
 from commit_table import CommitTable, table_name
@@ -119,7 +119,8 @@ def forgetful(oracle_of_its_own: tuple[ClientSettings, OracleProcess]) -> Iterat
 
 
 def _tls_settings(tls: TlsFiles) -> dict[str, str]:
-    return {setting_of(service, name): path for service in (GATEWAY, ZOOKEEPER) for name, path in tls.named().items()}
+    services = (GATEWAY, ZOOKEEPER)
+    return {TlsFiles.setting(service, name): path for service in services for name, path in tls.named().items()}
 
 
 @pytest.fixture

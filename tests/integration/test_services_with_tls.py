@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from access.tls_files import GATEWAY, ZOOKEEPER, variable_of
+from access.services import GATEWAY, ZOOKEEPER, TlsFiles
 from client import ClientSettings, StoreUnavailable, TransactionManager
 from client.spark import KeyColumn, TableMapping, ValueColumn, create_table
 from lease import CoordinatorUnavailable
@@ -56,7 +56,7 @@ def test_programs_rest_and_commands_reach_the_tables(
     assert row.json()["values"] == {"f:balance": "70"}
     for service in (GATEWAY, ZOOKEEPER):
         for name, path in secured.tls.named().items():
-            monkeypatch.setenv(variable_of(service, name), path)
+            monkeypatch.setenv(TlsFiles.variable(service, name), path)
     assert Command(secured_settings, "table").done("describe", table)["table"] == table
 
 

@@ -35,6 +35,7 @@ class Ending(IntEnum):
 BY_ERROR: Mapping[str, Ending] = MappingProxyType(
     {
         "access.credentials.BadCredentials": Ending.WRONG_USE,
+        "access.kerberos.BadKerberos": Ending.WRONG_USE,
         "access.tls.BadTls": Ending.WRONG_USE,
         "access.tokens.BadTokens": Ending.WRONG_USE,
         "client.errors.AccessDenied": Ending.REFUSED,

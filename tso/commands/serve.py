@@ -23,7 +23,7 @@ import uvloop
 from access import Credentials
 from access.credentials import TOKEN_VARIABLE
 from access.exposure import is_loopback
-from access.tls_files import GATEWAY, ZOOKEEPER, TlsFiles, settings_of_services
+from access.services import GATEWAY, ZOOKEEPER, Kerberos, TlsFiles, settings_of_services
 from configuration import Section
 from configuration.connection_flags import root_flag, zookeeper_flag
 from configuration.misspelt import misspelt
@@ -118,6 +118,7 @@ def serve(file: str | None, limits: tuple[str, ...], rest_limits: tuple[str, ...
         request_timeout_ms=_STORE_REQUEST_TIMEOUT_MS,
         unavailable_after_ms=_STORE_UNAVAILABLE_AFTER_MS,
         tls=TlsFiles.named_in(chosen.options, GATEWAY),
+        kerberos=Kerberos.named_in(chosen.options, GATEWAY),
     )
     with (
         contextlib.closing(HBaseCellStore(settings.thrift, pool)) as store,

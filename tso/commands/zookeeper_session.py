@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import click
 
-from access.tls_files import TlsFiles
+from access.services import TlsFiles
 from lease.credentials import load_credentials
 from lease.protection import require_protection
 from lease.zookeeper import ZooKeeperCoordinator

@@ -6,12 +6,13 @@ import dataclasses
 
 import pytest
 
-from access.tls_files import FIELDS, GATEWAY, ZOOKEEPER, TlsFiles, setting_of, variable_of
+from access.services import GATEWAY, ZOOKEEPER, TlsFiles
 from client import ClientSettings, InvalidSettings
 from client.settings import CLIENT
 from configuration import Section
 from tso.options import ORACLE
 
+FIELDS = [field.name for field in dataclasses.fields(TlsFiles)]
 SECTIONS = pytest.mark.parametrize("section", [CLIENT, ORACLE], ids=lambda section: str(section.name))
 
 
@@ -19,11 +20,7 @@ SECTIONS = pytest.mark.parametrize("section", [CLIENT, ORACLE], ids=lambda secti
 @pytest.mark.parametrize("service", [GATEWAY, ZOOKEEPER])
 def test_each_file_has_one_name_and_one_variable(section: Section, service: str) -> None:
     declared = {each.name: each.environment for each in section.settings if each.name.startswith(f"{service}_tls_")}
-    assert declared == {setting_of(service, field): variable_of(service, field) for field in FIELDS}
-
-
-def test_what_there_is_to_set_are_the_files() -> None:
-    assert tuple(field.name for field in dataclasses.fields(TlsFiles)) == FIELDS
+    assert declared == {TlsFiles.setting(service, field): TlsFiles.variable(service, field) for field in FIELDS}
 
 
 def test_what_settings_do_not_name_comes_from_the_environment_of_who_connects() -> None:
@@ -49,7 +46,7 @@ def test_what_settings_do_not_name_comes_from_the_environment_of_who_connects() 
 def test_what_does_not_go_together_is_told_with_all_other_mistakes(
     section: Section, service: str, address: str, named: str, words: str
 ) -> None:
-    setting = setting_of(service, named)
+    setting = TlsFiles.setting(service, named)
     given = {each.name: each.default for each in section.settings}
     given |= {"zookeeper": "z:1", "thrift": "t:1", service: address, setting: "x"}
     told = [reason for names, reason in section.contradictions(given) if setting in names]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from access.tls_files import FIELDS, ZOOKEEPER, TlsFiles, variable_of
+from access.services import ZOOKEEPER, TlsFiles
 from lease.ensemble import Ensemble, parse_ensemble
 from lease.errors import CoordinatorUnavailable, InvalidLeaseSettings
 from lease.zookeeper import ZooKeeperCoordinator
@@ -75,7 +76,7 @@ def test_files_come_from_the_environment_where_nobody_names_them(
     secured: TlsTerminator, files: TlsFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, path in files.named().items():
-        monkeypatch.setenv(variable_of(ZOOKEEPER, name), path)
+        monkeypatch.setenv(TlsFiles.variable(ZOOKEEPER, name), path)
     read(secured.port)
 
 
@@ -127,7 +128,7 @@ def test_why_nobody_is_reached_is_told_without_tls_too() -> None:
         ZooKeeperCoordinator("127.0.0.1:1", connect_timeout_ms=SHORT_MS)
 
 
-@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(TlsFiles)])
 def test_files_are_refused_where_no_address_says_tls(field: str) -> None:
     words = rf"zookeeper_tls_{field} \(PYTHIA_ZOOKEEPER_TLS_{field.upper()}\) is for a ZooKeeper that speaks TLS"
     with pytest.raises(InvalidLeaseSettings, match=words):

@@ -17,8 +17,8 @@ import pytest
 import uvloop
 
 from access.server_files import ServerFiles
+from access.services import GATEWAY, TlsFiles
 from access.tls import BadTls, server_context
-from access.tls_files import FIELDS, GATEWAY, TlsFiles, variable_of
 from client import ClientSettings, InvalidSettings, TransactionManager
 from store import Cell, StoreUnavailable
 from store.hbase import HBaseCellStore, PoolSettings
@@ -217,7 +217,7 @@ def test_why_it_was_refused_is_told_where_the_other_side_says_it(
 def test_files_come_from_the_environment_where_no_setting_names_them(
     secured: TlsTerminator, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(variable_of(GATEWAY, "authority_file"), authority.certificate)
+    monkeypatch.setenv(TlsFiles.variable(GATEWAY, "authority_file"), authority.certificate)
     for door in DOORS:
         door(f"tls://127.0.0.1:{secured.port}", impatient(TlsFiles()))
 
@@ -296,13 +296,13 @@ def test_an_alert_of_tls_is_no_answer() -> None:
                     connection.client.getTableNames()
 
 
-@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(TlsFiles)])
 def test_files_for_tls_are_refused_where_no_address_says_tls(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = rf"thrift_tls_{field} \({variable_of(GATEWAY, field)}\) is for a gateway that speaks TLS"
+    words = rf"thrift_tls_{field} \({TlsFiles.variable(GATEWAY, field)}\) is for a gateway that speaks TLS"
     for make in (HBaseCellStore, GatewayPutter):
         with pytest.raises(BadTls, match=words):
             make("127.0.0.1:1", PoolSettings(tls=TlsFiles(**{field: "x"})))
-    monkeypatch.setenv(variable_of(GATEWAY, field), "x")
+    monkeypatch.setenv(TlsFiles.variable(GATEWAY, field), "x")
     with pytest.raises(BadTls, match=words):
         HBaseCellStore("127.0.0.1:1")
 

@@ -1,0 +1,191 @@
+"""Kerberos on connections to a gateway: agreed on before the first request, by threads and by the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, cast
+
+from access.gssapi import KerberosFailure
+from access.kerberos import context_for_connection, not_agreed, refused
+from access.services import Kerberos
+from store.hbase.punctual import PunctualSocket
+from store.hbase.sasl import Negotiation, Refused, Sealing
+
+_PIECE_BYTES: Final = 2**16
+_HUNG_UP: Final = "it hung up before Kerberos was agreed on: where it asks for none, its address has no kerberos://"
+
+
+def _too_late(limit_ms: int) -> TimeoutError:
+    return TimeoutError(
+        f"no Kerberos could be agreed on in {limit_ms} ms: where it asks for none, its address has no kerberos://"
+    )
+
+
+def begin(kerberos: Kerberos, host: str) -> tuple[Negotiation, bytes]:
+    """What begins now with the gateway at ``host``, and what to send it first. The KDC may be asked, and waited for.
+
+    Raises ``ConnectionError``.
+    """
+    with _in_words(kerberos, host):
+        negotiation = Negotiation(context_for_connection(kerberos, host))
+        return negotiation, negotiation.begin()
+
+
+@contextmanager
+def _in_words(kerberos: Kerberos, host: str) -> Iterator[None]:
+    try:
+        yield
+    except KerberosFailure as error:
+        raise not_agreed(error, kerberos, host) from error
+    except Refused as error:
+        raise refused(str(error), kerberos, host) from error
+
+
+def agree(connected: socket.socket, kerberos: Kerberos, host: str, limit_ms: int) -> Sealing | None:
+    """Agree with the gateway at the other end of ``connected``, of which each answer is waited for, all ``limit_ms``.
+
+    How frames are to be sealed; ``None``: they go as they are. Raises ``OSError``.
+    """
+    negotiation, to_send = begin(kerberos, host)
+    until_s = time.monotonic() + limit_ms / 1_000
+    with _in_words(kerberos, host):
+        while True:
+            connected.sendall(to_send)
+            if negotiation.is_done:
+                return negotiation.sealing
+            connected.settimeout(max(0.001, until_s - time.monotonic()))
+            try:
+                data = connected.recv(_PIECE_BYTES)
+            except TimeoutError:
+                raise _too_late(limit_ms) from None
+            if not data:
+                raise ConnectionError(_HUNG_UP)
+            to_send = negotiation.feed(data)
+
+
+class SealedSocket:
+    """``connected``, whose frames are sealed; what Thrift's library and ours ask of a socket. For one thread at a time.
+
+    What the limits of ``PunctualSocket`` are for are the sealed frames.
+    """
+
+    def __init__(self, connected: PunctualSocket, sealing: Sealing) -> None:
+        self._connected = connected
+        self._sealing = sealing
+        self._opened = bytearray()
+
+    def settimeout(self, seconds: float) -> None:
+        """See ``PunctualSocket``."""
+        self._connected.settimeout(seconds)
+
+    def sendall(self, data: bytes | memoryview) -> None:
+        """See ``PunctualSocket``; a part of a frame waits for the others."""
+        if sealed := self._sealing.seal(data):
+            self._connected.sendall(sealed)
+
+    def recv(self, bytes_max: int) -> bytes:
+        """Some of the answer; nothing once the other side has hung up."""
+        self._receive()
+        taken = bytes(self._opened[:bytes_max])
+        del self._opened[:bytes_max]
+        return taken
+
+    def recv_into(self, buffer: memoryview) -> int:
+        """Fill some of ``buffer`` with the answer; 0 bytes once the other side has hung up."""
+        taken = self.recv(len(buffer))
+        buffer[: len(taken)] = taken
+        return len(taken)
+
+    def _receive(self) -> None:
+        while not self._opened and (data := self._connected.recv(_PIECE_BYTES)):
+            try:
+                self._opened += self._sealing.unseal(data)
+            except KerberosFailure as error:
+                raise ConnectionError(f"a frame of its is not sealed as agreed on: {error}") from error
+
+    def shutdown(self, how: int) -> None:
+        """See ``socket.socket``."""
+        self._connected.shutdown(how)
+
+    def close(self) -> None:
+        """See ``socket.socket``."""
+        self._connected.close()
+
+
+class AgreeingProtocol(asyncio.Protocol):
+    """Agrees with a gateway, and hands the transport to ``served``; stays between the two where frames are sealed.
+
+    ``first`` is what the negotiation began with: the event loop is not the place to wait for a KDC. ``agreed`` is done
+    when ``served`` has its transport.
+    """
+
+    def __init__(
+        self, kerberos: Kerberos, host: str, negotiation: Negotiation, first: bytes, served: asyncio.Protocol
+    ) -> None:
+        self._who = kerberos, host
+        self._negotiation = negotiation
+        self._first = first
+        self._served = served
+        self.agreed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See ``asyncio.Protocol``."""
+        self._transport = cast(asyncio.Transport, transport)  # some event loops' transports only look like one
+        self._transport.write(self._first)
+
+    def data_received(self, data: bytes) -> None:
+        """See ``asyncio.Protocol``."""
+        try:
+            with _in_words(*self._who):
+                self._receive(data)
+        except ConnectionError as error:
+            self.connection_lost(error)
+            self._transport.abort()
+
+    def _receive(self, data: bytes) -> None:
+        negotiation = self._negotiation
+        if negotiation.sealing is not None and negotiation.is_done:
+            self._served.data_received(negotiation.sealing.unseal(data))
+            return
+        self._transport.write(negotiation.feed(data))
+        if not negotiation.is_done:
+            return
+        if negotiation.sealing is None:
+            self._transport.set_protocol(self._served)
+            self._served.connection_made(self._transport)
+        else:
+            self._served.connection_made(SealedTransport(self._transport, negotiation.sealing))
+        if not self.agreed.done():  # nor given up
+            self.agreed.set_result(None)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """See ``asyncio.Protocol``."""
+        if self._negotiation.is_done:
+            self._served.connection_lost(error)
+        elif not self.agreed.done():
+            self.agreed.set_exception(error or ConnectionError(_HUNG_UP))
+
+
+class SealedTransport(asyncio.Transport):
+    """``transport``, whose frames are sealed: as much of one as our connections ask for."""
+
+    def __init__(self, transport: asyncio.Transport, sealing: Sealing) -> None:
+        super().__init__()
+        self._transport = transport
+        self._sealing = sealing
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """See ``asyncio.Transport``."""
+        self._transport.write(self._sealing.seal(bytes(data)))
+
+    def is_closing(self) -> bool:
+        """See ``asyncio.Transport``."""
+        return self._transport.is_closing()
+
+    def abort(self) -> None:
+        """See ``asyncio.Transport``."""
+        self._transport.abort()
