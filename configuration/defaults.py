@@ -5,8 +5,8 @@ from typing import Final
 DEFAULT_ROOT: Final = "/pythia"
 """Znode of an installation."""
 THRIFT_TEXT: Final = (
-    "HBase's Thrift gateway, or several of them; `framed://` before each where the transport is framed, `tls://` where "
-    "TLS is spoken before it, `framed+tls://` for both."
+    "HBase's Thrift gateway, or several of them; before each `framed://` where the transport is framed, `kerberos://` "
+    "where it asks for Kerberos, `tls://` where TLS is spoken before it, `framed+tls://` or `kerberos+tls://` for both."
 )
 """What the address of a gateway is, wherever one is asked for."""
 SHADOW_CELLS: Final = ("written", "in_background")

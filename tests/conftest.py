@@ -15,6 +15,7 @@ import kazoo.retry
 import pytest
 
 import devcluster
+from access.gssapi import KerberosUnavailable, require_library
 from access.services import TlsFiles
 from configuration.rooms import all_sections
 from configuration.sources import FILE_VARIABLE
@@ -22,6 +23,7 @@ from drills.guard import Guard
 from tests.certificates import Authority
 from tests.framed_gateway import framed_gateway
 from tests.imports import ROOT
+from tests.kerberos.cluster import Kerberized, kerberized_hbase
 from tests.kernel_caches import drop_stale_kernels
 from tests.tls_terminator import tls_before
 
@@ -92,6 +94,17 @@ def secured(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Ite
             f"tls://127.0.0.1:{before_thrift.port}",
             TlsFiles(authority.certificate, own.certificate, own.key),
         )
+
+
+@pytest.fixture(scope="session")
+def kerberized(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kerberized]:
+    """Another HBase, which asks everybody for Kerberos."""
+    try:
+        require_library()
+    except KerberosUnavailable as error:
+        pytest.skip(f"NOT TESTED: Kerberos. {error}")
+    with kerberized_hbase(tmp_path_factory.mktemp("kerberized")) as running:
+        yield running
 
 
 _real: Counter[str] = Counter()

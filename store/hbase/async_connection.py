@@ -18,7 +18,7 @@ from store.hbase.answers import Answer, AnswerReader, NotAnAnswer
 from store.hbase.binary_protocol import IS_TABLE_ENABLED, SEQUENCE_MAX
 from store.hbase.encoding import PutRequest, RequestBuffer, table_question
 from store.hbase.failures import ConnectionLost, GatewayFailure
-from store.hbase.kerberos import AgreeingProtocol, begin
+from store.hbase.kerberos import AgreeingProtocol
 from store.hbase.settings import PoolSettings
 
 
@@ -45,37 +45,25 @@ class AsyncConnection(asyncio.Protocol):
 
     @classmethod
     async def open(cls, address: Address, settings: PoolSettings) -> AsyncConnection:
-        """Connect. Raises ``OSError``, as ``TimeoutError`` after ``connect_timeout_ms``."""
+        """Connect. Raises ``OSError``, as ``TimeoutError`` after ``connect_timeout_ms``, which Kerberos has for itself
+        once more.
+        """
         limit_ms, connection = settings.connect_timeout_ms, cls(address, settings)
-        try:
-            async with asyncio.timeout(limit_ms / 1_000):
-                if address.kerberos:
-                    await connection._connect_with_kerberos(settings)
-                else:
-                    await connection._connect(settings, connection)
-        except OSError as error:
-            raise (not_agreed(error, limit_ms) if address.tls else error) from None
-        return connection
-
-    async def _connect(self, settings: PoolSettings, protocol: asyncio.Protocol) -> asyncio.BaseTransport:
-        address = self.address
+        agreeing = None
+        if address.kerberos:
+            agreeing = await AgreeingProtocol.begun(settings.kerberos, address.host, connection, limit_ms)
         context = context_for_connection(settings.tls) if address.tls else None
         name = settings.tls.server_name or address.host if address.tls else None
-        transport, _ = await self._loop.create_connection(
-            lambda: protocol, address.host, address.port, ssl=context, server_hostname=name
-        )
-        return transport
-
-    async def _connect_with_kerberos(self, settings: PoolSettings) -> None:
-        kerberos, host = settings.kerberos, self.address.host
-        negotiation, first = await asyncio.to_thread(begin, kerberos, host)
-        protocol = AgreeingProtocol(kerberos, host, negotiation, first, self)
-        transport = cast(asyncio.Transport, await self._connect(settings, protocol))
         try:
-            await protocol.agreed
-        except BaseException:
-            transport.abort()
-            raise
+            async with asyncio.timeout(limit_ms / 1_000):
+                await asyncio.get_running_loop().create_connection(
+                    lambda: agreeing or connection, address.host, address.port, ssl=context, server_hostname=name
+                )
+        except OSError as error:
+            raise (not_agreed(error, limit_ms) if address.tls else error) from None
+        if agreeing is not None:
+            await agreeing.wait_agreed(limit_ms)
+        return connection
 
     @property
     def is_usable(self) -> bool:

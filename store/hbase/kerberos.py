@@ -117,11 +117,7 @@ class SealedSocket:
 
 
 class AgreeingProtocol(asyncio.Protocol):
-    """Agrees with a gateway, and hands the transport to ``served``; stays between the two where frames are sealed.
-
-    ``first`` is what the negotiation began with: the event loop is not the place to wait for a KDC. ``agreed`` is done
-    when ``served`` has its transport.
-    """
+    """Agrees with a gateway, and hands the transport to ``served``; stays between the two where frames are sealed."""
 
     def __init__(
         self, kerberos: Kerberos, host: str, negotiation: Negotiation, first: bytes, served: asyncio.Protocol
@@ -130,7 +126,28 @@ class AgreeingProtocol(asyncio.Protocol):
         self._negotiation = negotiation
         self._first = first
         self._served = served
-        self.agreed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._agreed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @classmethod
+    async def begun(cls, kerberos: Kerberos, host: str, served: asyncio.Protocol, limit_ms: int) -> AgreeingProtocol:
+        """For a connection to be made. The event loop is not the place to wait for a KDC: a thread does. Raises
+        ``ConnectionError``, or ``TimeoutError`` after ``limit_ms``, which the thread may outlive.
+        """
+        try:
+            async with asyncio.timeout(limit_ms / 1_000):
+                negotiation, first = await asyncio.to_thread(begin, kerberos, host)
+        except TimeoutError:
+            raise TimeoutError(f"Kerberos: no KDC has answered in {limit_ms} ms") from None
+        return cls(kerberos, host, negotiation, first, served)
+
+    async def wait_agreed(self, limit_ms: int) -> None:
+        """Return when ``served`` has its transport. Raises ``OSError``; the connection is closed then."""
+        try:
+            async with asyncio.timeout(limit_ms / 1_000):
+                await self._agreed
+        except BaseException as error:
+            self._transport.abort()
+            raise (_too_late(limit_ms) if isinstance(error, TimeoutError) else error) from None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See ``asyncio.Protocol``."""
@@ -159,15 +176,15 @@ class AgreeingProtocol(asyncio.Protocol):
             self._served.connection_made(self._transport)
         else:
             self._served.connection_made(SealedTransport(self._transport, negotiation.sealing))
-        if not self.agreed.done():  # nor given up
-            self.agreed.set_result(None)
+        if not self._agreed.done():  # nor given up
+            self._agreed.set_result(None)
 
     def connection_lost(self, error: Exception | None) -> None:
         """See ``asyncio.Protocol``."""
         if self._negotiation.is_done:
             self._served.connection_lost(error)
-        elif not self.agreed.done():
-            self.agreed.set_exception(error or ConnectionError(_HUNG_UP))
+        elif not self._agreed.done():
+            self._agreed.set_exception(error or ConnectionError(_HUNG_UP))
 
 
 class SealedTransport(asyncio.Transport):

@@ -6,6 +6,8 @@ from tests.mutations.mutation import Mutation
 
 _GATEWAY = "unit/store/test_hbase_gateway.py::"
 _TLS = "unit/store/test_gateway_tls.py::"
+_KERBEROS = "unit/store/test_gateway_kerberos.py::"
+_SASL = "unit/store/test_sasl.py::"
 _SIZE = "unit/store/test_answer_size.py::"
 _SLOW = _GATEWAY + "TestScans::test_rows_that_take_longer_than_a_request_are_waited_for"
 _SCANS = _GATEWAY + "TestScans::"
@@ -225,7 +227,7 @@ STORE_RULES = [
     Mutation(
         "of several gateways some may be spoken to in clear text",
         "store/hbase/addresses.py",
-        "{(address.framed, address.tls) for address in addresses}",
+        "{address.transport for address in addresses}",
         "{address.framed for address in addresses}",
         "unit/store/test_gateway_addresses.py::test_the_transport_is_told_with_the_address",
     ),
@@ -256,5 +258,62 @@ STORE_RULES = [
         "    except BadTls as error:\n        raise ConnectionError(str(error)) from error\n",
         "    except BadTls:\n        raise\n",
         _TLS + "test_files_are_read_again_for_each_connection",
+    ),
+    Mutation(
+        "of the protections that a gateway offers the weakest is taken",
+        "store/hbase/sasl.py",
+        "self._layer = offered[-1]",
+        "self._layer = offered[0]",
+        _SASL + "test_the_strongest_layer_that_is_offered_is_taken",
+    ),
+    Mutation(
+        "a gateway may end the talk before it has shown who it is",
+        "store/hbase/sasl.py",
+        "        if status is not expected:\n",
+        "        if status is Status.COMPLETE:\n            self.is_done = True\n            return b''\n"
+        "        if status is not expected:\n",
+        _SASL + "test_nothing_is_agreed_on_before_the_gateway_has_shown_who_it_is",
+    ),
+    Mutation(
+        "an answer that was to be encrypted may come as it likes",
+        "store/hbase/sasl.py",
+        "self._context.unwrap(token, confidential=self._confidential)",
+        "token[5:] if self._confidential else self._context.unwrap(token, confidential=False)",
+        _SASL + "test_a_frame_that_is_not_sealed_as_agreed_on_is_an_error",
+    ),
+    Mutation(
+        "a request is sealed and not encrypted",
+        "store/hbase/sasl.py",
+        "self._context.wrap(part, confidential=self._confidential)",
+        "self._context.wrap(part, confidential=False)",
+        _KERBEROS + "test_cells_are_read_and_written",
+    ),
+    Mutation(
+        "a request goes in frames that are larger than the gateway takes",
+        "store/hbase/sasl.py",
+        "max(1, sent_bytes_max - _SEAL_BYTES_MAX)",
+        "2**24",
+        _KERBEROS + "test_a_request_goes_in_parts_that_the_gateway_takes",
+    ),
+    Mutation(
+        "what a gateway sent past the end of the talk is left to the first answer",
+        "store/hbase/sasl.py",
+        "if self.is_done and self._received:",
+        "if False:",
+        _SASL + "test_bytes_after_the_end_are_nobodys",
+    ),
+    Mutation(
+        "whoever names a key for Kerberos and no address of it is led past Kerberos",
+        "access/kerberos.py",
+        "        for name in found.named():\n",
+        "        for name in ():\n",
+        _KERBEROS + "test_what_is_for_kerberos_is_refused_where_no_address_says_so",
+    ),
+    Mutation(
+        "a gateway that says nothing is waited for for ever",
+        "store/hbase/kerberos.py",
+        "            connected.settimeout(max(0.001, until_s - time.monotonic()))\n",
+        "            connected.settimeout(20)\n",
+        _KERBEROS + "test_who_says_nothing_is_given_up_after_a_limited_time",
     ),
 ]

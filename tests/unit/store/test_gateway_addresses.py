@@ -33,8 +33,14 @@ def test_the_transport_is_told_with_the_address() -> None:
     assert addresses(*framed).framed
     assert not addresses(A, B).framed
     assert parse_addresses(str(addresses(*framed))) == framed
-    for mixed in ("a:9090,framed://b:9090", "tls://a:9090,b:9090", "tls://a:9090,framed+tls://b:9090"):
-        with pytest.raises(ValueError, match=r"have the same transport, framed://, tls://, framed\+tls:// or none"):
+    for mixed in (
+        "a:9090,framed://b:9090",
+        "tls://a:9090,b:9090",
+        "tls://a:9090,framed+tls://b:9090",
+        "kerberos://a:9090,framed://b:9090",
+        "kerberos://a:9090,kerberos+tls://b:9090",
+    ):
+        with pytest.raises(ValueError, match=r"have the same transport, framed://, tls://, .* or none"):
             parse_addresses(mixed)
 
 
@@ -45,6 +51,17 @@ def test_whether_tls_is_spoken_is_told_with_the_address(framed: bool) -> None:
     assert parsed == (Address("a", 9090, framed, tls=True), Address("b", 9090, framed, tls=True))
     assert addresses(*parsed).tls
     assert not addresses(A, B).tls
+    assert parse_addresses(str(addresses(*parsed))) == parsed
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_whether_kerberos_is_asked_for_is_told_with_the_address(tls: bool) -> None:
+    before = "kerberos+tls://" if tls else "kerberos://"
+    parsed = parse_addresses(f"{before}a:9090,{before}b:9090")
+    assert {address.transport for address in parsed} == {(True, tls, True)}, "its frames have their length before them"
+    assert addresses(*parsed).kerberos
+    assert addresses(*parsed).framed
+    assert not addresses(A, B).kerberos
     assert parse_addresses(str(addresses(*parsed))) == parsed
 
 

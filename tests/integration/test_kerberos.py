@@ -1,0 +1,205 @@
+"""An HBase that asks everybody for Kerberos: cells, an oracle, REST, programs, commands, a job; and who has none."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from access.services import GATEWAY, Kerberos
+from client import ClientSettings, StoreUnavailable, TransactionManager
+from store import ALL_ROWS, Cell, CellStore, Family, RowPut, StoreError, TableMissing
+from store.columns import CellColumns
+from store.hbase import HBaseCellStore, PoolSettings
+from store.hbase.putter import GatewayPutter
+from tests.conftest import Services
+from tests.imports import ROOT
+from tests.integration.command_processes import Command
+from tests.integration.oracle_processes import OracleWithRest
+from tests.integration.test_rest import until_status
+from tests.kerberos.cluster import CLIENT, GUEST, SERVICE, Kerberized
+from tests.unit.store.putting import lines
+
+pytestmark = pytest.mark.integration
+
+EXAMPLE_SECONDS_MAX = 300
+ROWS = 3_000
+
+
+def pool(kerberos: Kerberos, **limits: int) -> PoolSettings:
+    return PoolSettings(kerberos=kerberos, **limits)  # type: ignore[arg-type]
+
+
+@pytest.fixture(params=["plain", "sealed"])
+def gateway(request: pytest.FixtureRequest, kerberized: Kerberized) -> str:
+    """Frames as they are, and encrypted ones."""
+    address: str = getattr(kerberized, request.param)
+    return address
+
+
+@pytest.fixture
+def store(gateway: str, kerberized: Kerberized) -> Iterator[CellStore]:
+    with closing(HBaseCellStore(gateway, pool(kerberized.kerberos))) as opened:
+        yield opened
+
+
+@pytest.fixture
+def table(store: CellStore) -> Iterator[str]:
+    name = f"kerberized_{uuid.uuid4().hex[:8]}"
+    store.create_table(name, [Family("f")])
+    yield name
+    store.drop_table(name)
+
+
+def test_rows_are_read_as_they_were_written(store: CellStore, table: str) -> None:
+    """Requests and answers larger than what the gateway takes in one sealed frame, row by row and as columns."""
+    values = {b"row-%06d" % number: os.urandom(300) for number in range(ROWS)}
+    puts = [RowPut(row, {b"f:v": value}) for row, value in values.items()]
+    store.put(table, puts, 7)
+    store.put_columns(table, CellColumns.of_puts([RowPut(b"c-" + put.row, put.columns) for put in puts]), 8)
+    by_rows = dict(store.scan(table, ALL_ROWS, [b"f:v"]))
+    assert by_rows == {row: {b"f:v": Cell(value, 7)} for row, value in values.items()} | {
+        b"c-" + row: {b"f:v": Cell(value, 8)} for row, value in values.items()
+    }
+    by_columns = [part.cells for part in store.scan_columns(table, ALL_ROWS, [b"f:v"], [b"f:v"])]
+    assert [put.row for cells in by_columns for put in cells.puts()] == sorted(by_rows)
+    large = os.urandom(2_000_000)
+    store.put(table, [RowPut(b"large", {b"f:v": large})], 9)
+    assert store.get(table, b"large", [b"f:v"]) == {b"f:v": Cell(large, 9)}
+    with pytest.raises(TableMissing):
+        store.get(f"{table}_none", b"large", [b"f:v"])
+
+
+def test_the_event_loop_writes(store: CellStore, table: str, gateway: str, kerberized: Kerberized) -> None:
+    async def main() -> None:
+        putter = GatewayPutter(gateway, pool(kerberized.kerberos))
+        try:
+            puts = (putter.put(table, lines(b"r%d" % n), lines(b"f:a"), lines(b"%d" % n), 5) for n in range(20))
+            await asyncio.gather(*puts)
+        finally:
+            await putter.close()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main())
+    assert store.get_many(table, [b"r%d" % n for n in range(20)], [b"f:a"]) == {
+        b"r%d" % n: {b"f:a": Cell(b"%d" % n, 5)} for n in range(20)
+    }
+
+
+@pytest.fixture
+def settings(kerberized: Kerberized) -> ClientSettings:
+    root = f"/kerberized-{uuid.uuid4().hex[:8]}"
+    named = {Kerberos.setting(GATEWAY, name): value for name, value in kerberized.kerberos.named().items()}
+    return ClientSettings(kerberized.zookeeper, kerberized.sealed, root, **named)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def oracle(settings: ClientSettings, kerberized: Kerberized) -> Iterator[OracleWithRest]:
+    named = kerberized.kerberos.named().items()
+    flags = [
+        part for name, value in named for part in (f"--{Kerberos.setting(GATEWAY, name).replace('_', '-')}", value)
+    ]
+    serving = OracleWithRest("a", settings, *flags)
+    try:
+        serving.until_primary()
+        yield serving
+    finally:
+        serving.end()
+
+
+@pytest.fixture
+def named_by_environment(kerberized: Kerberized, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in kerberized.kerberos.named().items():
+        monkeypatch.setenv(Kerberos.variable(GATEWAY, name), value)
+
+
+@pytest.mark.usefixtures("named_by_environment")
+def test_programs_rest_commands_and_jobs_reach_the_tables(oracle: OracleWithRest, settings: ClientSettings) -> None:
+    with TransactionManager.connect(settings) as manager:
+        manager.create_table("accounts", ["f"])
+        with manager.transaction() as transaction:
+            transaction.put("accounts", b"alice", {b"f:balance": b"70"})
+        until_status(oracle.client, "GET", "/v1/health/ready", 200)
+        at = oracle.client.post("/v1/oracle/snapshot").json()["snapshot"]
+        row = oracle.client.get(f"/v1/snapshots/{at}/tables/accounts/rows/alice")
+        assert row.json()["values"] == {"f:balance": "70"}
+    assert Command(settings, "table").done("describe", "accounts")["table"] == "accounts"
+    ran = subprocess.run(
+        [sys.executable, "examples/multi_table_etl.py"],
+        cwd=ROOT,
+        env=os.environ
+        | {
+            "PYTHIA_ZOOKEEPER": settings.zookeeper,
+            "PYTHIA_THRIFT": settings.thrift,
+            "PYTHIA_ROOT": settings.root,
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": str(ROOT),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        },
+        capture_output=True,
+        text=True,
+        timeout=EXAMPLE_SECONDS_MAX,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "ada" in ran.stdout
+
+
+def names_of(address: str, kerberos: Kerberos) -> list[str]:
+    with closing(HBaseCellStore(address, pool(kerberos, unavailable_after_ms=1, connect_timeout_ms=2_000))) as store:
+        return sorted(store.table_names())
+
+
+def test_the_tickets_of_the_environment_are_used(
+    kerberized: Kerberized, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As kinit leaves them; here the library itself has fetched them, by the key that the environment names to it."""
+    nobody, cache = Kerberos(SERVICE), tmp_path / "tickets"
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{cache}")
+    with pytest.raises(StoreUnavailable, match=r"No Kerberos credentials available .*\(tickets come by kinit"):
+        names_of(kerberized.plain, nobody)
+    monkeypatch.setenv("KRB5_CLIENT_KTNAME", f"FILE:{kerberized.realm.keytab}")
+    assert names_of(kerberized.plain, replace(nobody, principal=kerberized.kerberos.principal)) is not None
+    monkeypatch.delenv("KRB5_CLIENT_KTNAME")
+    assert cache.exists()
+    assert names_of(kerberized.sealed, nobody) is not None
+
+
+def test_hbase_sees_who_asks(kerberized: Kerberized) -> None:
+    """And not the gateway: what is granted there is granted to each by itself, and what is not is no reason to wait."""
+    guest = replace(kerberized.kerberos, principal=kerberized.kerberos.principal.replace(CLIENT, GUEST))
+    with (
+        closing(HBaseCellStore(kerberized.plain, pool(guest))) as store,
+        pytest.raises(StoreError, match=rf"AccessDenied.* \(user={GUEST}, .*action=CREATE") as caught,
+    ):
+        store.create_table("a_table_of_a_guest", [Family("f")])
+    assert not isinstance(caught.value, StoreUnavailable)
+
+
+def test_who_is_somebody_else_is_told_so(kerberized: Kerberized, services: Services) -> None:
+    kerberos, realm_of = kerberized.kerberos, kerberized.kerberos.principal.partition("@")[2]
+    for wrong, words in (
+        (replace(kerberos, service="hbase"), "refused Kerberos: GSS initiate failed; it was asked for as hbase/"),
+        (replace(kerberos, service="other"), "with other/localhost .*not found in Kerberos database"),
+        (replace(kerberos, principal=f"nobody@{realm_of}"), f"as nobody@{realm_of} by .*keytab: "),
+    ):
+        with pytest.raises(StoreUnavailable, match=words):
+            names_of(kerberized.plain, wrong)
+    without = kerberized.plain.removeprefix("kerberos://")
+    impatient = PoolSettings(unavailable_after_ms=1, request_timeout_ms=1_000)
+    with (
+        closing(HBaseCellStore(without, impatient)) as store,
+        pytest.raises(StoreUnavailable, match="where it asks for Kerberos, its address begins with kerberos"),
+    ):
+        store.table_names()
+    with pytest.raises(StoreUnavailable, match=r"no kerberos://"):
+        names_of(f"kerberos://{services.thrift.replace('127.0.0.1', 'localhost')}", kerberos)

@@ -1,0 +1,81 @@
+"""A realm of Kerberos for tests: a KDC on loopback, a keytab of all its principals, and the ``krb5.conf`` for both."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from unittest.mock import patch
+
+from devcluster.artifacts import parse_list
+from devcluster.jars import ensure_listed
+from devcluster.java import find_java
+from devcluster.ports import claim
+from devcluster.resolve import find_client
+from devcluster.settings import LOOPBACK
+from drills.guard import Guard
+
+JARS: Final = Path(__file__).with_name("jars.sha256")
+NAME: Final = "PYTHIA.TEST"
+FETCH_SECONDS_MAX = 1_200.0
+READY_SECONDS_MAX = 60.0
+END_SECONDS_MAX = 30.0
+HEAP_MEBIBYTES = 64
+_TICKET_LIFE_MS = 86_400_000
+_READY = "Standalone MiniKdc Running"
+
+
+@dataclass(frozen=True)
+class Realm:
+    """``configuration`` is its krb5.conf; ``keytab`` has the keys of all principals."""
+
+    configuration: Path
+    keytab: Path
+
+
+@contextlib.contextmanager
+def realm(directory: Path, principals: Sequence[str]) -> Iterator[Realm]:
+    """Running, and the one that this process and those that it starts believe in meanwhile."""
+    java = find_java()
+    artifacts = parse_list(JARS.read_text())
+    jars = ensure_listed(artifacts, lambda: find_client(java), java, FETCH_SECONDS_MAX, lambda step: None)
+    settings, keytab, log = directory / "kdc.properties", directory / "keytab", directory / "kdc.out"
+    organisation, _, domain = NAME.partition(".")
+    settings.write_text(
+        f"org.name={organisation}\norg.domain={domain}\ninstance=DefaultKrbServer\ntransport=TCP\ndebug=false\n"
+        f"kdc.bind.address={LOOPBACK}\nkdc.port={claim(0, 'the KDC', '--kdc-port')}\n"
+        f"max.ticket.lifetime={_TICKET_LIFE_MS}\nmax.renewable.lifetime={_TICKET_LIFE_MS}\n"
+    )
+    command = [
+        str(java),
+        f"-Xmx{HEAP_MEBIBYTES}m",
+        "-Djava.net.preferIPv4Stack=true",
+        "-XX:-UsePerfData",
+        "-cp",
+        ":".join(map(str, jars)),
+        "org.apache.hadoop.minikdc.MiniKdc",
+        str(directory),
+        str(settings),
+        str(keytab),
+        *principals,
+    ]
+    made = Realm(directory / "krb5.conf", keytab)
+    with Guard() as guard, log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        guard.watch_process(process.pid)
+        try:
+            until_s = time.monotonic() + READY_SECONDS_MAX
+            while _READY not in log.read_text():
+                assert process.poll() is None, log.read_text()
+                assert time.monotonic() < until_s, log.read_text()
+                time.sleep(0.1)
+            with patch.dict(os.environ, {"KRB5_CONFIG": str(made.configuration)}):
+                yield made
+        finally:
+            process.kill()
+            process.wait(END_SECONDS_MAX)

@@ -1,0 +1,172 @@
+"""Both sides of a Kerberos without a KDC, and a gateway's door that speaks SASL with it, on loopback, in a thread."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import closing, suppress
+
+from access.gssapi import KerberosFailure
+from store.hbase.sasl import Layer, Status
+
+HELLO, PROOF = b"a ticket", b"the proof that the gateway is who it should be"
+WAIT_SECONDS_MAX = 10.0
+_NUMBER = struct.Struct(">?I")
+
+
+class HalfContext:
+    """One side of what both agree on: shows what was wrapped, how, and in which order."""
+
+    def __init__(self) -> None:
+        self.is_complete = False
+        self.wrapped: list[bytes] = []
+        self._unwrapped = 0
+
+    def step(self, token: bytes) -> bytes:
+        """The client's."""
+        if token not in (b"", PROOF):
+            raise KerberosFailure(f"{token!r} proves nothing")
+        self.is_complete = token == PROOF
+        return b"" if token else HELLO
+
+    def wrap(self, data: bytes, *, confidential: bool) -> bytes:
+        """With its number before it."""
+        self.wrapped.append(data)
+        return _NUMBER.pack(confidential, len(self.wrapped)) + (data[::-1] if confidential else data)
+
+    def unwrap(self, data: bytes, *, confidential: bool) -> bytes:
+        """The next one."""
+        self._unwrapped += 1
+        if _NUMBER.unpack_from(data) != (confidential, self._unwrapped):
+            raise KerberosFailure("not sealed as it should be")
+        content = data[_NUMBER.size :]
+        return content[::-1] if confidential else content
+
+
+class Door:
+    """Before a framed gateway at ``behind``. ``offer``: the layers, as RFC 4752 numbers them.
+
+    ``agreed``: the answers to the offer. ``breaks_a_seal``: the next answer is not what was sealed.
+    """
+
+    def __init__(self, behind: int, offer: int, takes_bytes_max: int = 2**16) -> None:
+        self.agreed: list[bytes] = []
+        self.breaks_a_seal = False
+        self._behind = behind
+        self._offer = bytes([offer]) + takes_bytes_max.to_bytes(3)
+        self._takes_bytes_max = takes_bytes_max
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        self._open: list[socket.socket] = []
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    def stop(self) -> None:
+        for each in (self._listening, *self._open):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(WAIT_SECONDS_MAX)
+            assert not thread.is_alive()
+        self._listening.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                connected, _ = self._listening.accept()
+                self._open.append(connected)
+                self._start(self._serve, connected)
+
+    def _start(self, target: object, *arguments: object) -> None:
+        thread = threading.Thread(target=target, args=arguments, daemon=True)  # type: ignore[arg-type]
+        self._threads.append(thread)
+        thread.start()
+
+    def _serve(self, connected: socket.socket) -> None:
+        context = HalfContext()
+        with closing(connected), suppress(EOFError, OSError):
+            assert _told(connected) == (Status.START, b"GSSAPI")
+            assert _told(connected) == (Status.OK, HELLO)
+            _tell(connected, Status.OK, PROOF)
+            assert _told(connected) == (Status.OK, b"")
+            _tell(connected, Status.OK, context.wrap(self._offer, confidential=False))
+            status, answer = _told(connected)
+            assert status == Status.COMPLETE
+            self.agreed.append(context.unwrap(answer, confidential=False))
+            _tell(connected, Status.COMPLETE, b"")
+            with socket.create_connection(("127.0.0.1", self._behind)) as behind:
+                self._open.append(behind)
+                self._start(self._answers, connected, behind, context)
+                try:
+                    self._requests(connected, behind, context)
+                finally:
+                    behind.shutdown(socket.SHUT_RDWR)
+
+    def _requests(self, connected: socket.socket, behind: socket.socket, context: HalfContext) -> None:
+        layer, message = Layer(self.agreed[-1][0]), b""
+        while True:
+            frame = _frame(connected)
+            if layer is Layer.NONE:
+                _send(behind, frame)
+                continue
+            assert len(frame) <= self._takes_bytes_max
+            message += context.unwrap(frame, confidential=layer is Layer.CONFIDENTIALITY)
+            if message[-1:] == b"\0" and len(frame) < self._takes_bytes_max - 2**10:  # the end of the arguments
+                _send(behind, message)
+                message = b""
+
+    def _answers(self, connected: socket.socket, behind: socket.socket, context: HalfContext) -> None:
+        layer = Layer(self.agreed[-1][0])
+        with suppress(EOFError, OSError):
+            while True:
+                answer = _frame(behind)
+                if layer is not Layer.NONE:
+                    answer = context.wrap(answer, confidential=layer is Layer.CONFIDENTIALITY)
+                if self.breaks_a_seal:
+                    self.breaks_a_seal, answer = False, b"\1" + b"\0" * 10
+                _send(connected, answer)
+        with suppress(OSError):
+            connected.shutdown(socket.SHUT_RDWR)
+
+
+def _exactly(connected: socket.socket, length: int) -> bytes:
+    received = b""
+    while len(received) < length:
+        data = connected.recv(length - len(received))
+        if not data:
+            raise EOFError
+        received += data
+    return received
+
+
+def _told(connected: socket.socket) -> tuple[int, bytes]:
+    status, length = struct.unpack(">BI", _exactly(connected, 5))
+    return status, _exactly(connected, length)
+
+
+def _tell(connected: socket.socket, status: Status, payload: bytes) -> None:
+    message = struct.pack(">BI", status, len(payload)) + payload
+    for start in range(len(message)):  # as it may arrive
+        connected.sendall(message[start : start + 1])
+
+
+def _frame(connected: socket.socket) -> bytes:
+    (length,) = struct.unpack(">I", _exactly(connected, 4))
+    return _exactly(connected, length)
+
+
+def _send(connected: socket.socket, content: bytes) -> None:
+    connected.sendall(struct.pack(">I", len(content)) + content)
+
+
+@contextlib.contextmanager
+def kerberos_before(port: int, offer: int, takes_bytes_max: int = 2**16) -> Iterator[Door]:
+    """A door with a port of its own."""
+    door = Door(port, offer, takes_bytes_max)
+    try:
+        yield door
+    finally:
+        door.stop()
