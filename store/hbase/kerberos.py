@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, cast
 
@@ -102,10 +102,7 @@ class SealedSocket:
 
     def _receive(self) -> None:
         while not self._opened and (data := self._connected.recv(_PIECE_BYTES)):
-            try:
-                self._opened += self._sealing.unseal(data)
-            except KerberosFailure as error:
-                raise ConnectionError(f"a frame of its is not sealed as agreed on: {error}") from error
+            self._opened += self._sealing.unseal(data)
 
     def shutdown(self, how: int) -> None:
         """See ``socket.socket``."""
@@ -175,7 +172,8 @@ class AgreeingProtocol(asyncio.Protocol):
             self._transport.set_protocol(self._served)
             self._served.connection_made(self._transport)
         else:
-            self._served.connection_made(SealedTransport(self._transport, negotiation.sealing))
+            sealed = SealedTransport(self._transport, negotiation.sealing, self.connection_lost)
+            self._served.connection_made(sealed)
         if not self._agreed.done():  # nor given up
             self._agreed.set_result(None)
 
@@ -188,16 +186,24 @@ class AgreeingProtocol(asyncio.Protocol):
 
 
 class SealedTransport(asyncio.Transport):
-    """``transport``, whose frames are sealed: as much of one as our connections ask for."""
+    """``transport``, whose frames are sealed: as much of one as our connections ask for.
 
-    def __init__(self, transport: asyncio.Transport, sealing: Sealing) -> None:
+    ``lost`` is called where they cannot be.
+    """
+
+    def __init__(self, transport: asyncio.Transport, sealing: Sealing, lost: Callable[[ConnectionError], None]) -> None:
         super().__init__()
         self._transport = transport
         self._sealing = sealing
+        self._lost = lost
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """See ``asyncio.Transport``."""
-        self._transport.write(self._sealing.seal(bytes(data)))
+        try:
+            self._transport.write(self._sealing.seal(bytes(data)))
+        except ConnectionError as error:
+            self._lost(error)
+            self.abort()
 
     def is_closing(self) -> bool:
         """See ``asyncio.Transport``."""

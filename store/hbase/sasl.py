@@ -11,8 +11,12 @@ that it offers the strongest is taken.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import Final, Protocol
+
+from access.gssapi import KerberosFailure
 
 _HEADER: Final = struct.Struct(">BI")
 _LENGTH: Final = struct.Struct(">I")
@@ -70,7 +74,10 @@ class Refused(Exception):
 
 
 class Sealing:
-    """Frames between what is encoded here, and what goes over the wire. For one thread at a time."""
+    """Frames between what is encoded here, and what goes over the wire. For one thread at a time.
+
+    Both raise ``ConnectionError``: for a frame that is not as agreed on, and where a ticket's end is that of what was.
+    """
 
     def __init__(self, context: Context, *, confidential: bool, sent_bytes_max: int) -> None:
         self._context = context
@@ -86,18 +93,28 @@ class Sealing:
         while (message := _first_frame(self._to_send)) is not None:
             for start in range(0, len(message), self._part_bytes):
                 part = message[start : start + self._part_bytes]
-                token = self._context.wrap(part, confidential=self._confidential)
+                with _as_agreed():
+                    token = self._context.wrap(part, confidential=self._confidential)
                 sealed += _LENGTH.pack(len(token)) + token
         return bytes(sealed)
 
     def unseal(self, data: bytes | memoryview) -> bytes:
-        """The frames that are whole with ``data``. Raises ``ConnectionError`` for one that is absurd."""
+        """The frames that are whole with ``data``."""
         self._received += data
         opened = bytearray()
         while (token := _first_frame(self._received)) is not None:
-            message = self._context.unwrap(token, confidential=self._confidential)
+            with _as_agreed():
+                message = self._context.unwrap(token, confidential=self._confidential)
             opened += _LENGTH.pack(len(message)) + message
         return bytes(opened)
+
+
+@contextmanager
+def _as_agreed() -> Iterator[None]:
+    try:
+        yield
+    except KerberosFailure as error:
+        raise ConnectionError(f"a frame cannot be sealed, or is not, as agreed on by Kerberos: {error}") from error
 
 
 class Negotiation:

@@ -1,4 +1,4 @@
-"""The binding of the system's GSSAPI library, as far as no KDC is needed; the rest is in integration/test_kerberos.py."""
+"""The binding of the system's GSSAPI library, as far as no KDC is needed for it; see integration/test_kerberos.py."""
 
 from __future__ import annotations
 

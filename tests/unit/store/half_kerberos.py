@@ -22,6 +22,7 @@ class HalfContext:
 
     def __init__(self) -> None:
         self.is_complete = False
+        self.has_ended = False
         self.wrapped: list[bytes] = []
         self._unwrapped = 0
 
@@ -34,6 +35,8 @@ class HalfContext:
 
     def wrap(self, data: bytes, *, confidential: bool) -> bytes:
         """With its number before it."""
+        if self.has_ended:
+            raise KerberosFailure("the context has expired")
         self.wrapped.append(data)
         return _NUMBER.pack(confidential, len(self.wrapped)) + (data[::-1] if confidential else data)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import socket
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 
 import pytest
+import uvloop
 
 from access.gssapi import KerberosFailure
 from access.kerberos import BadKerberos
@@ -20,6 +22,7 @@ from store.hbase.putter import GatewayPutter
 from store.hbase.sasl import Layer
 from tests.unit.store.fake_gateway import HANG_UP, SILENCE, FakeGateway
 from tests.unit.store.half_kerberos import HalfContext, kerberos_before
+from tests.unit.store.putting import lines
 from tests.unit.store.test_gateway_tls import DOORS, Door, put_by_the_event_loop, read
 
 CELLS = {b"f:a": Cell(b"1", 5)}
@@ -33,18 +36,25 @@ def settings(connect_timeout_ms: int = 10_000, kerberos: Kerberos | None = None)
     )
 
 
+@pytest.fixture
+def contexts() -> list[HalfContext]:
+    """Of the connections, in their order."""
+    return []
+
+
 @pytest.fixture(autouse=True)
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Kerberos, str]]:
+def asked(monkeypatch: pytest.MonkeyPatch, contexts: list[HalfContext]) -> list[tuple[Kerberos, str]]:
     """Who was asked for, with contexts that need no library."""
-    contexts = list[tuple[Kerberos, str]]()
+    whom = list[tuple[Kerberos, str]]()
 
     def context(kerberos: Kerberos, host: str) -> HalfContext:
-        contexts.append((kerberos, host))
-        return HalfContext()
+        whom.append((kerberos, host))
+        contexts.append(HalfContext())
+        return contexts[-1]
 
     monkeypatch.setattr("store.hbase.kerberos.context_for_connection", context)
     monkeypatch.setattr("access.kerberos.require_library", lambda: None)
-    return contexts
+    return whom
 
 
 @pytest.fixture
@@ -102,6 +112,35 @@ def test_an_answer_whose_seal_is_broken_is_none(framed: FakeGateway, door: Door)
         else:
             with pytest.raises(StoreUnavailable, match="not sealed as it should be"):
                 door(f"kerberos://localhost:{before.port}", settings())
+
+
+def test_when_the_tickets_end_another_connection_is_made(framed: FakeGateway, contexts: list[HalfContext]) -> None:
+    with (
+        kerberos_before(framed.port, Layer.CONFIDENTIALITY) as door,
+        closing(HBaseCellStore(f"kerberos://localhost:{door.port}", settings())) as store,
+    ):
+        assert store.get("t", b"r", [b"f:a"]) == CELLS
+        contexts[0].has_ended = True
+        assert store.get("t", b"r", [b"f:a"]) == CELLS
+    assert len(contexts) == 2
+
+
+def test_when_the_tickets_end_the_event_loop_makes_another_connection(
+    framed: FakeGateway, contexts: list[HalfContext]
+) -> None:
+    async def main(address: str) -> None:
+        putter = GatewayPutter(address, settings())
+        for _ in range(2):
+            await putter.put("t", lines(b"r"), lines(b"f:a"), lines(b"1"), 5)
+            contexts[0].has_ended = True
+        await putter.close()
+
+    with (
+        kerberos_before(framed.port, Layer.CONFIDENTIALITY) as door,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        runner.run(main(f"kerberos://localhost:{door.port}"))
+    assert len(contexts) == 2
 
 
 def listening(serve: Callable[[socket.socket], None]) -> Iterator[int]:
