@@ -15,8 +15,10 @@ from lease.errors import (
     InvalidLeaseSettings,
     LeaseError,
     LevelRefused,
+    MayNotServe,
     RecordInvalid,
     StillHeld,
+    Superseded,
 )
 from lease.floor import Floor, FloorRecord
 from lease.historian import Historian, read_history
@@ -50,6 +52,7 @@ __all__ = [
     "LeaseSettings",
     "LevelRecord",
     "LevelRefused",
+    "MayNotServe",
     "Member",
     "Node",
     "Operation",
@@ -60,6 +63,7 @@ __all__ = [
     "StandBy",
     "StillHeld",
     "Succession",
+    "Superseded",
     "Tenure",
     "ZnodePaths",
     "members",

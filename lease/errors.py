@@ -23,12 +23,22 @@ class RecordInvalid(LeaseError, ValueError):
     """A stored record cannot be understood. Nobody may serve by it or take over from it until it is mended."""
 
 
-class LevelRefused(LeaseError):
-    """This program does not work at the installation's level: the text says what to upgrade. No try will help."""
+class MayNotServe(LeaseError):
+    """This process may not, and no further try of it will help: its settings, another program or another process has
+    to. The text says which.
+    """
 
 
-class DataRefused(LeaseError):
-    """The data that were found are not those of the installation: the text says what to look at. No try will help."""
+class LevelRefused(MayNotServe):
+    """This program does not work at the installation's level: the text says what to upgrade."""
+
+
+class DataRefused(MayNotServe):
+    """The data that were found are not those of the installation: the text says what to look at."""
+
+
+class Superseded(MayNotServe):
+    """Another process serves where one may serve alone: the text says where."""
 
 
 class InvalidLeaseSettings(LeaseError, ValueError):

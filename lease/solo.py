@@ -7,6 +7,9 @@ What is missing is said plainly: nothing ends the right to serve of a process th
 process that is started beside the first takes a newer epoch, and the first one learns of it at its next renewal only;
 until then both answer. So there must never be two. ``pythia tso serve --alone`` looks whether the last one still
 answers before it begins, and that is all the protection there is.
+
+The invariant: whoever learns of another that was started after it ends, and takes nothing back. Two that took turns
+would both answer for a while at each of them.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lease.election import StandBy
-from lease.errors import CoordinatorUnavailable, LeaseError, RecordInvalid
+from lease.errors import CoordinatorUnavailable, LeaseError, RecordInvalid, Superseded
 from lease.records import EpochRecord, check_addresses
 from lease.rules import WRITES_PER_CALL_MAX, LeaseSettings, next_epoch, raised_ceiling
 from store import CellStore, Family, StoreError, TableExists
@@ -107,7 +110,7 @@ class SoloCandidate:
         *,
         wall_ms: Callable[[], int],
         timestamp_of_ms: Callable[[int], int],
-        new_nonce: Callable[[], str],
+        nonce: str,
     ) -> None:
         self._registry = registry
         self._settings = settings
@@ -115,7 +118,9 @@ class SoloCandidate:
         self._wall_ms = wall_ms
         self._timestamp_of_ms = timestamp_of_ms
         self._ahead = timestamp_of_ms(settings.ceiling_ahead_ms)
-        self._new_nonce = new_nonce
+        self._nonce = nonce
+        self._nonce_before: str | None = None
+        """Of what stood when this process first looked: of one that had ended; "" where nothing did."""
         self._changed = threading.Event()
 
     def _now(self) -> int:
@@ -125,18 +130,30 @@ class SoloCandidate:
         """There is nobody to show it to."""
 
     def attempt(self) -> SoloTenure | StandBy:
-        """Take a new epoch above the last one. Raises ``RecordInvalid``."""
+        """Take a new epoch above the last one. Raises ``RecordInvalid``, ``Superseded``."""
         try:
             self._registry.create()
             old = self._registry.read()
+            self._require_first(old)
             epoch = next_epoch(None if old is None else old.epoch, self._now(), self._ahead)
-            record = SoloRecord(epoch, self._new_nonce(), self._address)
+            record = SoloRecord(epoch, self._nonce, self._address)
             self._registry.replace(old, record)
             if self._registry.read() == record:
                 return SoloTenure(self._registry, record, now=self._now, ahead=self._ahead)
         except CoordinatorUnavailable as error:
             return StandBy(None, self._settings.renewal_interval_ms, str(error))
-        return StandBy(None, self._settings.renewal_interval_ms, "another process has just taken the epoch")
+        return StandBy(None, self._settings.renewal_interval_ms, "its record does not stand")
+
+    def _require_first(self, stored: SoloRecord | None) -> None:
+        """Raise ``Superseded`` where another process has begun since this one first looked."""
+        nonce = "" if stored is None else stored.nonce
+        if self._nonce_before is None:
+            self._nonce_before = nonce
+        if stored is not None and nonce not in (self._nonce_before, self._nonce):
+            raise Superseded(
+                f"another oracle was started to serve alone, beside this one: it is at {stored.address}, and this one "
+                "ends"
+            )
 
     def wait(self, wait_ms: float) -> None:
         """See ``Contender``."""

@@ -23,11 +23,10 @@ from lease import (
     Candidate,
     Contender,
     Coordinator,
-    DataRefused,
     Historian,
     Holding,
     LeaseRecord,
-    LevelRefused,
+    MayNotServe,
     PastTenure,
     PrimaryFinder,
     Succession,
@@ -150,7 +149,7 @@ class OracleProcess:
         keeper.stop()
         try:
             await roles
-        except (LevelRefused, DataRefused) as error:
+        except MayNotServe as error:
             log.error("%s", error)
             return 1
         except Exception:
@@ -321,7 +320,7 @@ class OracleProcess:
             advertised,
             wall_ms=wall_ms,
             timestamp_of_ms=compose,
-            new_nonce=_new_nonce,
+            nonce=_new_nonce(),
         )
         return candidate, lambda: None
 

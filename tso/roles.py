@@ -19,12 +19,11 @@ from typing import NamedTuple, Protocol
 
 from lease import (
     Contender,
-    DataRefused,
     Holding,
     LeaseError,
     LeaseRecord,
     LeaseSettings,
-    LevelRefused,
+    MayNotServe,
     StandBy,
 )
 from store import StoreError
@@ -101,7 +100,7 @@ class RoleKeeper:
     def run(self) -> None:
         """Stand by and serve in turn until `stop`.
 
-        Raises ``LevelRefused``, ``DataRefused``, and what nobody expected, after serving has ended.
+        Raises ``MayNotServe``, and what nobody expected, after serving has ended.
         """
         self._candidate.join("standby")
         warm = False
@@ -179,7 +178,7 @@ class RoleKeeper:
         except StoreError as error:
             self._stay_standby(f"the commit table cannot be used: {error}")
             return False
-        except (LevelRefused, DataRefused):  # whatever is tried, another program has to, or with other settings
+        except MayNotServe:
             raise
         except LeaseError as error:
             self._stay_standby(f"the level cannot be read: {error}")
@@ -193,7 +192,7 @@ class RoleKeeper:
     def _attempt(self) -> Holding | StandBy:
         try:
             answer = self._candidate.attempt()
-        except (LevelRefused, DataRefused):  # whatever is tried, another program has to, or with other settings
+        except MayNotServe:
             raise
         except LeaseError as error:
             log.error("cannot try for the lease: %s", error)

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -199,8 +200,49 @@ def test_an_oracle_alone_serves_without_zookeeper_and_tolerates_no_second(instal
             finally:
                 process.terminate()
                 assert process.wait(WAIT_SECONDS_MAX) == 0
-    store = HBaseCellStore(thrift)
-    for purpose in ("epoch", "manifest", "catalog"):
-        if system_table(root, purpose) in store.table_names():
-            store.drop_table(system_table(root, purpose))
-    store.close()
+    drop_tables_of_one_alone(thrift, root)
+
+
+def drop_tables_of_one_alone(thrift: str, root: str) -> None:
+    with closing(HBaseCellStore(thrift)) as store:
+        for purpose in ("epoch", "manifest", "catalog"):
+            if system_table(root, purpose) in store.table_names():
+                store.drop_table(system_table(root, purpose))
+
+
+def test_an_oracle_alone_beside_which_another_was_started_ends(installation: Installation) -> None:
+    """It stood still while that one looked whether it is there, and takes nothing back when it goes on."""
+    thrift, root = installation.services.thrift, installation.root
+    options = ["--alone", "--root", root, "--thrift", thrift, "--listen", "127.0.0.1:0"]
+    with ExitStack() as ends:
+
+        def start() -> subprocess.Popen[str]:
+            command = [sys.executable, "-m", "tso", "serve", *options]
+            environment = {name: value for name, value in os.environ.items() if name != "PYTHIA_ZOOKEEPER"}
+            pipe = subprocess.PIPE
+            process = ends.enter_context(
+                subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
+            )
+            ends.callback(process.kill)
+            return process
+
+        def until_primary(process: subprocess.Popen[str]) -> str:
+            assert process.stdout is not None
+            address = process.stdout.readline().split()[2]
+            assert "primary" in process.stdout.readline()
+            return address
+
+        first = start()
+        until_primary(first)
+        first.send_signal(signal.SIGSTOP)
+        second = start()
+        address = until_primary(second)
+        first.send_signal(signal.SIGCONT)
+        _, said = first.communicate(timeout=WAIT_SECONDS_MAX)
+        assert first.returncode == 1, said
+        assert f"beside this one: it is at {address}, and this one ends" in said
+        with TransactionManager.connect(ClientSettings("", thrift, root, oracle=address)) as manager:
+            assert manager.snapshot().timestamp > 0
+        second.terminate()
+        second.communicate(timeout=WAIT_SECONDS_MAX)
+    drop_tables_of_one_alone(thrift, root)

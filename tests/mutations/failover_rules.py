@@ -78,6 +78,20 @@ FAILOVER_RULES = [
         "unit/lease/test_solo.py",
     ),
     Mutation(
+        "a process alone takes back what a second one took",
+        "lease/solo.py",
+        "if stored is not None and nonce not in (self._nonce_before, self._nonce):",
+        "if False:",
+        "unit/lease/test_solo.py",
+    ),
+    Mutation(
+        "a process alone that is a standby for a moment is not there",
+        "tso/alone.py",
+        "        ask_status(record.address, _STATUS_TIMEOUT_MS_MAX)\n",
+        "        return\n",
+        "unit/tso/test_alone.py",
+    ),
+    Mutation(
         "a process alone goes on after a second one was started",
         "lease/solo.py",
         "if stored is None or stored.nonce != self._record.nonce:",

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from lease import EpochRecord, LeaseSettings, RecordInvalid, StandBy
+from lease import EpochRecord, LeaseSettings, RecordInvalid, StandBy, Superseded
 from lease.solo import RECORD, ROW, SoloCandidate, SoloRecord, SoloRegistry, SoloTenure
 from store import RowPut
 from store.faults import Fault, FaultyCellStore
@@ -15,6 +15,7 @@ from store.faults import Fault, FaultyCellStore
 SETTINGS = LeaseSettings(lease_ms=1000)
 TABLE = "pythia_epoch"
 Start = Callable[[], SoloTenure | StandBy]
+Make = Callable[[], SoloCandidate]
 
 
 @pytest.fixture
@@ -27,20 +28,27 @@ class Clock:
 
 
 @pytest.fixture
-def start(store: FaultyCellStore) -> Start:
-    nonces = count()
+def process(store: FaultyCellStore) -> Make:
+    """One process after the other."""
+    numbers = count(5_480)
 
-    def start() -> SoloTenure | StandBy:
+    def make() -> SoloCandidate:
+        number = next(numbers)
         return SoloCandidate(
             SoloRegistry(store, TABLE),
             SETTINGS,
-            "127.0.0.1:5480",
+            f"127.0.0.1:{number}",
             wall_ms=lambda: Clock.now_ms,
             timestamp_of_ms=lambda ms: ms,
-            new_nonce=lambda: f"nonce-{next(nonces)}",
-        ).attempt()
+            nonce=f"nonce-{number}",
+        )
 
-    return start
+    return make
+
+
+@pytest.fixture
+def start(process: Make) -> Start:
+    return lambda: process().attempt()
 
 
 def held(answer: SoloTenure | StandBy) -> SoloTenure:
@@ -73,6 +81,44 @@ def test_the_first_process_learns_of_the_second_at_its_next_renewal(start: Start
     assert not first.is_held()
     assert second.renew()
     assert second.is_held()
+
+
+def test_who_learns_of_a_second_process_ends_and_takes_nothing_back(process: Make) -> None:
+    """Two that took turns would both answer for a while at each of them."""
+    first, second = process(), process()
+    held(first.attempt())
+    tenure = held(second.attempt())
+    with pytest.raises(Superseded, match=r"started to serve alone, beside this one: it is at 127\.0\.0\.1:5481"):
+        first.attempt()
+    assert tenure.renew()
+    tenure.release()
+    assert held(second.attempt()).epoch > tenure.epoch
+
+
+def test_who_gave_its_lease_up_itself_takes_it_again(process: Make) -> None:
+    one = process()
+    for _ in range(3):
+        tenure = held(one.attempt())
+        assert tenure.renew(reached=tenure.ceiling - 1)
+        tenure.release()
+
+
+@pytest.mark.parametrize("fault", [Fault.LOST, Fault.DONE])
+def test_who_does_not_know_whether_it_has_begun_tries_again_unless_another_has(
+    process: Make, store: FaultyCellStore, fault: Fault
+) -> None:
+    held(process().attempt())
+    one, another = process(), process()
+    store.plan("compare_and_set", fault)
+    store.plan("get_many", None, Fault.LOST)
+    assert isinstance(one.attempt(), StandBy)
+    held(one.attempt()).release()
+    store.plan("compare_and_set", fault)
+    store.plan("get_many", None, Fault.LOST)
+    assert isinstance(one.attempt(), StandBy)
+    held(another.attempt())
+    with pytest.raises(Superseded):
+        one.attempt()
 
 
 @pytest.mark.parametrize("fault", [Fault.LOST, Fault.DONE])

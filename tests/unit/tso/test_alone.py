@@ -32,6 +32,13 @@ def test_where_nobody_answers_any_more_it_serves(store: MemoryCellStore) -> None
     require_alone(MemoryCellStore(), ROOT)
 
 
+def test_whoever_answers_there_is_not_left_beside(store: MemoryCellStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A standby, too: alone, it has given up its lease since it stood still, and takes it again."""
+    monkeypatch.setattr("tso.alone.ask_status", lambda address, timeout_ms: None)
+    with pytest.raises(NotAlone, match=r"serves at 127\.0\.0\.1:1: end it first"):
+        require_alone(store, ROOT)
+
+
 def test_where_nobody_can_be_asked_it_does_not_serve(
     store: MemoryCellStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from lease import (
     LevelRefused,
     RecordInvalid,
     StandBy,
+    Superseded,
     Tenure,
 )
 from store import StoreUnavailable
@@ -257,6 +258,15 @@ def test_a_level_that_is_refused_ends_the_standby() -> None:
     keeper = RoleKeeper(FakeCandidate([]), SETTINGS, FakeFront([]), warm_up=warm_up, find_primary=lambda: None)
     with pytest.raises(LevelRefused):
         keeper.run()
+
+
+def test_a_process_that_may_not_serve_ends() -> None:
+    story: list[str] = []
+    candidate = FakeCandidate(story, Superseded("another is at h:1"))
+    keeper = RoleKeeper(candidate, SETTINGS, FakeFront(story), warm_up=lambda: None, find_primary=lambda: None)
+    with pytest.raises(Superseded, match="another is at h:1"):
+        keeper.run()
+    assert "serve 1000" not in story
 
 
 def test_a_front_that_cannot_serve_gives_the_lease_back_and_ends_the_thread() -> None:
