@@ -20,8 +20,8 @@ _CONTINUE_NEEDED: Final = 1
 _ERROR_SHIFT: Final = 16
 _INITIATE: Final = 1
 _STATUS_OF_GSSAPI, _STATUS_OF_MECHANISM = 1, 2
-MUTUAL, REPLAY, SEQUENCE, CONFIDENTIALITY, INTEGRITY = 2, 4, 8, 16, 32
-_WANTED: Final = MUTUAL | REPLAY | SEQUENCE | CONFIDENTIALITY | INTEGRITY
+_MUTUAL, _REPLAY, _SEQUENCE, _CONFIDENTIALITY, _INTEGRITY = 2, 4, 8, 16, 32
+_WANTED: Final = _MUTUAL | _REPLAY | _SEQUENCE | _CONFIDENTIALITY | _INTEGRITY
 _STATUS_LINES_MAX: Final = 8
 _KERBEROS: Final = bytes.fromhex("2a864886f712010202")  # 1.2.840.113554.1.2.2
 _HOST_BASED_SERVICE: Final = bytes.fromhex("2a864886f71201020104")  # 1.2.840.113554.1.2.1.4
@@ -109,14 +109,10 @@ class SecurityContext:
 
     def __init__(self, service: str, host: str, *, principal: str = "", keytab_file: str = "") -> None:
         self.is_complete = False
-        self.flags = 0
         self._context = _Handle()
         self._credential = _Handle()
         self._target = _name(f"{service}@{host}", _NAME_OF_SERVICE)
-        # In this order they are given back: the context names the others.
-        weakref.finalize(self, _release, "gss_release_name", self._target)
-        weakref.finalize(self, _release, "gss_release_cred", self._credential)
-        weakref.finalize(self, _release, "gss_delete_sec_context", self._context, None)
+        weakref.finalize(self, _release_all, self._context, self._credential, self._target)
         self._acquire(principal, keytab_file)
 
     def _acquire(self, principal: str, keytab_file: str) -> None:
@@ -150,9 +146,11 @@ class SecurityContext:
             ctypes.byref(flags),
             None,
         )
-        self.flags = flags.value
+        to_send = _taken(out)
         self.is_complete = not major & _CONTINUE_NEEDED
-        return _taken(out)
+        if self.is_complete and not flags.value & _MUTUAL:
+            raise KerberosFailure("the other side has not shown who it is")
+        return to_send
 
     def wrap(self, data: bytes, *, confidential: bool) -> bytes:
         """``data`` so that nobody on the way can change it, or read it."""
@@ -198,6 +196,12 @@ def _call(function: str, *arguments: Any) -> int:
 def _release(function: str, handle: _Handle, *arguments: Any) -> None:
     if handle:
         getattr(_library(), function)(ctypes.byref(_Status()), ctypes.byref(handle), *arguments)
+
+
+def _release_all(context: _Handle, credential: _Handle, target: _Handle) -> None:
+    _release("gss_delete_sec_context", context, None)
+    _release("gss_release_cred", credential)
+    _release("gss_release_name", target)
 
 
 def _taken(out: _Buffer) -> bytes:

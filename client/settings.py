@@ -21,7 +21,7 @@ from store.hbase.addresses import parse_addresses
 CREDENTIALS = ("token_file", "tls_authority_file", "tls_certificate_file", "tls_key_file", "tls_server_name")
 """The settings that say where it is what a client shows of itself to oracles."""
 WAYS = settings_of_services()
-"""The same for HBase's gateway and ZooKeeper, where these speak TLS."""
+"""The same for HBase's gateway and ZooKeeper, where these speak TLS or ask for Kerberos."""
 BULK_SHADOW_CELLS = ("written", "deferred", "none")
 """What there is to choose from for the shadow cells of bulk writes; the first one by default."""
 DEADLINE_MS_MAX = 86_400_000

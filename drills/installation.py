@@ -19,7 +19,7 @@ from client import ClientSettings, InvalidRequest
 from drills.clocks import SteppedClock
 from drills.guard import Guard
 from drills.oracles import OracleSettings, Seat
-from drills.proxy import Mode, Proxies, Proxy
+from drills.proxy import LOOPBACK, Mode, Proxies, Proxy
 from drills.services import GivenServices, OwnServices, own_services
 from drills.site import Site
 from store import StoreError
@@ -81,6 +81,11 @@ def installed(plan: Plan, guard: Guard, progress: devcluster.Progress) -> Iterat
     for name, address in (("zookeeper", plan.zookeeper), ("thrift", plan.thrift)):
         if address is not None and "," in address:
             raise InvalidRequest(f"a drill cuts processes off from one address of {name}, not of several: {address!r}")
+    if plan.thrift is not None and plan.thrift.startswith(("kerberos://", "kerberos+tls://")):
+        raise InvalidRequest(
+            f"a drill's proxies are dialled as {LOOPBACK}, which no gateway's principal names: give one that asks for "
+            f"no Kerberos, not {plan.thrift!r}"
+        )
     plan.logs.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         services = stack.enter_context(_services(plan, guard, progress))

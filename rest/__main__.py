@@ -52,8 +52,8 @@ CANNOT_WORK_CODE = 2
 """The exit code where it was given what cannot work: whoever starts it need not try again."""
 
 
-def service_tls_options(command: Callable[..., None]) -> Callable[..., None]:
-    """A flag for each file by which ZooKeeper and the gateway are spoken to where they speak TLS."""
+def way_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A flag for each value by which ZooKeeper and the gateway are spoken to where they speak TLS or Kerberos."""
     for name in WAYS:
         command = click.option(f"--{name.replace('_', '-')}", default="")(command)
     return command
@@ -72,7 +72,7 @@ def service_tls_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--tls-key-file", default="")
 @click.option("--tls-client-authority-file", default="", help="Every client must show a certificate of it.")
 @click.option("--tls-authority-file", default="", help="Who signs the oracles' certificates.")
-@service_tls_options
+@way_options
 @click.option("--own-name", "own_names", multiple=True, help="A host name by which it may be asked.")
 @click.option("--shadow-cells", default=SHADOW_CELLS[0], type=click.Choice(SHADOW_CELLS), help="When they are written.")
 @click.option("--log-level", default="info", type=click.Choice(LEVELS))
@@ -94,7 +94,7 @@ def main(
     shadow_cells: str,
     log_level: str,
     log_format: str,
-    **service_tls: Any,
+    **ways: Any,
 ) -> None:
     """Serve REST until standard input ends."""
     configure_logs(log_level, log_format, Standing("rest"))
@@ -113,7 +113,7 @@ def main(
             tls_authority_file=tls_authority_file,
             tls_certificate_file=tls_certificate_file if tls_authority_file else "",
             tls_key_file=tls_key_file if tls_authority_file else "",
-            **service_tls,
+            **ways,
         )
         callers = Callers(tokens_file) if tokens_file else None
         files = ServerFiles(tls_certificate_file, tls_key_file, tls_client_authority_file)

@@ -32,6 +32,7 @@ def test_list_shows_every_fault() -> None:
         (["writer-kill", *SERVICES, "--rows", "0"], "0 is not in the range"),
         (["failover", "--fault", "kill", *SERVICES[:2]], "zookeeper and thrift go together"),
         (["failover", "--fault", "kill", *SERVICES, "--thrift", "a:1,b:1"], "one address of thrift, not of several"),
+        (["failover", "--fault", "kill", *SERVICES, "--thrift", "kerberos://a:1"], "one that asks for no Kerberos"),
         (["failover", "--fault", "kill", *SERVICES, "--zookeeper", "a:1,b:1"], "one address of zookeeper, not of"),
     ],
 )
