@@ -20,18 +20,22 @@ PROGRAM = (
 ENDS_SECONDS_MAX = 120
 
 
+def environment_of(settings: ClientSettings) -> dict[str, str]:
+    """By which a process finds the project and the installation."""
+    return os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "PYTHIA_ZOOKEEPER": settings.zookeeper,
+        "PYTHIA_THRIFT": settings.thrift,
+        "PYTHIA_ROOT": settings.root,
+    }
+
+
 class Command:
     """``pythia GROUP …`` on one installation."""
 
     def __init__(self, settings: ClientSettings, group: str) -> None:
         self._group = group
-        self._environment = {
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "PYTHIA_ZOOKEEPER": settings.zookeeper,
-            "PYTHIA_THRIFT": settings.thrift,
-            "PYTHIA_ROOT": settings.root,
-        }
+        self._environment = environment_of(settings)
 
     def start(self, *arguments: object) -> subprocess.Popen[str]:
         return subprocess.Popen(

@@ -23,10 +23,11 @@ from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
 from tests.conftest import Services
 from tests.imports import ROOT
-from tests.integration.command_processes import Command
+from tests.integration.command_processes import Command, environment_of
 from tests.integration.oracle_processes import OracleWithRest
 from tests.integration.test_rest import until_status
 from tests.kerberos.cluster import CLIENT, GUEST, SERVICE, Kerberized
+from tests.spark_jobs.session import environment
 from tests.unit.store.putting import lines
 
 pytestmark = pytest.mark.integration
@@ -136,15 +137,7 @@ def test_programs_rest_commands_and_jobs_reach_the_tables(oracle: OracleWithRest
     ran = subprocess.run(
         [sys.executable, "examples/multi_table_etl.py"],
         cwd=ROOT,
-        env=os.environ
-        | {
-            "PYTHIA_ZOOKEEPER": settings.zookeeper,
-            "PYTHIA_THRIFT": settings.thrift,
-            "PYTHIA_ROOT": settings.root,
-            "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": str(ROOT),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        },
+        env=environment_of(settings) | environment(),
         capture_output=True,
         text=True,
         timeout=EXAMPLE_SECONDS_MAX,

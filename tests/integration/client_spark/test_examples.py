@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import importlib.util
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +19,8 @@ from pyspark.sql import SparkSession
 from client import ClientSettings, TransactionManager
 from drills.waiting import wait_until
 from tests.imports import ROOT
+from tests.integration.command_processes import environment_of
+from tests.spark_jobs.session import environment
 
 pytestmark = pytest.mark.integration
 
@@ -96,22 +97,11 @@ def test_sums_follow_what_changed(
     assert following.follow(spark, manager) == []
 
 
-def environment_of(oracle: ClientSettings) -> dict[str, str]:
-    return os.environ | {
-        "PYTHIA_ZOOKEEPER": oracle.zookeeper,
-        "PYTHIA_THRIFT": oracle.thrift,
-        "PYTHIA_ROOT": oracle.root,
-        "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": str(ROOT),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-
-
 def test_an_example_runs_as_its_first_lines_say(oracle: ClientSettings) -> None:
     ran = subprocess.run(
         [sys.executable, "examples/slowly_changing_dimension.py"],
         cwd=ROOT,
-        env=environment_of(oracle),
+        env=environment_of(oracle) | environment(),
         capture_output=True,
         text=True,
         timeout=EXAMPLE_SECONDS_MAX,
@@ -127,7 +117,7 @@ def service(oracle: ClientSettings, manager: TransactionManager, tmp_path: Path)
     command = [sys.executable, "-m", "uvicorn", "--app-dir", "examples", "transfers_service:app", "--port", "0"]
     log = tmp_path / "service.log"
     with log.open("w") as output:
-        process = subprocess.Popen(command, cwd=ROOT, env=environment_of(oracle), stderr=output)
+        process = subprocess.Popen(command, cwd=ROOT, env=environment_of(oracle) | environment(), stderr=output)
     try:
         wait_until(lambda: "running on" in log.read_text(), "the service to start", EXAMPLE_SECONDS_MAX, log.read_text)
         address = log.read_text().partition("running on ")[2].split()[0]
