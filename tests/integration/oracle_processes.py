@@ -14,7 +14,7 @@ import httpx
 
 from client import ClientSettings
 
-WAIT_SECONDS_MAX = 60.0
+WAIT_SECONDS_MAX = 120.0
 LONG_LEASE_MS = 10_000
 """Longer than the pauses of a shared machine: for tests that are not about failover."""
 SHORT_LEASE_MS = 2_000

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 TABLE, COLUMN = "failover", b"f:value"
-WAIT_SECONDS_MAX = 60
+WAIT_SECONDS_MAX = 120
 
 
 @pytest.fixture

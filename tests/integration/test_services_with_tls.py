@@ -23,7 +23,7 @@ from tests.integration.test_rest import until_status
 
 pytestmark = pytest.mark.integration
 
-WAIT_SECONDS_MAX = 60.0
+WAIT_SECONDS_MAX = 120.0
 
 
 @pytest.fixture
