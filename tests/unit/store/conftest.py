@@ -1,4 +1,4 @@
-"""What tests of the adapter for HBase share: a gateway of our own."""
+"""What tests of the adapter for HBase share: a gateway of our own, and who signs its certificate."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from access.server_files import ServerFiles
+from tests.certificates import Authority
 from tests.unit.store.fake_gateway import FakeGateway
 
 
@@ -14,3 +16,13 @@ def gateway() -> Iterator[FakeGateway]:
     fake = FakeGateway()
     yield fake
     fake.stop()
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def server_files(authority: Authority) -> ServerFiles:
+    return authority.issue("gateway")

@@ -14,12 +14,14 @@ import uvloop
 
 from access.gssapi import KerberosFailure
 from access.kerberos import BadKerberos
-from access.services import GATEWAY, Kerberos
+from access.services import GATEWAY, Kerberos, TlsFiles
 from client import ClientSettings, InvalidSettings, TransactionManager
 from store import Cell, RowPut, StoreUnavailable
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
 from store.hbase.sasl import Layer
+from tests.certificates import Authority
+from tests.tls_terminator import tls_before
 from tests.unit.store.fake_gateway import HANG_UP, SILENCE, FakeGateway
 from tests.unit.store.half_kerberos import HalfContext, kerberos_before
 from tests.unit.store.putting import lines
@@ -72,6 +74,21 @@ def test_cells_are_read_and_written(framed: FakeGateway, layer: Layer, asked: li
         put_by_the_event_loop(address, settings(), times=3)
     assert [agreed[0] for agreed in door.agreed] == [layer, layer]
     assert asked == [(Kerberos("thrift"), "localhost")] * 2
+    assert framed.methods.written == [(b"t", {b"r": {b"f:a": b"1"}}, 5)] * 3
+
+
+@pytest.mark.parametrize("layer", Layer)
+def test_tls_may_be_spoken_before_it(framed: FakeGateway, layer: Layer, authority: Authority) -> None:
+    both = dataclasses.replace(settings(), tls=TlsFiles(authority.certificate))
+    with (
+        kerberos_before(framed.port, layer) as door,
+        tls_before(door.port, authority.issue("local", "DNS:localhost")) as terminator,
+    ):
+        address = f"kerberos+tls://localhost:{terminator.port}"
+        read(address, both)
+        put_by_the_event_loop(address, both, times=3)
+        assert (terminator.handshakes, terminator.refused) == (2, 0)
+    assert [agreed[0] for agreed in door.agreed] == [layer, layer]
     assert framed.methods.written == [(b"t", {b"r": {b"f:a": b"1"}}, 5)] * 3
 
 

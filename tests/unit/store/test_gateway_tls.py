@@ -36,16 +36,6 @@ CELLS = {b"f:a": Cell(b"1", 5)}
 SHORT_MS = 300
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
-@pytest.fixture(scope="module")
-def server_files(authority: Authority) -> ServerFiles:
-    return authority.issue("gateway")
-
-
 @pytest.fixture
 def secured(gateway: FakeGateway, server_files: ServerFiles) -> Iterator[TlsTerminator]:
     with tls_before(gateway.port, server_files) as terminator:
