@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from access.exposure import exposures, incomplete
 from access.server_files import ServerFiles
@@ -215,6 +215,16 @@ class ServeOptions:
     )
 
 
+_OF_REST: Final = {
+    "rest_advertise": "",
+    "rest_names": "",
+    "rest_shadow_cells": SHADOW_CELLS[0],
+    "rest_token_file": "",
+    "rest_tls_authority_file": "",
+}
+"""What says something of REST, and what it is where it says nothing."""
+
+
 def _contradictions(options: Mapping[str, Any]) -> Iterator[Contradiction]:
     if options["zookeeper"] and options["alone"]:
         yield Contradiction(("zookeeper", "alone"), "give either --zookeeper or --alone, not both")
@@ -226,15 +236,9 @@ def _contradictions(options: Mapping[str, Any]) -> Iterator[Contradiction]:
             f"listening on every interface ({options['listen']}) says nothing about how clients reach this process: "
             "name an address to advertise",
         )
-    if options["rest_advertise"] and not options["rest_listen"]:
-        yield Contradiction(("rest_advertise",), "an address of REST, but no REST: give rest_listen, too")
-    if options["rest_names"] and not options["rest_listen"]:
-        yield Contradiction(("rest_names",), "names of REST, but no REST: give rest_listen, too")
-    if options["rest_shadow_cells"] != SHADOW_CELLS[0] and not options["rest_listen"]:
-        yield Contradiction(("rest_shadow_cells",), "shadow cells of REST, but no REST: give rest_listen, too")
-    for name in ("rest_token_file", "rest_tls_authority_file"):
-        if options[name] and not options["rest_listen"]:
-            yield Contradiction((name,), f"{name} is a file of REST, but there is no REST: give rest_listen, too")
+    for name, nothing in _OF_REST.items():
+        if options[name] != nothing and not options["rest_listen"]:
+            yield Contradiction((name,), f"{name} is for REST, but there is no REST: give rest_listen, too")
     if options["rest_listen"] and listens_everywhere(options["rest_listen"]) and not options["rest_advertise"]:
         yield Contradiction(
             ("rest_listen", "rest_advertise"),
