@@ -21,9 +21,10 @@ from statistics import median
 
 import click
 
+from benchmarks.one_manager import settings_of
 from benchmarks.options import alternating_options
 from benchmarks.rounds import Case, alternate, calls_per_second, show
-from client import ClientSettings, TransactionManager
+from client import TransactionManager
 
 TABLE = "benchmark_background_shadows"
 THREADS = (1, 4, 16)
@@ -96,7 +97,7 @@ def _reciprocal_apart(call: Callable[[], object], seconds: float) -> float:
 @alternating_options
 def main(zookeeper: str, thrift: str, root: str, rounds: int, seconds: float, as_json: bool) -> None:
     """Measure transactions with shadow cells in the background, on services and an oracle that are up."""
-    written = ClientSettings(zookeeper=zookeeper, thrift=thrift, root=root, store_connections_max=2 * max(THREADS))
+    written = settings_of(zookeeper=zookeeper, thrift=thrift, root=root, store_connections_max=2 * max(THREADS))
     with ExitStack() as stack:
         settings = (replace(written, shadow_cells="in_background"), written, written)
         behind, before, other = (stack.enter_context(TransactionManager.connect(each)) for each in settings)

@@ -16,8 +16,9 @@ from itertools import islice
 
 import click
 
+from benchmarks.one_manager import settings_of
 from benchmarks.rounds import Case, alternate, show
-from client import ClientSettings, Snapshot, TransactionManager
+from client import Snapshot, TransactionManager
 from configuration.connection_flags import root_flag, thrift_flag, zookeeper_flag
 
 TABLE = "benchmark_few_rows"
@@ -114,7 +115,7 @@ def _a_second(call: Callable[[], object], times: int) -> float:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of lines.")
 def main(zookeeper: str, thrift: str, root: str, rounds: int, deleted_rows: int, as_json: bool) -> None:
     """Measure reads of few rows, on services and an oracle that are up."""
-    settings = ClientSettings(zookeeper=zookeeper, thrift=thrift, root=root, request_timeout_ms=30_000)
+    settings = settings_of(zookeeper=zookeeper, thrift=thrift, root=root, request_timeout_ms=30_000)
     with TransactionManager.connect(settings) as manager, table_of(manager, deleted_rows) as snapshot:
         cases = measure(snapshot, deleted_rows, rounds=rounds, progress=lambda line: click.echo(line, err=True))
     show(cases, "calls", as_json=as_json)

@@ -20,6 +20,14 @@ class Measure(Protocol):
         """Its cases, of that many rounds, each measurement that long; ``progress`` is told of each."""
 
 
+def settings_of(**given: Any) -> ClientSettings:
+    """Those of a command's options. Raises ``UsageError`` for what cannot be: addresses that are none, say."""
+    try:
+        return ClientSettings(**given)
+    except InvalidSettings as error:
+        raise click.UsageError(str(error)) from error
+
+
 def measure_and_show(
     measure: Measure,
     counted: str,
@@ -36,10 +44,6 @@ def measure_and_show(
 
     ``more``: of the client's settings. Raises ``UsageError`` for addresses that are none.
     """
-    try:
-        settings = ClientSettings(zookeeper=zookeeper, thrift=thrift, root=root, **more)
-    except InvalidSettings as error:
-        raise click.UsageError(str(error)) from error
-    with TransactionManager.connect(settings) as manager:
+    with TransactionManager.connect(settings_of(zookeeper=zookeeper, thrift=thrift, root=root, **more)) as manager:
         cases = measure(manager, rounds=rounds, seconds=seconds, progress=lambda line: click.echo(line, err=True))
     show(cases, counted, as_json=as_json)
