@@ -7,7 +7,6 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain, zip_longest
 
 import hypothesis
 import kazoo.protocol.connection
@@ -112,37 +111,24 @@ _real: Counter[str] = Counter()
 
 WITH_SPARK, WITHOUT_SPARK = "Spark, HBase and ZooKeeper", "HBase and ZooKeeper"
 OWN_CONTAINERS = "containers of their own"
-WITH_BROWSER = "a browser, which one process may have to install"
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Note on each integration test which real services its fixtures bring in, what runs in one process, and when.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Note on each integration test which real services its fixtures bring in, and what runs in one process.
 
-    The tests of a file stay together. Of several processes (``make test`` has three) each takes the next file when it
-    is done with one; the files that take minutes are begun first, so that small ones fill what is left at the end.
+    With several processes (``make test`` has two) all tests that use the same services run in one of them, so that
+    these are brought up once; the tests of one file stay together, too. A file that takes minutes goes to whichever
+    process comes to it: each has its services up by then, and they end at about the same time.
     """
-    first: dict[str, dict[str, None]] = {WITH_SPARK: {}, WITHOUT_SPARK: {}}
     for item in items:
         fixtures, together = getattr(item, "fixturenames", ()), str(item.path)
-        if "compose_file" in fixtures:
-            together = OWN_CONTAINERS
-        elif "browser" in fixtures:
-            together = WITH_BROWSER
         if item.get_closest_marker("integration"):
             used = WITH_SPARK if "spark" in fixtures or item.get_closest_marker("with_spark") else WITHOUT_SPARK
             item.user_properties.append(("real services", used))
-            first[used][together] = None
-        item.add_marker(pytest.mark.xdist_group(together))
-    if hasattr(config, "workerinput"):
-        in_turn = chain.from_iterable(zip_longest(*first.values()))  # what computes beside what mostly waits
-        places = {together: place for place, together in enumerate(dict.fromkeys(in_turn))}
-        items.sort(key=lambda item: places.get(_together(item), len(places)))
-
-
-def _together(item: pytest.Item) -> str:
-    marker = item.get_closest_marker("xdist_group")
-    assert marker is not None
-    return str(marker.args[0])
+            together = together if item.get_closest_marker("takes_minutes") else used
+        elif "browser" in fixtures:
+            together = WITHOUT_SPARK  # as the other tests with a browser, which one process may have to install
+        item.add_marker(pytest.mark.xdist_group(OWN_CONTAINERS if "compose_file" in fixtures else together))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

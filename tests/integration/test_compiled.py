@@ -25,7 +25,7 @@ from tests.imports import taken_from
 from tests.integration.conftest import COMPILING_SECONDS_MAX
 from tests.kernel_caches import take_kernels_along
 
-pytestmark = pytest.mark.timeout(COMPILING_SECONDS_MAX)
+pytestmark = [pytest.mark.takes_minutes, pytest.mark.timeout(COMPILING_SECONDS_MAX)]
 
 RUN_SECONDS_MAX = 900
 OF_THE_COMPILER = "ignore:the (type, exc, tb) signature of throw:DeprecationWarning"

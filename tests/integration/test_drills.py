@@ -12,7 +12,7 @@ from client import ClientSettings, CommitStep
 from drills import writer_kill
 from drills.commands import drill
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.takes_minutes]
 
 
 def test_a_dead_writer_leaves_all_or_nothing(oracle: ClientSettings) -> None:

@@ -24,7 +24,7 @@ from drills.service_faults import KillHBase
 from drills.waiting import wait_until
 from tests.imports import ROOT
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.takes_minutes]
 
 LIMIT_SECONDS = 240.0
 PROGRAM = [sys.executable, "-c", "from drills.commands import drill; drill()"]

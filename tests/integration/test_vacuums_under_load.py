@@ -14,7 +14,7 @@ from drills import vacuuming
 from drills.installation import Plan
 from drills.vacuuming import Vacuumed
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.takes_minutes]
 
 SECONDS = 30.0
 

@@ -21,7 +21,7 @@ from tests.integration.client_spark.conftest import counts_mapping
 from tests.integration.client_spark.stream_files import add_file, forget_last_batch, query_of
 from tests.spark_jobs.connect_server import running
 
-pytestmark = [pytest.mark.integration, pytest.mark.with_spark]
+pytestmark = [pytest.mark.integration, pytest.mark.with_spark, pytest.mark.takes_minutes]
 
 CALL_SECONDS_MAX = 240
 
