@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from access.gssapi import KerberosFailure
 from access.kerberos import context_for_connection, not_agreed, refused
@@ -15,6 +18,8 @@ from access.services import Kerberos
 from store.hbase.punctual import PunctualSocket
 from store.hbase.sasl import Negotiation, Refused, Sealing
 
+WAITING_FOR_KDC_MAX = 64
+"""Connections of a process that are begun at once."""
 _PIECE_BYTES: Final = 2**16
 _HUNG_UP: Final = "it hung up before Kerberos was agreed on: where it asks for none, its address has no kerberos://"
 
@@ -25,14 +30,38 @@ def _too_late(limit_ms: int) -> TimeoutError:
     )
 
 
-def begin(kerberos: Kerberos, host: str) -> tuple[Negotiation, bytes]:
-    """What begins now with the gateway at ``host``, and what to send it first. The KDC may be asked, and waited for.
+Begun: TypeAlias = tuple[Negotiation, bytes]
+"""What begins with a gateway, and what to send it first."""
+_waiting: Final[set[threading.Thread]] = set()
 
-    Raises ``ConnectionError``.
+
+def _begin(kerberos: Kerberos, host: str) -> Future[Begun]:
+    """Begin with the gateway at ``host``, in a thread: a KDC may be asked, and the library waits for one that does not
+    answer for a minute and more, whatever limit its caller has. Raises ``ConnectionError``, as the future does.
     """
-    with _in_words(kerberos, host):
-        negotiation = Negotiation(context_for_connection(kerberos, host))
-        return negotiation, negotiation.begin()
+    if sum(thread.is_alive() for thread in tuple(_waiting)) >= WAITING_FOR_KDC_MAX:  # a fork leaves dead ones
+        raise ConnectionError(f"Kerberos: {WAITING_FOR_KDC_MAX} connections wait for a KDC already")
+    begun: Future[Begun] = Future()
+    begun.set_running_or_notify_cancel()  # whoever waits no more does not cancel what goes on
+
+    def begin() -> None:
+        try:
+            with _in_words(kerberos, host):
+                negotiation = Negotiation(context_for_connection(kerberos, host))
+                begun.set_result((negotiation, negotiation.begin()))
+        except BaseException as error:
+            begun.set_exception(error)
+        finally:
+            _waiting.discard(thread)
+
+    thread = threading.Thread(target=begin, name="Kerberos", daemon=True)  # nobody's end waits for a KDC
+    _waiting.add(thread)
+    thread.start()
+    return begun
+
+
+def _no_kdc(limit_ms: int) -> TimeoutError:
+    return TimeoutError(f"Kerberos: no KDC has answered in {limit_ms} ms")
 
 
 @contextmanager
@@ -46,11 +75,14 @@ def _in_words(kerberos: Kerberos, host: str) -> Iterator[None]:
 
 
 def agree(connected: socket.socket, kerberos: Kerberos, host: str, limit_ms: int) -> Sealing | None:
-    """Agree with the gateway at the other end of ``connected``, of which each answer is waited for, all ``limit_ms``.
+    """Agree with the gateway at the other end of ``connected``; ``limit_ms`` for the KDC, and for the gateway.
 
     How frames are to be sealed; ``None``: they go as they are. Raises ``OSError``.
     """
-    negotiation, to_send = begin(kerberos, host)
+    try:
+        negotiation, to_send = _begin(kerberos, host).result(limit_ms / 1_000)
+    except FutureTimeout:
+        raise _no_kdc(limit_ms) from None
     until_s = time.monotonic() + limit_ms / 1_000
     with _in_words(kerberos, host):
         while True:
@@ -127,14 +159,12 @@ class AgreeingProtocol(asyncio.Protocol):
 
     @classmethod
     async def begun(cls, kerberos: Kerberos, host: str, served: asyncio.Protocol, limit_ms: int) -> AgreeingProtocol:
-        """For a connection to be made. The event loop is not the place to wait for a KDC: a thread does. Raises
-        ``ConnectionError``, or ``TimeoutError`` after ``limit_ms``, which the thread may outlive.
-        """
+        """For a connection to be made. Raises ``OSError``, as ``TimeoutError`` where no KDC answers in ``limit_ms``."""
         try:
             async with asyncio.timeout(limit_ms / 1_000):
-                negotiation, first = await asyncio.to_thread(begin, kerberos, host)
+                negotiation, first = await asyncio.wrap_future(_begin(kerberos, host))
         except TimeoutError:
-            raise TimeoutError(f"Kerberos: no KDC has answered in {limit_ms} ms") from None
+            raise _no_kdc(limit_ms) from None
         return cls(kerberos, host, negotiation, first, served)
 
     async def wait_agreed(self, limit_ms: int) -> None:

@@ -310,6 +310,20 @@ STORE_RULES = [
         _KERBEROS + "test_what_is_for_kerberos_is_refused_where_no_address_says_so",
     ),
     Mutation(
+        "a KDC that does not answer is waited for as long as the library likes",
+        "store/hbase/kerberos.py",
+        "_begin(kerberos, host).result(limit_ms / 1_000)",
+        "_begin(kerberos, host).result()",
+        _KERBEROS + "test_a_kdc_that_does_not_answer_is_waited_for_for_a_limited_time",
+    ),
+    Mutation(
+        "any number of threads waits for a KDC that does not answer",
+        "store/hbase/kerberos.py",
+        ">= WAITING_FOR_KDC_MAX:",
+        ">= 10**9:",
+        _KERBEROS + "test_a_kdc_that_does_not_answer_is_waited_for_for_a_limited_time",
+    ),
+    Mutation(
         "a gateway that says nothing is waited for for ever",
         "store/hbase/kerberos.py",
         "            connected.settimeout(max(0.001, until_s - time.monotonic()))\n",

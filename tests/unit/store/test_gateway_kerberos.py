@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from threading import Event
 
 import pytest
 import uvloop
@@ -16,8 +17,9 @@ from access.gssapi import KerberosFailure
 from access.kerberos import BadKerberos
 from access.services import GATEWAY, Kerberos, TlsFiles
 from client import ClientSettings, InvalidSettings, TransactionManager
+from drills.waiting import wait_until
 from store import Cell, RowPut, StoreUnavailable
-from store.hbase import HBaseCellStore, PoolSettings
+from store.hbase import HBaseCellStore, PoolSettings, kerberos
 from store.hbase.putter import GatewayPutter
 from store.hbase.sasl import Layer
 from tests.certificates import Authority
@@ -191,6 +193,37 @@ def hanging_up() -> Iterator[int]:
     yield from listening(lambda accepted: print(accepted.recv(2**16)))
 
 
+@pytest.fixture
+def no_kdc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One that does not answer before the test has ended."""
+    ended = Event()
+
+    def wait(*_: object) -> HalfContext:
+        ended.wait(60)
+        raise KerberosFailure("Cannot contact any KDC")
+
+    monkeypatch.setattr("store.hbase.kerberos.context_for_connection", wait)
+    yield
+    ended.set()
+    wait_until(lambda: not kerberos._waiting, "threads that wait for a KDC to end", 10)
+
+
+@pytest.mark.usefixtures("no_kdc")
+@pytest.mark.parametrize("door", DOORS)
+def test_a_kdc_that_does_not_answer_is_waited_for_for_a_limited_time(
+    framed: FakeGateway, door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And by so many connections at most; nor does a process, or an event loop, wait for it at its end."""
+    monkeypatch.setattr(kerberos, "WAITING_FOR_KDC_MAX", 3)
+    address, impatient = f"kerberos://localhost:{framed.port}", settings(connect_timeout_ms=SHORT_MS)
+    while len(kerberos._waiting) < 3:
+        with pytest.raises(StoreUnavailable, match=f"no KDC has answered in {SHORT_MS} ms|wait for a KDC already"):
+            door(address, impatient)
+    with pytest.raises(StoreUnavailable, match="3 connections wait for a KDC already"):
+        door(address, impatient)
+    assert all(thread.daemon for thread in kerberos._waiting)
+
+
 @pytest.mark.parametrize("door", DOORS)
 def test_a_refusal_says_whom_it_was_asked_for_as(refusing: int, door: Door) -> None:
     words = r"refused Kerberos: GSS initiate failed; .* as thrift/localhost, of which PYTHIA_THRIFT_KERBEROS_SERVICE"
@@ -264,12 +297,12 @@ def test_what_settings_do_not_name_comes_from_the_environment(
 
 
 def test_what_no_kerberos_can_be_spoken_with_is_told_before_anything_is_asked() -> None:
-    for kerberos, words in (
+    for given, words in (
         (Kerberos(keytab_file="/nowhere"), "thrift_kerberos_keytab_file: .*No such file or directory: '/nowhere'"),
         (Kerberos("hbase/host"), "thrift_kerberos_service is the first part .* as in hbase for hbase/host@REALM"),
         (Kerberos("hbase@host"), "not 'hbase@host'"),
     ):
         with pytest.raises(BadKerberos, match=words):
-            HBaseCellStore("kerberos://127.0.0.1:1", settings(kerberos=kerberos))
+            HBaseCellStore("kerberos://127.0.0.1:1", settings(kerberos=given))
     with pytest.raises(InvalidSettings, match=r"thrift kerberos://a:1: thrift_kerberos_keytab_file: .*/nowhere"):
         TransactionManager.connect(ClientSettings("z:1", "kerberos://a:1", thrift_kerberos_keytab_file="/nowhere"))
