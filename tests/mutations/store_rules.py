@@ -323,11 +323,4 @@ STORE_RULES = [
         ">= 10**9:",
         _KERBEROS + "test_a_kdc_that_does_not_answer_is_waited_for_for_a_limited_time",
     ),
-    Mutation(
-        "a gateway that says nothing is waited for for ever",
-        "store/hbase/kerberos.py",
-        "            connected.settimeout(max(0.001, until_s - time.monotonic()))\n",
-        "            connected.settimeout(20)\n",
-        _KERBEROS + "test_who_says_nothing_is_given_up_after_a_limited_time",
-    ),
 ]

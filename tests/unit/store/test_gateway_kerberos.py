@@ -199,7 +199,7 @@ def no_kdc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ended = Event()
 
     def wait(*_: object) -> HalfContext:
-        ended.wait(60)
+        ended.wait(20)
         raise KerberosFailure("Cannot contact any KDC")
 
     monkeypatch.setattr("store.hbase.kerberos.context_for_connection", wait)
