@@ -147,8 +147,9 @@ def test_programs_rest_commands_and_jobs_reach_the_tables(oracle: OracleWithRest
     assert "ada" in ran.stdout
 
 
-def names_of(address: str, kerberos: Kerberos) -> list[str]:
-    with closing(HBaseCellStore(address, pool(kerberos, unavailable_after_ms=1, connect_timeout_ms=2_000))) as store:
+def names_of(address: str, kerberos: Kerberos, connect_timeout_ms: int = 10_000) -> list[str]:
+    impatient = pool(kerberos, unavailable_after_ms=1, connect_timeout_ms=connect_timeout_ms)
+    with closing(HBaseCellStore(address, impatient)) as store:
         return sorted(store.table_names())
 
 
@@ -195,4 +196,4 @@ def test_who_is_somebody_else_is_told_so(kerberized: Kerberized, services: Servi
     ):
         store.table_names()
     with pytest.raises(StoreUnavailable, match=r"no kerberos://"):
-        names_of(f"kerberos://{services.thrift.replace('127.0.0.1', 'localhost')}", kerberos)
+        names_of(f"kerberos://{services.thrift.replace('127.0.0.1', 'localhost')}", kerberos, 3_000)
