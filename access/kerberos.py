@@ -28,11 +28,8 @@ def checked(kerberos: Kerberos, *, spoken: bool) -> Kerberos:
     """
     found = kerberos.completed(os.environ, GATEWAY)
     if not spoken:
-        for name in found.named():
-            raise BadKerberos(
-                f"{found.setting(GATEWAY, name)} ({found.variable(GATEWAY, name)}) is for a gateway that asks for "
-                f"Kerberos, and its address says nothing of that: give kerberos://host:port, or unset it"
-            )
+        if words := found.unspoken(GATEWAY, "asks for Kerberos", "kerberos://"):
+            raise BadKerberos(words)
         return found
     try:
         require_library()

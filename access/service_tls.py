@@ -13,7 +13,7 @@ import os
 import ssl
 from typing import Final
 
-from access.services import CALLED, TLS, TlsFiles
+from access.services import TLS, TlsFiles
 from access.tls import BadTls, client_context, what_failed
 
 _PLAIN: Final = "where it listens in clear text, its address has no tls://"
@@ -26,12 +26,8 @@ def checked(files: TlsFiles, service: str, *, spoken: bool) -> TlsFiles:
     """
     found = files.completed(os.environ, service)
     if not spoken:
-        for name in found.named():
-            called = f"{TlsFiles.setting(service, name)} ({TlsFiles.variable(service, name)})"
-            raise BadTls(
-                f"{called} is for a {CALLED[service]} that speaks TLS, and its address says nothing of that: "
-                f"give {TLS}host:port, or unset it"
-            )
+        if words := found.unspoken(service, "speaks TLS", TLS):
+            raise BadTls(words)
         return found
     if found.key_file and not found.certificate_file:
         raise BadTls(

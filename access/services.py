@@ -49,6 +49,18 @@ class WaySettings:
         from_there = {each.name: environment.get(self.variable(service, each.name), "") for each in fields(self)}
         return type(self)(**{**from_there, **self.named()})
 
+    def unspoken(self, service: str, means: str, before: str) -> str:
+        """What to say of the first that is named where no address says that it ``means`` this; empty: none is named.
+
+        ``before``: what stands before an address that does.
+        """
+        for name in self.named():
+            return (
+                f"{self.setting(service, name)} ({self.variable(service, name)}) is for a {CALLED[service]} that "
+                f"{means}, and its address says nothing of that: give {before}host:port, or unset it"
+            )
+        return ""
+
     def named(self) -> dict[str, str]:
         """Those that are not empty, by the names of their fields."""
         return {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name)}

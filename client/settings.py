@@ -12,8 +12,7 @@ from access.services import settings_of_services
 from client.errors import InvalidRequest, InvalidSettings
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.defaults import DEFAULT_ROOT, SHADOW_CELLS, THRIFT_TEXT
-from configuration.kerberos_settings import kerberos_contradictions, kerberos_setting
-from configuration.tls_settings import tls_contradictions, tls_setting
+from configuration.way_settings import way_contradictions, way_setting
 from lease import ZnodePaths
 from lease.ensemble import parse_ensemble
 from store.hbase.addresses import parse_addresses
@@ -121,17 +120,17 @@ class ClientSettings:
     tls_server_name: str = setting(
         "", "NAME", "Whom the oracles' certificates have to name; not given: the host that is dialled."
     )
-    thrift_tls_authority_file: str = tls_setting("thrift_tls_authority_file")
-    thrift_tls_certificate_file: str = tls_setting("thrift_tls_certificate_file")
-    thrift_tls_key_file: str = tls_setting("thrift_tls_key_file")
-    thrift_tls_server_name: str = tls_setting("thrift_tls_server_name")
-    thrift_kerberos_service: str = kerberos_setting("thrift_kerberos_service")
-    thrift_kerberos_principal: str = kerberos_setting("thrift_kerberos_principal")
-    thrift_kerberos_keytab_file: str = kerberos_setting("thrift_kerberos_keytab_file")
-    zookeeper_tls_authority_file: str = tls_setting("zookeeper_tls_authority_file")
-    zookeeper_tls_certificate_file: str = tls_setting("zookeeper_tls_certificate_file")
-    zookeeper_tls_key_file: str = tls_setting("zookeeper_tls_key_file")
-    zookeeper_tls_server_name: str = tls_setting("zookeeper_tls_server_name")
+    thrift_tls_authority_file: str = way_setting("thrift_tls_authority_file")
+    thrift_tls_certificate_file: str = way_setting("thrift_tls_certificate_file")
+    thrift_tls_key_file: str = way_setting("thrift_tls_key_file")
+    thrift_tls_server_name: str = way_setting("thrift_tls_server_name")
+    thrift_kerberos_service: str = way_setting("thrift_kerberos_service")
+    thrift_kerberos_principal: str = way_setting("thrift_kerberos_principal")
+    thrift_kerberos_keytab_file: str = way_setting("thrift_kerberos_keytab_file")
+    zookeeper_tls_authority_file: str = way_setting("zookeeper_tls_authority_file")
+    zookeeper_tls_certificate_file: str = way_setting("zookeeper_tls_certificate_file")
+    zookeeper_tls_key_file: str = way_setting("zookeeper_tls_key_file")
+    zookeeper_tls_server_name: str = way_setting("zookeeper_tls_server_name")
 
     def __post_init__(self) -> None:
         for name in ("zookeeper", "thrift", "root", "oracle", *CREDENTIALS, *WAYS):
@@ -183,8 +182,7 @@ def _contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]:
         yield Contradiction(("oracle", "zookeeper"), "either zookeeper or oracle says where the oracle is, not both")
     if not settings["oracle"] and not settings["zookeeper"]:
         yield Contradiction((), "either zookeeper or oracle has to say where the oracle is: neither is there")
-    yield from tls_contradictions(settings)
-    yield from kerberos_contradictions(settings)
+    yield from way_contradictions(settings)
 
 
 CLIENT = Section(

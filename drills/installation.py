@@ -24,6 +24,7 @@ from drills.services import GivenServices, OwnServices, own_services
 from drills.site import Site
 from store import StoreError
 from store.hbase import HBaseCellStore
+from store.hbase.addresses import parse_addresses
 
 PROCESSES_MIN, PROCESSES_MAX = 2, 9
 CLIENT_PROCESSES: Final = 2
@@ -81,7 +82,7 @@ def installed(plan: Plan, guard: Guard, progress: devcluster.Progress) -> Iterat
     for name, address in (("zookeeper", plan.zookeeper), ("thrift", plan.thrift)):
         if address is not None and "," in address:
             raise InvalidRequest(f"a drill cuts processes off from one address of {name}, not of several: {address!r}")
-    if plan.thrift is not None and plan.thrift.startswith(("kerberos://", "kerberos+tls://")):
+    if plan.thrift is not None and parse_addresses(plan.thrift)[0].kerberos:
         raise InvalidRequest(
             f"a drill's proxies are dialled as {LOOPBACK}, which no gateway's principal names: give one that asks for "
             f"no Kerberos, not {plan.thrift!r}"

@@ -14,11 +14,10 @@ from access.server_files import ServerFiles
 from configuration import Contradiction, Section, setting, settings_of
 from configuration.checking import DEFAULT_ORIGIN, InForce, Mistake, Wrong, in_force
 from configuration.defaults import DEFAULT_ROOT, SHADOW_CELLS, THRIFT_TEXT
-from configuration.kerberos_settings import kerberos_contradictions, kerberos_setting
 from configuration.rest_limits import REST_LIMITS
 from configuration.rooms import known_tables
 from configuration.sources import of_environment, of_file, of_flags, of_pairs, values_of_pairs
-from configuration.tls_settings import tls_contradictions, tls_setting
+from configuration.way_settings import way_contradictions, way_setting
 from lease import InvalidLeaseSettings, LeaseSettings, ZnodePaths
 from lease.ensemble import parse_ensemble
 from lease.records import LEASE_MS_MAX, LEASE_MS_MIN, check_addresses, check_name
@@ -64,10 +63,10 @@ class ServeOptions:
         "it PYTHIA_ZOOKEEPER_CREDENTIALS may be that.",
         environment="PYTHIA_ZOOKEEPER_CREDENTIALS_FILE",
     )
-    zookeeper_tls_authority_file: str = tls_setting("zookeeper_tls_authority_file")
-    zookeeper_tls_certificate_file: str = tls_setting("zookeeper_tls_certificate_file")
-    zookeeper_tls_key_file: str = tls_setting("zookeeper_tls_key_file")
-    zookeeper_tls_server_name: str = tls_setting("zookeeper_tls_server_name")
+    zookeeper_tls_authority_file: str = way_setting("zookeeper_tls_authority_file")
+    zookeeper_tls_certificate_file: str = way_setting("zookeeper_tls_certificate_file")
+    zookeeper_tls_key_file: str = way_setting("zookeeper_tls_key_file")
+    zookeeper_tls_server_name: str = way_setting("zookeeper_tls_server_name")
     insecure_zookeeper_unprotected: bool = setting(
         False,
         "",
@@ -88,13 +87,13 @@ class ServeOptions:
         check=parse_addresses,
         required=True,
     )
-    thrift_tls_authority_file: str = tls_setting("thrift_tls_authority_file")
-    thrift_tls_certificate_file: str = tls_setting("thrift_tls_certificate_file")
-    thrift_tls_key_file: str = tls_setting("thrift_tls_key_file")
-    thrift_tls_server_name: str = tls_setting("thrift_tls_server_name")
-    thrift_kerberos_service: str = kerberos_setting("thrift_kerberos_service")
-    thrift_kerberos_principal: str = kerberos_setting("thrift_kerberos_principal")
-    thrift_kerberos_keytab_file: str = kerberos_setting("thrift_kerberos_keytab_file")
+    thrift_tls_authority_file: str = way_setting("thrift_tls_authority_file")
+    thrift_tls_certificate_file: str = way_setting("thrift_tls_certificate_file")
+    thrift_tls_key_file: str = way_setting("thrift_tls_key_file")
+    thrift_tls_server_name: str = way_setting("thrift_tls_server_name")
+    thrift_kerberos_service: str = way_setting("thrift_kerberos_service")
+    thrift_kerberos_principal: str = way_setting("thrift_kerberos_principal")
+    thrift_kerberos_keytab_file: str = way_setting("thrift_kerberos_keytab_file")
     listen: str = setting(
         "127.0.0.1:5480",
         "HOST:PORT",
@@ -246,8 +245,7 @@ def _contradictions(options: Mapping[str, Any]) -> Iterator[Contradiction]:
             "address to advertise",
         )
     hosts = {name: parse_listen(options[name])[0] for name in ("listen", "rest_listen") if options[name]}
-    yield from tls_contradictions(options)
-    yield from kerberos_contradictions(options)
+    yield from way_contradictions(options)
     for names, reason in (*exposures(options, hosts), *incomplete(options)):
         yield Contradiction(names, reason)
     try:

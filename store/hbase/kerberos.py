@@ -230,7 +230,7 @@ class SealedTransport(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """See ``asyncio.Transport``."""
         try:
-            self._transport.write(self._sealing.seal(bytes(data)))
+            self._transport.write(self._sealing.seal(data))
         except ConnectionError as error:
             self._lost(error)
             self.abort()

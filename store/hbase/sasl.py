@@ -86,7 +86,7 @@ class Sealing:
         self._to_send = bytearray()
         self._received = bytearray()
 
-    def seal(self, data: bytes | memoryview) -> bytes:
+    def seal(self, data: bytes | bytearray | memoryview) -> bytes:
         """What to send of frames that are whole with ``data``; each in as many as the other side takes it in."""
         self._to_send += data
         sealed = bytearray()

@@ -17,7 +17,7 @@ from commit_table import CommitTable, table_name
 from drills.guard import Guard
 from store.hbase import HBaseCellStore
 from tests.conftest import Services
-from tests.integration.oracle_processes import LONG_LEASE_MS, SHORT_LIFE_MS, OracleProcess, OracleWithRest
+from tests.integration.oracle_processes import LONG_LEASE_MS, SHORT_LIFE_MS, OracleProcess, OracleWithRest, flags_of
 
 COMPILING_SECONDS_MAX = 3_000
 """For a test that has what it needs compiled before, which another process may be doing, on a slow machine."""
@@ -132,10 +132,7 @@ def secured_settings(secured: Services) -> ClientSettings:
 
 @pytest.fixture
 def secured_oracle(secured: Services, secured_settings: ClientSettings) -> Iterator[OracleWithRest]:
-    files = _tls_settings(secured.tls)
-    oracle = OracleWithRest(
-        "a", secured_settings, *(part for name, path in files.items() for part in (f"--{name.replace('_', '-')}", path))
-    )
+    oracle = OracleWithRest("a", secured_settings, *flags_of(_tls_settings(secured.tls)))
     try:
         oracle.until_primary()
         yield oracle

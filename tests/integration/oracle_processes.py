@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from typing import IO
 
 import httpx
@@ -21,6 +22,11 @@ SHORT_LEASE_MS = 2_000
 """For tests about failover."""
 SHORT_LIFE_MS = 500
 """Of transactions that are not heard of: for tests that wait until a vacuum may go on."""
+
+
+def flags_of(named: Mapping[str, str]) -> list[str]:
+    """The flags by which an oracle is told settings."""
+    return [part for name, value in named.items() for part in (f"--{name.replace('_', '-')}", value)]
 
 
 class OracleProcess:

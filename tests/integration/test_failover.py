@@ -176,17 +176,28 @@ def test_a_handover_needs_a_standby_and_says_so(installation: Installation, mana
         transaction.put(TABLE, b"r", {COLUMN: b"1"})
 
 
+def serving_alone(installation: Installation) -> tuple[list[str], dict[str, str]]:
+    """The command and its environment."""
+    where = ["--root", installation.root, "--thrift", installation.services.thrift, "--listen", "127.0.0.1:0"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHIA_ZOOKEEPER"}
+    return [sys.executable, "-m", "tso", "serve", "--alone", *where], environment
+
+
+def until_primary(process: subprocess.Popen[str]) -> str:
+    """Its address."""
+    assert process.stdout is not None
+    address = process.stdout.readline().split()[2]
+    assert "primary" in process.stdout.readline()
+    return address
+
+
 def test_an_oracle_alone_serves_without_zookeeper_and_tolerates_no_second(installation: Installation) -> None:
     thrift, root = installation.services.thrift, installation.root
-    command = [sys.executable, "-m", "tso", "serve", "--alone", "--root", root, "--thrift", thrift]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHIA_ZOOKEEPER"}
-    serve = [*command, "--listen", "127.0.0.1:0"]
+    serve, environment = serving_alone(installation)
     for _ in range(2):  # the second start finds a record, and nobody at its address
         with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, env=environment) as process:
             try:
-                assert process.stdout is not None
-                address = process.stdout.readline().split()[2]
-                assert "primary" in process.stdout.readline()
+                address = until_primary(process)
                 refused = subprocess.run(
                     serve, capture_output=True, text=True, check=False, env=environment, timeout=WAIT_SECONDS_MAX
                 )
@@ -213,24 +224,14 @@ def drop_tables_of_one_alone(thrift: str, root: str) -> None:
 def test_an_oracle_alone_beside_which_another_was_started_ends(installation: Installation) -> None:
     """It stood still while that one looked whether it is there, and takes nothing back when it goes on."""
     thrift, root = installation.services.thrift, installation.root
-    options = ["--alone", "--root", root, "--thrift", thrift, "--listen", "127.0.0.1:0"]
+    serve, environment = serving_alone(installation)
     with ExitStack() as ends:
 
         def start() -> subprocess.Popen[str]:
-            command = [sys.executable, "-m", "tso", "serve", *options]
-            environment = {name: value for name, value in os.environ.items() if name != "PYTHIA_ZOOKEEPER"}
             pipe = subprocess.PIPE
-            process = ends.enter_context(
-                subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
-            )
+            process = ends.enter_context(subprocess.Popen(serve, stdout=pipe, stderr=pipe, text=True, env=environment))
             ends.callback(process.kill)
             return process
-
-        def until_primary(process: subprocess.Popen[str]) -> str:
-            assert process.stdout is not None
-            address = process.stdout.readline().split()[2]
-            assert "primary" in process.stdout.readline()
-            return address
 
         first = start()
         until_primary(first)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,17 +20,15 @@ from store.columns import CellColumns
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
 from tests.conftest import Services
-from tests.imports import ROOT
-from tests.integration.command_processes import Command, environment_of
-from tests.integration.oracle_processes import OracleWithRest
+from tests.integration.command_processes import Command
+from tests.integration.oracle_processes import OracleWithRest, flags_of
 from tests.integration.test_rest import until_status
 from tests.kerberos.cluster import CLIENT, GUEST, SERVICE, Kerberized
-from tests.spark_jobs.session import environment
+from tests.spark_jobs.examples import run_example
 from tests.unit.store.putting import lines
 
 pytestmark = pytest.mark.integration
 
-EXAMPLE_SECONDS_MAX = 300
 ROWS = 3_000
 
 
@@ -97,19 +93,20 @@ def test_the_event_loop_writes(store: CellStore, table: str, gateway: str, kerbe
 
 
 @pytest.fixture
-def settings(kerberized: Kerberized) -> ClientSettings:
+def named(kerberized: Kerberized) -> dict[str, str]:
+    """The settings that say who may do everything."""
+    return {Kerberos.setting(GATEWAY, name): value for name, value in kerberized.kerberos.named().items()}
+
+
+@pytest.fixture
+def settings(kerberized: Kerberized, named: dict[str, str]) -> ClientSettings:
     root = f"/kerberized-{uuid.uuid4().hex[:8]}"
-    named = {Kerberos.setting(GATEWAY, name): value for name, value in kerberized.kerberos.named().items()}
     return ClientSettings(kerberized.zookeeper, kerberized.sealed, root, **named)  # type: ignore[arg-type]
 
 
 @pytest.fixture
-def oracle(settings: ClientSettings, kerberized: Kerberized) -> Iterator[OracleWithRest]:
-    named = kerberized.kerberos.named().items()
-    flags = [
-        part for name, value in named for part in (f"--{Kerberos.setting(GATEWAY, name).replace('_', '-')}", value)
-    ]
-    serving = OracleWithRest("a", settings, *flags)
+def oracle(settings: ClientSettings, named: dict[str, str]) -> Iterator[OracleWithRest]:
+    serving = OracleWithRest("a", settings, *flags_of(named))
     try:
         serving.until_primary()
         yield serving
@@ -134,17 +131,7 @@ def test_programs_rest_commands_and_jobs_reach_the_tables(oracle: OracleWithRest
         row = oracle.client.get(f"/v1/snapshots/{at}/tables/accounts/rows/alice")
         assert row.json()["values"] == {"f:balance": "70"}
     assert Command(settings, "table").done("describe", "accounts")["table"] == "accounts"
-    ran = subprocess.run(
-        [sys.executable, "examples/multi_table_etl.py"],
-        cwd=ROOT,
-        env=environment_of(settings) | environment(),
-        capture_output=True,
-        text=True,
-        timeout=EXAMPLE_SECONDS_MAX,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert "ada" in ran.stdout
+    assert "ada" in run_example("multi_table_etl", settings)
 
 
 def names_of(address: str, kerberos: Kerberos, connect_timeout_ms: int = 10_000) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -12,16 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from access.services import Kerberos
-from devcluster.configuration import Part, class_path, hbase_settings, site_file, start_command
-from devcluster.jars import ensure_jars
-from devcluster.java import find_java
+from devcluster.configuration import Part, hbase_settings, site_file, start_command
 from devcluster.ports import claim
-from devcluster.servers import write_configuration
-from devcluster.settings import ClusterSettings
 from drills.guard import Guard
 from drills.waiting import wait_until
 from store import StoreError
 from store.hbase import HBaseCellStore, PoolSettings
+from tests.hbase_classes import java_with_hbase
 from tests.kerberos.realm import NAME, Realm, realm
 
 HEAPS_MEBIBYTES: Final[dict[Part, int]] = {"hbase": 512, "gateway": 192}
@@ -78,15 +74,13 @@ def kerberized_hbase(directory: Path) -> Iterator[Kerberized]:
     """Running, with its realm."""
     principals = [f"hbase/{HOST}", f"{SERVICE}/{HOST}", CLIENT, GUEST]
     with realm(directory, principals) as believed, Guard() as guard, ExitStack() as ends:
-        java = find_java()
-        jars = ensure_jars(java, ClusterSettings(directory).fetch_timeout_seconds, lambda step: None)
         zookeeper = claim(0, "ZooKeeper", "--zookeeper-port")
 
         def start(part: Part, protection: str) -> int:
             place = directory / f"{part}-{protection}"
             place.mkdir()
             port = claim(0, "Thrift", "--thrift-port", avoid=zookeeper)
-            write_configuration(place, zookeeper)
+            java, environment = java_with_hbase(f"{HOST}:{zookeeper}", place)
             site = site_file(hbase_settings(place, zookeeper) | _settings(believed.keytab, protection))
             for name in ("hbase-site.xml", "core-site.xml"):  # Hadoop's own classes read the latter alone
                 (place / "conf" / name).write_bytes(site)
@@ -95,7 +89,7 @@ def kerberized_hbase(directory: Path) -> Iterator[Kerberized]:
             output = ends.enter_context((place / "logs" / f"{part}.out").open("wb"))
             process = subprocess.Popen(
                 [java_command, *options, *rest],
-                env=os.environ | {"CLASSPATH": class_path(place, jars)},
+                env=environment,
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )

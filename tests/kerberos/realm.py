@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from devcluster.ports import claim
 from devcluster.resolve import find_client
 from devcluster.settings import LOOPBACK
 from drills.guard import Guard
+from drills.waiting import wait_until
 
 JARS: Final = Path(__file__).with_name("jars.sha256")
 NAME: Final = "PYTHIA.TEST"
@@ -70,11 +70,12 @@ def realm(directory: Path, principals: Sequence[str]) -> Iterator[Realm]:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         guard.watch_process(process.pid)
         try:
-            until_s = time.monotonic() + READY_SECONDS_MAX
-            while _READY not in log.read_text():
+
+            def is_ready() -> bool:
                 assert process.poll() is None, log.read_text()
-                assert time.monotonic() < until_s, log.read_text()
-                time.sleep(0.1)
+                return _READY in log.read_text()
+
+            wait_until(is_ready, "the KDC", READY_SECONDS_MAX, log.read_text)
             # Whatever this machine calls itself: the principals say localhost.
             written = made.configuration.read_text()
             made.configuration.write_text(written.replace("[libdefaults]", f"[libdefaults]\n{_NAMES_AS_THEY_ARE}"))

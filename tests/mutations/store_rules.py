@@ -220,8 +220,8 @@ STORE_RULES = [
     Mutation(
         "whoever names files for TLS and no address of it is led past TLS",
         "access/service_tls.py",
-        "        for name in found.named():\n",
-        "        for name in ():\n",
+        'found.unspoken(service, "speaks TLS", TLS)',
+        '""',
         _TLS + "test_files_for_tls_are_refused_where_no_address_says_tls",
     ),
     Mutation(
@@ -305,8 +305,8 @@ STORE_RULES = [
     Mutation(
         "whoever names a key for Kerberos and no address of it is led past Kerberos",
         "access/kerberos.py",
-        "        for name in found.named():\n",
-        "        for name in ():\n",
+        'found.unspoken(GATEWAY, "asks for Kerberos", "kerberos://")',
+        '""',
         _KERBEROS + "test_what_is_for_kerberos_is_refused_where_no_address_says_so",
     ),
     Mutation(

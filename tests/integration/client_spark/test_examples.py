@@ -20,11 +20,10 @@ from client import ClientSettings, TransactionManager
 from drills.waiting import wait_until
 from tests.imports import ROOT
 from tests.integration.command_processes import environment_of
+from tests.spark_jobs.examples import EXAMPLE_SECONDS_MAX, run_example
 from tests.spark_jobs.session import environment
 
 pytestmark = pytest.mark.integration
-
-EXAMPLE_SECONDS_MAX = 300
 
 
 def example(name: str) -> ModuleType:
@@ -98,17 +97,7 @@ def test_sums_follow_what_changed(
 
 
 def test_an_example_runs_as_its_first_lines_say(oracle: ClientSettings) -> None:
-    ran = subprocess.run(
-        [sys.executable, "examples/slowly_changing_dimension.py"],
-        cwd=ROOT,
-        env=environment_of(oracle) | environment(),
-        capture_output=True,
-        text=True,
-        timeout=EXAMPLE_SECONDS_MAX,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert "Bergen" in ran.stdout
+    assert "Bergen" in run_example("slowly_changing_dimension", oracle)
 
 
 @pytest.fixture

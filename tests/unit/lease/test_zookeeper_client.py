@@ -16,6 +16,7 @@ from lease import CoordinatorUnavailable, InvalidLeaseSettings
 from lease import zookeeper as under_test
 from lease.zookeeper import ZooKeeperCoordinator
 from tests.forked import forked
+from tests.socket_frames import framed, receive_frame, send_frame
 
 SESSION_MS = 400
 LIMIT_S = 20.0
@@ -60,51 +61,28 @@ class HalfZooKeeper:
 
     def _serve(self, client: socket.socket) -> None:
         with contextlib.suppress(OSError, EOFError):
-            seen = struct.unpack_from(">q", _frame(client), 4)[0]
+            seen = struct.unpack_from(">q", receive_frame(client), 4)[0]
             if seen > self.transactions:
                 raise EOFError
             self.sessions += 1
-            _send(client, struct.pack(">iiqi16s?", 0, self.session_ms, self.sessions, 16, b"", False))
+            send_frame(client, struct.pack(">iiqi16s?", 0, self.session_ms, self.sessions, 16, b"", False))
             held: list[bytes] = []
             while True:
-                number, kind = struct.unpack_from(">ii", _frame(client))
+                number, kind = struct.unpack_from(">ii", receive_frame(client))
                 if kind == CLOSE and not self.closes:
                     continue
                 error = 0 if kind in (SYNC, PING, CLOSE) else NO_NODE
                 said = PATH if kind == SYNC else b""
                 answer = struct.pack(">iqi", number, self.transactions, error) + said
                 if kind == PING:
-                    _send(client, answer)
+                    send_frame(client, answer)
                     continue
                 held.append(answer)
                 if kind != CLOSE and len(held) <= self.holds_back:
                     continue
-                client.sendall(b"".join(map(_framed, held)))
+                client.sendall(b"".join(map(framed, held)))
                 held.clear()
         _shut(client)
-
-
-def _frame(client: socket.socket) -> bytes:
-    length = struct.unpack(">i", _bytes(client, 4))[0]
-    return _bytes(client, length)
-
-
-def _bytes(client: socket.socket, count: int) -> bytes:
-    taken = b""
-    while len(taken) < count:
-        more = client.recv(count - len(taken))
-        if not more:
-            raise EOFError
-        taken += more
-    return taken
-
-
-def _send(client: socket.socket, payload: bytes) -> None:
-    client.sendall(_framed(payload))
-
-
-def _framed(payload: bytes) -> bytes:
-    return struct.pack(">i", len(payload)) + payload
 
 
 def _shut(one: socket.socket) -> None:

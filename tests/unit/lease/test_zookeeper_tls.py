@@ -22,11 +22,6 @@ LONG_MS = 20_000
 SHORT_MS = 500
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
 @pytest.fixture
 def server() -> Iterator[HalfZooKeeper]:
     with contextlib.closing(HalfZooKeeper()) as server:

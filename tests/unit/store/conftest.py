@@ -19,10 +19,5 @@ def gateway() -> Iterator[FakeGateway]:
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
-@pytest.fixture(scope="module")
 def server_files(authority: Authority) -> ServerFiles:
     return authority.issue("gateway")

@@ -11,6 +11,7 @@ from contextlib import closing, suppress
 
 from access.gssapi import KerberosFailure
 from store.hbase.sasl import Layer, Status
+from tests.socket_frames import receive_exactly, receive_frame, send_frame
 
 HELLO, PROOF = b"a ticket", b"the proof that the gateway is who it should be"
 WAIT_SECONDS_MAX = 10.0
@@ -111,58 +112,39 @@ class Door:
     def _requests(self, connected: socket.socket, behind: socket.socket, context: HalfContext) -> None:
         layer, message = Layer(self.agreed[-1][0]), b""
         while True:
-            frame = _frame(connected)
+            frame = receive_frame(connected)
             if layer is Layer.NONE:
-                _send(behind, frame)
+                send_frame(behind, frame)
                 continue
             assert len(frame) <= self._takes_bytes_max
             message += context.unwrap(frame, confidential=layer is Layer.CONFIDENTIALITY)
             if message[-1:] == b"\0" and len(frame) < self._takes_bytes_max - 2**10:  # the end of the arguments
-                _send(behind, message)
+                send_frame(behind, message)
                 message = b""
 
     def _answers(self, connected: socket.socket, behind: socket.socket, context: HalfContext) -> None:
         layer = Layer(self.agreed[-1][0])
         with suppress(EOFError, OSError):
             while True:
-                answer = _frame(behind)
+                answer = receive_frame(behind)
                 if layer is not Layer.NONE:
                     answer = context.wrap(answer, confidential=layer is Layer.CONFIDENTIALITY)
                 if self.breaks_a_seal:
                     self.breaks_a_seal, answer = False, b"\1" + b"\0" * 10
-                _send(connected, answer)
+                send_frame(connected, answer)
         with suppress(OSError):
             connected.shutdown(socket.SHUT_RDWR)
 
 
-def _exactly(connected: socket.socket, length: int) -> bytes:
-    received = b""
-    while len(received) < length:
-        data = connected.recv(length - len(received))
-        if not data:
-            raise EOFError
-        received += data
-    return received
-
-
 def _told(connected: socket.socket) -> tuple[int, bytes]:
-    status, length = struct.unpack(">BI", _exactly(connected, 5))
-    return status, _exactly(connected, length)
+    status, length = struct.unpack(">BI", receive_exactly(connected, 5))
+    return status, receive_exactly(connected, length)
 
 
 def _tell(connected: socket.socket, status: Status, payload: bytes) -> None:
     message = struct.pack(">BI", status, len(payload)) + payload
     for start in range(len(message)):  # as it may arrive
         connected.sendall(message[start : start + 1])
-
-
-def _frame(connected: socket.socket) -> bytes:
-    (length,) = struct.unpack(">I", _exactly(connected, 4))
-    return _exactly(connected, length)
-
-
-def _send(connected: socket.socket, content: bytes) -> None:
-    connected.sendall(struct.pack(">I", len(content)) + content)
 
 
 @contextlib.contextmanager

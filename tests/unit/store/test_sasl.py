@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from access.gssapi import KerberosFailure
 from store.hbase.sasl import Layer, Negotiation, NotAgreed, Refused, Sealing, Status
+from tests.socket_frames import framed
 from tests.unit.store.half_kerberos import HELLO, PROOF, HalfContext
 
 LAYERS = st.sampled_from(list(Layer))
@@ -18,10 +19,6 @@ LAYERS = st.sampled_from(list(Layer))
 
 def message(status: int, payload: bytes) -> bytes:
     return struct.pack(">BI", status, len(payload)) + payload
-
-
-def frame(content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + content
 
 
 def offer(layers: int, takes_bytes_max: int = 2**16) -> bytes:
@@ -128,12 +125,12 @@ def test_frames_are_the_same_when_they_are_unsealed(
     """Whatever pieces they are handed over in; each part no larger than the other side takes it."""
     contexts = HalfContext(), HalfContext()
     ours, theirs = (Sealing(context, confidential=confidential, sent_bytes_max=takes_bytes_max) for context in contexts)
-    sent = in_pieces(ours.seal, b"".join(map(frame, contents)), data)
+    sent = in_pieces(ours.seal, b"".join(map(framed, contents)), data)
     opened = in_pieces(theirs.unseal, sent, data)
     part = takes_bytes_max - 1_024
     parts = [content[start : start + part] for content in contents for start in range(0, len(content), part)]
     assert contexts[0].wrapped == parts
-    assert opened == b"".join(map(frame, parts))
+    assert opened == b"".join(map(framed, parts))
 
 
 def test_a_frame_that_is_absurd_is_refused_before_it_comes() -> None:
@@ -145,4 +142,4 @@ def test_a_frame_that_is_absurd_is_refused_before_it_comes() -> None:
 def test_a_frame_that_is_not_sealed_as_agreed_on_is_an_error() -> None:
     sealing = Sealing(HalfContext(), confidential=True, sent_bytes_max=2**16)
     with pytest.raises(ConnectionError, match="as agreed on by Kerberos: not sealed as it should be"):
-        sealing.unseal(frame(HalfContext().wrap(b"clear", confidential=False)))
+        sealing.unseal(framed(HalfContext().wrap(b"clear", confidential=False)))

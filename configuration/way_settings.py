@@ -1,13 +1,17 @@
-"""The settings of the way to a gateway or ZooKeeper that speaks TLS: the same for oracles and for clients."""
+"""The settings of the way to a gateway or ZooKeeper that speaks TLS, or a gateway that asks for Kerberos: the same for
+oracles and for clients.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from configuration.setting import Contradiction, setting
 
 _TLS: Final = "tls://"
+_KERBEROS: Final = re.compile(r"kerberos(\+tls)?://")
 _KEY: Final = "Its key (PEM, no password); not given: in the certificate's file."
 _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     "thrift_tls_authority_file": (
@@ -27,22 +31,38 @@ _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     "zookeeper_tls_certificate_file": ("FILE", "The certificate to show where ZooKeeper's TLS asks for one (PEM)."),
     "zookeeper_tls_key_file": ("FILE", _KEY),
     "zookeeper_tls_server_name": ("NAME", "Whom its certificates have to name; not given: the host that is dialled."),
+    "thrift_kerberos_service": (
+        "NAME",
+        "The first part of the principal of gateways that ask for Kerberos; not given: hbase.",
+    ),
+    "thrift_kerberos_principal": (
+        "NAME",
+        "Who this process is to them; not given: whom the keytab names first, or whose tickets there are.",
+    ),
+    "thrift_kerberos_keytab_file": (
+        "FILE",
+        "Its key; not given: the tickets of the environment, as kinit leaves them.",
+    ),
 }
 
 
-def tls_setting(name: str) -> Any:
+def way_setting(name: str) -> Any:
     """The field of that name, and the variable by which it is set elsewhere."""
     unit, text = _MEANINGS[name]
     return setting("", unit, text, environment=f"PYTHIA_{name.upper()}")
 
 
-def tls_contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]:
+def way_contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]:
     """What does not go together of these and of the services' addresses."""
     for service, called in (("thrift", "gateway"), ("zookeeper", "ZooKeeper")):
-        named = tuple(name for name in _MEANINGS if name.startswith(service) and settings[name])
+        named = tuple(name for name in _MEANINGS if name.startswith(f"{service}_tls_") and settings[name])
         if named and settings[service] and _TLS not in settings[service]:
             instead = f"give {service} as {_TLS}host:port, or leave it out"
             yield Contradiction(named, f"{named[0]} is for a {called} that speaks TLS: {instead}")
         certificate, key = f"{service}_tls_certificate_file", f"{service}_tls_key_file"
         if settings[key] and not settings[certificate]:
             yield Contradiction((key, certificate), f"{key} is a key without its certificate: give {certificate}, too")
+    named = tuple(name for name in _MEANINGS if name.startswith("thrift_kerberos_") and settings[name])
+    if named and settings["thrift"] and not _KERBEROS.match(settings["thrift"]):
+        instead = "give thrift as kerberos://host:port, or leave it out"
+        yield Contradiction(named, f"{named[0]} is for a gateway that asks for Kerberos: {instead}")

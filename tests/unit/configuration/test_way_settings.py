@@ -1,4 +1,4 @@
-"""Settings for TLS to ZooKeeper and gateways: a name and a variable for each, and what does not go together."""
+"""Settings for TLS and Kerberos: a name and a variable for each, and what does not go together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from access.services import GATEWAY, ZOOKEEPER, TlsFiles
+from access.services import GATEWAY, ZOOKEEPER, Kerberos, TlsFiles
 from client import ClientSettings, InvalidSettings
 from client.settings import CLIENT
 from configuration import Section
@@ -21,6 +21,29 @@ SECTIONS = pytest.mark.parametrize("section", [CLIENT, ORACLE], ids=lambda secti
 def test_each_file_has_one_name_and_one_variable(section: Section, service: str) -> None:
     declared = {each.name: each.environment for each in section.settings if each.name.startswith(f"{service}_tls_")}
     assert declared == {TlsFiles.setting(service, field): TlsFiles.variable(service, field) for field in FIELDS}
+
+
+@SECTIONS
+def test_each_value_for_kerberos_has_one_name_and_one_variable(section: Section) -> None:
+    declared = {each.name: each.environment for each in section.settings if "_kerberos_" in each.name}
+    assert declared == {
+        Kerberos.setting(GATEWAY, field.name): Kerberos.variable(GATEWAY, field.name)
+        for field in dataclasses.fields(Kerberos)
+    }
+
+
+@SECTIONS
+@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Kerberos)])
+def test_what_is_for_kerberos_needs_an_address_that_says_so(section: Section, field: str) -> None:
+    setting = Kerberos.setting(GATEWAY, field)
+    for address, is_told in (("t:1", True), ("framed://t:1", True), ("kerberos://t:1", False), ("kerberos:1", True)):
+        given = {each.name: each.default for each in section.settings}
+        given |= {"zookeeper": "z:1", "thrift": address, setting: "x"}
+        told = [reason for names, reason in section.contradictions(given) if setting in names]
+        expected = (
+            f"{setting} is for a gateway that asks for Kerberos: give thrift as kerberos://host:port, or leave it out"
+        )
+        assert told == [expected] * is_told
 
 
 def test_what_settings_do_not_name_comes_from_the_environment_of_who_connects() -> None:
