@@ -26,6 +26,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.options import gateway_option
 from benchmarks.rounds import Case, show
 from commit_table import CommitTable, layout
 from commit_table.recorder import CommitRecorder
@@ -163,7 +164,7 @@ def measure(bench: Bench, *, rounds: int, progress: Callable[[str], None]) -> li
 
 
 @click.command()
-@click.option("--thrift", required=True, envvar="PYTHIA_THRIFT", help="HBase's Thrift gateway, host:port.")
+@gateway_option
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Alternating rounds.")
 @click.option("--seconds", default=2.0, show_default=True, type=click.FloatRange(0.1, 60), help="Of one measurement.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of lines.")

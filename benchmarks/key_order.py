@@ -22,8 +22,8 @@ from typing import Final, NamedTuple
 import click
 import numpy as np
 
+from benchmarks.options import gateway_option
 from benchmarks.rounds import Case, show
-from configuration.connection_flags import thrift_flag
 from store import Family
 from store.columns import CellColumns
 from store.hbase import HBaseCellStore, PoolSettings, RequestLimits
@@ -99,7 +99,7 @@ def _cells(numbers: list[int], written: Written) -> CellColumns:
 
 
 @click.command()
-@thrift_flag
+@gateway_option
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="After one not counted.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of lines.")
 def main(thrift: str, rounds: int, as_json: bool) -> None:

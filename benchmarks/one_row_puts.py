@@ -16,8 +16,8 @@ from typing import Final
 
 import click
 
+from benchmarks.options import gateway_option
 from benchmarks.rounds import Case, calls_per_second
-from configuration.connection_flags import thrift_flag
 from store import Family
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.addresses import parse_addresses
@@ -55,7 +55,7 @@ def measure(thrift: str, rounds: int, seconds: float) -> Case:
 
 
 @click.command()
-@thrift_flag
+@gateway_option
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="After one not counted.")
 @click.option("--seconds", default=2.0, show_default=True, type=click.FloatRange(0.1, 60), help="Of one measurement.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object at the end instead of a line.")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
 from benchmarks.contest import Load
 from benchmarks.sides import Services
 from configuration.connection_flags import root_flag, thrift_flag, zookeeper_flag
+from lease.ensemble import parse_ensemble
+from store.hbase.addresses import parse_addresses
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -90,14 +93,36 @@ def alternating_options(command: Command) -> Command:
     return where(thrift_flag(root_flag(rounds(seconds(as_json(command))))))
 
 
+def gateway_option(command: Command) -> Command:
+    """``--thrift``, of what asks nobody but gateways: what is no address of one is told before anything is measured."""
+
+    @functools.wraps(command)
+    def checked(*, thrift: str, **options: Any) -> None:
+        _check("--thrift", thrift, parse_addresses)
+        command(thrift=thrift, **options)
+
+    return thrift_flag(cast(Command, checked))
+
+
 hbase_option = click.option("--hbase", is_flag=True, help="Record commits in HBase; else nowhere.")
 
 
 def services_given(zookeeper: str | None, thrift: str | None) -> Services | None:
-    """Both or none. Raises ``UsageError``."""
+    """Both or none. Raises ``UsageError``, also for what is no address."""
     if (zookeeper is None) != (thrift is None):
         raise click.UsageError("give both --zookeeper and --thrift of one HBase, or neither")
-    return Services(zookeeper, thrift) if zookeeper and thrift else None
+    if not zookeeper or not thrift:
+        return None
+    _check("--zookeeper", zookeeper, parse_ensemble)
+    _check("--thrift", thrift, parse_addresses)
+    return Services(zookeeper, thrift)
+
+
+def _check(option: str, value: str, parse: Callable[[str], object]) -> None:
+    try:
+        parse(value)
+    except ValueError as error:
+        raise click.UsageError(f"{option}: {error}") from error
 
 
 def asked(

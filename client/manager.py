@@ -174,6 +174,21 @@ class TransactionManager(StaysInItsProcess):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.settings.root} at {self.settings.zookeeper or self.settings.oracle}>"
 
+    def create_own_tables(self) -> tuple[str, ...]:
+        """Make those of Pythia's own tables that are missing; returns their names.
+
+        Each is otherwise made by whoever needs it first. Where HBase lets few make tables, one of them calls this once,
+        and nobody after him needs that right. Needs no oracle; repeating it is harmless. Raises ``InvalidRequest``
+        where the gateway leads to another HBase than the oracles', ``UpgradeNeeded``, ``StoreError`` for what HBase
+        refuses, ``StoreUnavailable``.
+        """
+        missing = self.catalog.tables_of_nobody - set(self.store.table_names())
+        self.commit_table.create()
+        self.catalog.create()
+        self.manifest.create()
+        self._named.create_table()
+        return tuple(sorted(missing))
+
     def create_table(
         self,
         table: str,

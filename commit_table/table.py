@@ -15,7 +15,8 @@ from commit_table.forgetting import Forgotten
 from commit_table.outcomes import Aborted, Committed, Outcome, Undecided
 from commit_table.rule import FENCE_AT_INFINITY, TransactionRecord
 from commit_table.timestamps import milliseconds_of
-from store import Applied, CellStore, CompareAndSet, RowPut, StoreUnavailable, TableExists, Unknown
+from store import Applied, CellStore, CompareAndSet, RowPut, StoreUnavailable, Unknown
+from store.missing import create_missing
 
 FENCE_ATTEMPTS_MAX = 100
 """A compare fails only when the record changed, which it does once an epoch: more means that the store is at fault."""
@@ -49,12 +50,7 @@ class CommitTable:
 
     def create(self) -> None:
         """Make the table unless it is there."""
-        if self._table in self._store.table_names():
-            return
-        try:
-            self._store.create_table(self._table, [layout.COMMIT_FAMILY, layout.FENCE_FAMILY])
-        except TableExists:
-            return  # another oracle of the installation was faster
+        create_missing(self._store, self._table, [layout.COMMIT_FAMILY, layout.FENCE_FAMILY])
 
     def outcome(self, start_timestamp: int) -> Outcome:
         """What the table says of a transaction now. Changes nothing; ``Undecided`` may change later."""

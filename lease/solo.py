@@ -24,7 +24,8 @@ from lease.election import StandBy
 from lease.errors import CoordinatorUnavailable, LeaseError, RecordInvalid, Superseded
 from lease.records import EpochRecord, check_addresses
 from lease.rules import WRITES_PER_CALL_MAX, LeaseSettings, next_epoch, raised_ceiling
-from store import CellStore, Family, StoreError, TableExists
+from store import CellStore, Family, StoreError
+from store.missing import create_missing
 from versions.formats import SOLO_RECORDS
 
 ROW = b"epoch"
@@ -69,10 +70,7 @@ class SoloRegistry:
     def create(self) -> None:
         """Make the table unless it is there."""
         try:
-            if self._table not in self._store.table_names():
-                self._store.create_table(self._table, [_FAMILY])
-        except TableExists:
-            return
+            create_missing(self._store, self._table, [_FAMILY])
         except StoreError as error:
             raise CoordinatorUnavailable(str(error)) from error
 

@@ -134,6 +134,10 @@ class Manifest:
         self._store = store
         self._own = OwnTable(store, system_table(root, "manifest"), Family("m", versions_max=1))
 
+    def create(self) -> None:
+        """Make the table unless it is there."""
+        self._own.name()
+
     def record(
         self,
         start_timestamp: int,

@@ -32,6 +32,7 @@ from typing import Final, NamedTuple, TypeGuard
 
 from client.catalog.entry import CatalogEntry, ConflictLevel, ShownFrom, validate_table
 from client.catalog.own_table import OwnTable
+from client.catalog.record_tables import RECORD_TABLES, RecordTable
 from client.catalog.shadow_family import SHADOW_FAMILY
 from client.catalog.vacuum_records import VACUUMED_BELOW, VacuumRecords
 from client.cells import family_of
@@ -94,7 +95,6 @@ class _Remembered(NamedTuple):
 
 
 _OWN_PURPOSES = ("catalog", "commits", "manifest", "snapshots")
-_RECORD_PURPOSES = ("imports", "streams")
 
 
 class Catalog:
@@ -115,11 +115,35 @@ class Catalog:
         self.vacuums = VacuumRecords(store, self._own)
         self.own_tables = frozenset(system_table(root, purpose) for purpose in _OWN_PURPOSES)
         """Tables of the installation that are nobody's to name."""
-        self.record_tables = frozenset(system_table(root, purpose) for purpose in _RECORD_PURPOSES)
+        self.record_tables = frozenset(system_table(root, each.purpose) for each in RECORD_TABLES)
         """Tables of records that are written in the very transactions that they tell of."""
         self._entries: dict[str, _Remembered] = {}
         self._level = LevelOfData(store, root)
         self._level_read_seconds = -math.inf
+
+    @property
+    def tables_of_nobody(self) -> frozenset[str]:
+        """Both: all of Pythia's own tables."""
+        return self.own_tables | self.record_tables
+
+    def create(self) -> None:
+        """Make the table of entries, and those of records, unless they are there."""
+        self._own.name()
+        for records in RECORD_TABLES:
+            self.create_record_table(records)
+
+    def create_record_table(self, records: RecordTable) -> str:
+        """Make it unless it is there; its name. Where it is, nothing is asked that only those are told who may make
+        tables: about its families.
+        """
+        name = system_table(self._root, records.purpose)
+        self.require_level()
+        stands = self._stored_entry(name)
+        if stands is None or name not in self._store.table_names():
+            self.create_table(name, records.entry, if_missing=True)
+        else:
+            _require_same(name, stands, records.entry)
+        return name
 
     def create_table(self, table: str, entry: CatalogEntry, *, if_missing: bool = False) -> None:
         """Make a table and agree on its entry. Raises ``InvalidRequest`` where it exists with an entry.

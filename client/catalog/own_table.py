@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from store import CellStore, Family, TableExists
+from store import CellStore, Family
 from store.forking import leave_at_fork
+from store.missing import create_missing
 
 
 class OwnTable:
@@ -27,14 +28,6 @@ class OwnTable:
         """The table's name, once it stands."""
         with self._lock:
             if not self._made:
-                self._make()
+                create_missing(self._store, self._name, self._families)
                 self._made = True
         return self._name
-
-    def _make(self) -> None:
-        if self._name in self._store.table_names():
-            return
-        try:
-            self._store.create_table(self._name, self._families)
-        except TableExists:
-            return  # another client was faster

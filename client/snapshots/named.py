@@ -49,6 +49,10 @@ class NamedSnapshots:
         self._catalog = catalog
         self._own = OwnTable(store, system_table(root, "snapshots"), Family("s", versions_max=1))
 
+    def create_table(self) -> None:
+        """Make the table of the names unless it is there."""
+        self._own.name()
+
     def create(self, name: str, timestamp: int, epoch: int) -> NamedSnapshot:
         """Name a moment that is known, in this epoch, to be settled.
 

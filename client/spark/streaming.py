@@ -28,6 +28,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
+from client.catalog.record_tables import STREAMS
 from client.errors import InvalidRequest, PythiaError, TransactionAborted
 from client.handles import TransactionHandle
 from client.manager import TransactionManager
@@ -42,14 +43,13 @@ from client.spark.query_identity import QUERY_ID, files_of, query_at
 from client.spark.writer import write_batches
 from client.transactions.settling import commit_or_settle
 from client.transactions.transaction import Transaction
-from commit_table import Committed, system_table
+from commit_table import Committed
 
 _log = logging.getLogger(__name__)
 
 WHOLE_QUERY: Final = ""
 """In place of a table, in the record of a query whose batches a function writes, into whatever tables."""
 
-_FAMILY: Final = "b"
 _BATCHES: Final = b"b:batches"
 
 
@@ -168,7 +168,7 @@ def commit_batch(
     batch below the newest on record, ``TransactionAborted``, ``OutcomeUnknown``, ``NoPrimary``, ``StoreUnavailable``.
     """
     transaction = manager.resume(part.handle)
-    records, row = _records(manager), _record_row(part.query, table)
+    records, row = manager.catalog.create_record_table(STREAMS), _record_row(part.query, table)
     progress = _progress(transaction, records, row)
     if _verdict(progress, part.query, table, batch) == "skip":
         transaction.rollback()
@@ -204,7 +204,7 @@ def land_batch(
     it is started again.
     """
     query = _query_of(batch, number, checkpoint)
-    records, row = _records(manager), _record_row(query, WHOLE_QUERY)
+    records, row = manager.catalog.create_record_table(STREAMS), _record_row(query, WHOLE_QUERY)
 
     def write(transaction: Transaction) -> bool:
         progress = _progress(transaction, records, row)
@@ -221,7 +221,7 @@ def stream_progress(manager: TransactionManager, query: str, table: str = WHOLE_
     """Which batches of a streaming query are in a table by now, or have been landed by ``land_batch``; ``None``: none
     is on record.
     """
-    return _progress(manager.snapshot(), _records(manager), _record_row(query, table))
+    return _progress(manager.snapshot(), manager.catalog.create_record_table(STREAMS), _record_row(query, table))
 
 
 def _query_of(batch: DataFrame, number: int, checkpoint: str | None) -> str:
@@ -274,13 +274,6 @@ def _named(table: str) -> str:
 def _progress(view: Transaction | Snapshot, records: str, row: bytes) -> Progress | None:
     value = view.get(records, row, [_BATCHES]).get(_BATCHES)
     return None if value is None else Progress.from_json(value)
-
-
-def _records(manager: TransactionManager) -> str:
-    """The table of the records of an installation, made when it is first needed."""
-    name = system_table(manager.settings.root, "streams")
-    manager.create_table(name, [_FAMILY], conflict_level="row", if_missing=True)
-    return name
 
 
 def _record_row(query: str, table: str) -> bytes:

@@ -47,7 +47,7 @@ _REGIONS_MAX = 10_000
 
 @click.group()
 def table() -> None:
-    """Tables: list, create, describe, splits, import, export, adopt, copy, restore."""
+    """Tables: list, create, prepare, describe, splits, import, export, adopt, copy, restore."""
 
 
 table.add_command(adopt_command)
@@ -132,6 +132,24 @@ def create(
         create_table(manager, mapping)
         made = describe(manager, name)
     _print_description(made, as_json)
+
+
+@table.command()
+@connecting
+@json_option
+def prepare(place: Place, as_json: bool) -> None:
+    """Make the tables in which Pythia keeps what it knows, those that are missing.
+
+    For an administrator, where HBase lets few make tables: nobody needs that right after him. Needs no oracle.
+    """
+    with managed(place, needs_oracle=False) as manager:
+        made = manager.create_own_tables()
+        own = sorted(manager.catalog.tables_of_nobody)
+    if as_json:
+        click.echo(json.dumps({"own_tables": own, "made": list(made)}, indent=2))
+        return
+    for name in own:
+        click.echo(f"{name}  {'made' if name in made else 'was there'}")
 
 
 @table.command("describe")

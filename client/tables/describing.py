@@ -98,7 +98,7 @@ def describe(manager: TransactionManager, table: str) -> Description:
 
 def tables(manager: TransactionManager) -> list[str]:
     """The tables of an installation, without those that are Pythia's own, sorted."""
-    own = manager.catalog.own_tables | manager.catalog.record_tables
+    own = manager.catalog.tables_of_nobody
     return [name for name in manager.store.table_names() if name not in own and manager.catalog.has_entry(name)]
 
 

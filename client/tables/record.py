@@ -12,14 +12,13 @@ from __future__ import annotations
 import hashlib
 from typing import Final, NamedTuple
 
+from client.catalog.record_tables import IMPORTS
 from client.cells import encode_value
 from client.errors import InvalidRequest
 from client.manager import TransactionManager
 from client.transactions.transaction import Transaction
-from commit_table import system_table
 from store import RowPut
 
-_FAMILY: Final = "i"
 _ROWS: Final = b"i:rows"
 _LAST_KEY: Final = b"i:last_key"
 
@@ -39,10 +38,9 @@ class ImportRecord:
 
     def __init__(self, manager: TransactionManager, table: str, what: str) -> None:
         self._manager = manager
-        self.table = system_table(manager.settings.root, "imports")
         incarnation = manager.catalog.incarnation(table)
         self._row = table.encode() + b"\x00" + hashlib.sha256(f"{incarnation} {what}".encode()).hexdigest().encode()
-        manager.create_table(self.table, [_FAMILY], if_missing=True)
+        self.table = manager.catalog.create_record_table(IMPORTS)
 
     def read(self) -> Progress:
         """As it has committed by now. Raises ``NoPrimary``, ``StoreUnavailable``."""

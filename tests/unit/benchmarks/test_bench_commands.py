@@ -3,11 +3,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from click.testing import CliRunner, Result
 
-from benchmarks import peer_command
+from benchmarks import commit_writes, gateway_sizes, key_order, one_row_puts, peer_command
 from benchmarks.commands import bench
 from benchmarks.compiled_code import Code
 from benchmarks.our_oracle import OurOracle
@@ -92,6 +93,24 @@ def test_one_address_alone_is_refused_before_anything_starts(played: Played) -> 
     assert result.exit_code == 2
     assert "give both --zookeeper and --thrift" in result.stderr
     assert played.calls == []
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [(["z", "t:2"], "--zookeeper: "), (["z:1", "tt"], "--thrift: the address of HBase's Thrift gateway is host:port")],
+)
+def test_what_is_no_address_is_refused_before_anything_starts(played: Played, given: list[str], told: str) -> None:
+    result = invoke(played, ["--case", "hbase-64", "--zookeeper", given[0], "--thrift", given[1]])
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert played.calls == []
+
+
+@pytest.mark.parametrize("benchmark", [commit_writes, gateway_sizes, key_order, one_row_puts])
+def test_benchmarks_of_a_gateway_tell_what_is_no_address(benchmark: ModuleType) -> None:
+    result = CliRunner().invoke(benchmark.main, ["--thrift", "nowhere"])
+    assert result.exit_code == 2
+    assert "--thrift: the address of HBase's Thrift gateway is host:port" in result.stderr
 
 
 def test_a_failure_is_one_message(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from access.commands import token as tokens
-from client.catalog.catalog import _OWN_PURPOSES, _RECORD_PURPOSES
+from client.catalog.catalog import _OWN_PURPOSES
+from client.catalog.record_tables import RECORD_TABLES
 from configuration.commands import config as settings
 from configuration.rest_limits import RestLimits
 from configuration.rooms import all_sections
@@ -29,7 +30,7 @@ from wire.metric_families import FAMILIES
 SOURCES = ("access", "benchmarks", "client", "commit_table", "configuration", "demo", "devcluster", "docker", "drills",
            "examples", "fleet", "histories", "kernels", "lease", "logs", "rest", "store", "tests", "tso", "versions",
            "wire")  # fmt: skip
-OWN_TABLES = {f"pythia_{purpose}" for purpose in (*_OWN_PURPOSES, *_RECORD_PURPOSES)}
+OWN_TABLES = {f"pythia_{purpose}" for purpose in (*_OWN_PURPOSES, *(each.purpose for each in RECORD_TABLES))}
 
 
 @cache
