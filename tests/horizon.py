@@ -21,3 +21,9 @@ def await_horizon(manager: TransactionManager, reached: Callable[[VacuumReport],
             return False
 
     wait_until(is_reached, "the horizon of a vacuum", HORIZON_SECONDS_MAX)
+
+
+def at_once(seconds: float) -> None:
+    """In place of a vacuum's wait between its marks and its first delete, for tests in which nobody who has read a
+    table just before reads it again below the horizon. ``test_vacuums_under_load`` has those who do, and waits.
+    """

@@ -1,8 +1,9 @@
 """One manager for each installation that a Python process talks to.
 
-Spark keeps its Python workers for many tasks; a connection for every task would cost more than a small task does. The
-number kept is bounded. A forked child uses the managers that it finds: they connect anew there, and what it closes is
-its own.
+Spark keeps its Python workers for many tasks; a connection for every task would cost more than a small task does. So
+would a collection of all garbage, of which it is told here, too, that a task begins (``collections_of_garbage``). The
+number of managers kept is bounded. A forked child uses those that it finds: they connect anew there, and what it closes
+is its own.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 
 from client.manager import TransactionManager
 from client.settings import ClientSettings
+from client.spark.collections_of_garbage import spare_what_stays
 
 MANAGERS_MAX: Final = 4
 """Installations that one process stays connected to; the one that was not used for longest is closed first."""
@@ -25,6 +27,7 @@ _managers: OrderedDict[ClientSettings, TransactionManager] = OrderedDict()
 
 def manager_for(settings: ClientSettings) -> TransactionManager:
     """The manager of this process for an installation, connected when first asked for. Do not close it."""
+    spare_what_stays()
     with _lock:
         if settings not in _managers:
             _managers[settings] = TransactionManager.connect(settings)

@@ -18,7 +18,7 @@ from client.spark import TableMapping, create_table, table_mapping
 from client.spark.mapping import KeyColumn, ValueColumn
 from client.tables.unfinished import UNFINISHED
 from client.vacuum import run_vacuum
-from tests.horizon import await_horizon
+from tests.horizon import at_once, await_horizon
 from tests.integration.command_processes import Command
 
 pytestmark = pytest.mark.integration
@@ -155,7 +155,7 @@ def test_what_changed_is_saved_night_by_night_across_vacuums_and_a_kill(
 def vacuumed_up_to(manager: TransactionManager, position: int) -> None:
     """Have a vacuum go as far as the position lets it."""
     await_horizon(manager, lambda counted: counted.horizon == position)
-    assert run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0).problems == {}
+    assert run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, wait=at_once).problems == {}
 
 
 def kill_once_it_writes(command: Command, directory: Path, *arguments: object) -> None:

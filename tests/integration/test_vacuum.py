@@ -15,7 +15,7 @@ from commit_table.layout import OWN_ROW
 from commit_table.timestamps import milliseconds_of
 from store import KeyRange, RowPut
 from store.columns import CellColumns
-from tests.horizon import await_horizon
+from tests.horizon import at_once, await_horizon
 from tests.integration.oracle_processes import OracleProcess
 
 pytestmark = pytest.mark.integration
@@ -29,7 +29,7 @@ ROUNDS = 5
 def vacuumed_through(manager: TransactionManager, moment: int, *, dry_run: bool = False) -> int:
     """Vacuum once the horizon has passed the millisecond of a moment, a row of the commit table; the horizon."""
     await_horizon(manager, lambda counted: milliseconds_of(counted.outcomes_horizon) > milliseconds_of(moment))
-    report = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=dry_run)
+    report = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, dry_run=dry_run, wait=at_once)
     assert report.problems == {}
     return report.horizon
 
@@ -116,7 +116,7 @@ def test_a_bulk_write_without_shadow_cells_is_read_by_its_record_until_it_is_wri
 def vacuumed_once_held_back_by(manager: TransactionManager, *names: str) -> int:
     """Vacuum when nobody but these named snapshots is in its way; the horizon. Other processes read afterwards."""
     await_horizon(manager, lambda counted: set(counted.held_back_by) == set(names))
-    report = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, wait=lambda seconds: None)
+    report = run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, wait=at_once)
     assert (report.problems, list(report.held_back_by)) == ({}, list(names))
     return report.horizon
 

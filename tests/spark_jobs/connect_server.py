@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from client import ClientSettings
 from drills.guard import Guard
 from drills.waiting import wait_until
-from tests.spark_jobs.session import MASTER, SPARK_SETTINGS, addresses, environment
+from tests.spark_jobs.session import MASTER, SPARK_SETTINGS, addresses, quick_environment
 
 START_SECONDS_MAX: Final = 120.0
 END_SECONDS_MAX: Final = 60.0
@@ -45,7 +45,7 @@ def running(folder: Path) -> Iterator[str]:
     with log.open("w") as output:
         server = subprocess.Popen(
             command,
-            env=os.environ | environment() | {"SPARK_HOME": str(spark)},
+            env=os.environ | quick_environment() | {"SPARK_HOME": str(spark)},
             cwd=folder,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -8,8 +8,6 @@ import signal
 from collections import defaultdict
 from pathlib import Path
 
-from tests.spark_jobs.session import DAEMON
-
 
 def descendants(pid: int) -> list[int]:
     """All processes that a process started, and that these started."""
@@ -26,7 +24,7 @@ def descendants(pid: int) -> list[int]:
 
 def python_workers() -> list[int]:
     """Spark's Python workers for tasks below this process; their parent, which makes new ones, is not among them."""
-    daemons = [pid for pid in descendants(os.getpid()) if f"-m {DAEMON} " in _command(pid)]
+    daemons = [pid for pid in descendants(os.getpid()) if "-m pyspark.daemon pyspark.worker" in _command(pid)]
     return [pid for daemon in daemons for pid in descendants(daemon)]
 
 

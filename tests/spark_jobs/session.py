@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 from unittest.mock import patch
 
@@ -17,9 +18,8 @@ from tests.imports import ROOT
 
 TASK_ATTEMPTS: int = 3
 MASTER: Final = f"local[2,{TASK_ATTEMPTS}]"
-DAEMON: Final = "tests.spark_jobs.warm_daemon"
+INTERPRETER: Final = ROOT / "tests" / "spark_jobs" / "interpreter"
 SPARK_SETTINGS: Final = {
-    "spark.python.daemon.module": DAEMON,
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
@@ -27,7 +27,7 @@ SPARK_SETTINGS: Final = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "America/New_York",
 }
-"""Whatever the tests are: small, on loopback, and with workers that are soon there."""
+"""Whatever the tests are: small, and on loopback."""
 
 
 def environment() -> dict[str, str]:
@@ -35,8 +35,17 @@ def environment() -> dict[str, str]:
     return {
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "PYTHONPATH": _path_with(ROOT),
     }
+
+
+def quick_environment() -> dict[str, str]:
+    """``environment``, with workers that are soon there (``interpreter``)."""
+    return environment() | {"PYTHONPATH": _path_with(INTERPRETER, ROOT)}
+
+
+def _path_with(*places: Path) -> str:
+    return os.pathsep.join([*map(str, places), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def addresses(settings: ClientSettings) -> dict[str, str]:
@@ -51,7 +60,7 @@ def session(settings: ClientSettings, *, log_level: str = "OFF") -> Iterator[Spa
     ``log_level``: nothing by default, since tasks fail here all the time.
     """
     with (
-        patch.dict(os.environ, environment()),
+        patch.dict(os.environ, quick_environment()),
         tempfile.TemporaryDirectory(prefix="pythia-spark-jobs-") as warehouse,
     ):
         builder = SparkSession.Builder().master(MASTER).appName("pythia tests")

@@ -17,6 +17,7 @@ from client import ClientSettings, Conflict, Transaction, TransactionManager
 from client.spark import SparkSweep, land_batch, register
 from client.spark.source import FILTER_PUSHDOWN
 from client.vacuum import VacuumReport, run_vacuum
+from tests.horizon import at_once
 from tests.spark_jobs.connect_server import session_by_connect
 
 Rows = list[tuple[Any, ...]]
@@ -124,7 +125,7 @@ def vacuum(settings: ClientSettings) -> VacuumReport:
     """Have Spark's server sweep all tables."""
     with TransactionManager.connect(settings) as manager:
         sweep = SparkSweep(_session(), min_partitions=2)
-        return run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, sweep=sweep, wait=lambda seconds: None)
+        return run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, sweep=sweep, wait=at_once)
 
 
 def _session() -> SparkSession:

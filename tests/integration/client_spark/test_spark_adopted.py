@@ -17,7 +17,7 @@ from client.vacuum.parts import SweepParts
 from commit_table.timestamps import milliseconds_of
 from store import ALL_VERSIONS
 from tests.conftest import Services
-from tests.horizon import await_horizon
+from tests.horizon import at_once, await_horizon
 
 pytestmark = pytest.mark.integration
 
@@ -71,7 +71,7 @@ def save(spark: SparkSession, table: str, visits: Visits, mode: str = "append", 
 def vacuumed(manager: TransactionManager, sweep: SweepParts) -> VacuumReport:
     moment = milliseconds_of(manager.snapshot().timestamp)
     await_horizon(manager, lambda counted: milliseconds_of(counted.outcomes_horizon) > moment)
-    return run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, sweep=sweep, wait=lambda seconds: None)
+    return run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, sweep=sweep, wait=at_once)
 
 
 def test_spark_reads_what_was_there_and_filters_it_by_its_keys(spark: SparkSession, adopted: str) -> None:

@@ -21,7 +21,7 @@ from client.spark import KeyColumn, TableMapping, ValueColumn, create_table, lan
 from client.spark.change_columns import COMMIT_TIMESTAMP, DELETE, UPSERT
 from client.vacuum import run_vacuum
 from drills.waiting import wait_until
-from tests.horizon import await_horizon
+from tests.horizon import at_once, await_horizon
 from tests.integration.client_spark.conftest import counts_mapping
 from tests.integration.client_spark.stream_files import forget_last_batch
 
@@ -209,7 +209,7 @@ def source_vacuumed(spark: SparkSession, forgetful: TransactionManager) -> Table
 
 def vacuum_beyond(manager: TransactionManager, moment: int) -> None:
     await_horizon(manager, lambda counted: counted.horizon > moment)
-    run_vacuum(manager, retain_ms=0)
+    run_vacuum(manager, retain_ms=0, wait=at_once)
 
 
 def test_what_a_vacuum_may_have_dropped_is_refused(source_vacuumed: Table) -> None:
@@ -363,7 +363,7 @@ def test_a_name_keeps_for_a_stream_that_stands_still_what_its_next_batch_needs(
     catch_up("dropped")
     moment = source.put_plainly({1: None})
     source.manager.drop_snapshot("dropped")
-    run_vacuum(source.manager, retain_ms=0)
+    run_vacuum(source.manager, retain_ms=0, wait=at_once)
     catch_up("kept")
     assert seen == {1: DELETE, 2: UPSERT}
     source.put_plainly({2: None})

@@ -15,7 +15,7 @@ from client.spark import record_batches, stream_progress
 from client.spark.progress import Progress
 from client.vacuum import run_vacuum
 from commit_table.timestamps import milliseconds_of
-from tests.horizon import await_horizon
+from tests.horizon import at_once, await_horizon
 from tests.integration.client_spark import connect_client
 from tests.integration.client_spark.conftest import counts_mapping
 from tests.integration.client_spark.stream_files import add_file, forget_last_batch, query_of
@@ -167,7 +167,7 @@ def write_twice(manager: TransactionManager, table: str) -> None:
 def test_the_server_sweeps_for_a_vacuum(client: Client, forgetful: TransactionManager) -> None:
     one, other = (f"{forgetful.settings.root.strip('/')}-{name}" for name in ("one", "other"))
     write_twice(forgetful, one)
-    here = run_vacuum(forgetful, retain_ms=0, outcomes_retain_ms=0, wait=lambda seconds: None).tables[one]
+    here = run_vacuum(forgetful, retain_ms=0, outcomes_retain_ms=0, wait=at_once).tables[one]
     write_twice(forgetful, other)
     there = client(connect_client.vacuum, forgetful.settings).tables[other]
     assert there == here

@@ -11,7 +11,7 @@ from client.vacuum import TableReport, VacuumReport, run_vacuum
 from client.vacuum.parts import SweepParts, here
 from commit_table.timestamps import milliseconds_of
 from store import KeyRange
-from tests.horizon import await_horizon
+from tests.horizon import at_once, await_horizon
 
 pytestmark = pytest.mark.integration
 
@@ -33,9 +33,7 @@ def written(manager: TransactionManager, table: str) -> int:
 
 def vacuum(manager: TransactionManager, moment: int, sweep: SweepParts, *, everything: bool = False) -> VacuumReport:
     await_horizon(manager, lambda counted: milliseconds_of(counted.outcomes_horizon) > milliseconds_of(moment))
-    return run_vacuum(
-        manager, retain_ms=0, outcomes_retain_ms=0, everything=everything, sweep=sweep, wait=lambda seconds: None
-    )
+    return run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, everything=everything, sweep=sweep, wait=at_once)
 
 
 def test_a_job_sweeps_as_one_process_does(spark: SparkSession, forgetful: TransactionManager) -> None:
