@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from tests.integration.oracle_processes import OracleWithRest, flags_of
 from tests.integration.test_rest import until_status
 from tests.kerberos.cluster import CLIENT, GUEST, SERVICE, Kerberized
 from tests.spark_jobs.examples import run_example
+from tests.unit.client_tables.test_table_prepare import write_with_records
 from tests.unit.store.putting import lines
 
 pytestmark = pytest.mark.integration
@@ -132,6 +134,37 @@ def test_programs_rest_commands_and_jobs_reach_the_tables(oracle: OracleWithRest
         assert row.json()["values"] == {"f:balance": "70"}
     assert Command(settings, "table").done("describe", "accounts")["table"] == "accounts"
     assert "ada" in run_example("multi_table_etl", settings)
+
+
+def grant(store: CellStore, user: str, tables: Iterable[str]) -> None:
+    """To read and to write, as HBase's shell grants it: by HBase's own table, in which HBase looks."""
+    for table in tables:
+        store.put("hbase:acl", [RowPut(table.encode(), {b"l:" + user.encode(): b"RW"})], int(time.time() * 1_000))
+
+
+@pytest.mark.usefixtures("named_by_environment")
+def test_once_an_administrator_has_prepared_the_tables_reading_and_writing_is_enough(
+    settings: ClientSettings, kerberized: Kerberized
+) -> None:
+    """For the oracle, too: nobody else makes a table, or asks what only those are told who may."""
+    principal = kerberized.kerberos.principal.replace(CLIENT, GUEST)
+    as_guest = replace(settings, thrift_kerberos_principal=principal)
+    guest = {Kerberos.setting(GATEWAY, name): value for name, value in
+             replace(kerberized.kerberos, principal=principal).named().items()}  # fmt: skip
+    with TransactionManager.connect(settings) as manager:
+        prepared = Command(settings, "table").done("prepare")
+        assert prepared["made"] == prepared["own_tables"]
+        manager.create_table("t", ["f"])
+        grant(manager.store, GUEST, [*prepared["own_tables"], "t"])
+    oracle = OracleWithRest("a", as_guest, *flags_of(guest))
+    try:
+        oracle.until_primary()
+        with TransactionManager.connect(as_guest) as manager:
+            write_with_records(manager)
+            with pytest.raises(StoreError, match=rf"AccessDenied.* \(user={GUEST}, .*action=CREATE"):
+                manager.create_table("another", ["f"])
+    finally:
+        oracle.end()
 
 
 def names_of(address: str, kerberos: Kerberos, connect_timeout_ms: int = 10_000) -> list[str]:
