@@ -200,4 +200,18 @@ SPARK_RULES = [
         "",
         "unit/client_spark/test_spark_reader_and_writer.py::test_an_overwrite_deletes_before_it_seals",
     ),
+    Mutation(
+        "what a process's first task has left over is kept for ever",
+        "client/spark/collections_of_garbage.py",
+        "    elif task != _first_task:",
+        "    else:",
+        "unit/client_spark/test_collections_of_garbage.py::test_the_first_task_leaves_all_to_the_collection_after_it",
+    ),
+    Mutation(
+        "a program outside Spark is told what its collections leave out",
+        "client/spark/collections_of_garbage.py",
+        "    if _is_spared or context is None:\n        return\n    task = context.taskAttemptId()",
+        "    if _is_spared:\n        return\n    task = object() if context is None else context.taskAttemptId()",
+        "unit/client_spark/test_collections_of_garbage.py::test_a_driver_and_a_program_are_left_alone",
+    ),
 ]

@@ -134,4 +134,25 @@ TABLE_RULES = [
         "",
         _KEYS,
     ),
+    Mutation(
+        "who may only read and write cannot record how far an import has come",
+        "client/catalog/catalog.py",
+        "        if stands is None or name not in self._store.table_names():",
+        "        if True:",
+        "unit/client_tables/test_table_prepare.py::test_after_it_nobody_has_to_make_a_table",
+    ),
+    Mutation(
+        "a table of records that stands otherwise is taken for Pythia's own",
+        "client/catalog/catalog.py",
+        "            _require_same(name, stands, records.entry)\n",
+        "            pass\n",
+        "unit/client_tables/test_table_prepare.py::test_what_stands_under_such_a_name_and_is_another_table_is_refused",
+    ),
+    Mutation(
+        "an administrator leaves a table for the first bulk write to make",
+        "client/manager.py",
+        "        self.manifest.create()\n",
+        "",
+        "unit/client_tables/test_table_prepare.py::test_after_it_nobody_has_to_make_a_table",
+    ),
 ]
