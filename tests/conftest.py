@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 from collections import Counter
@@ -35,6 +36,10 @@ for _section in all_sections():
 
 # HBase and Spark of the tests live for minutes: what the second compiler would make faster does not pay for it.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+# The tests, and what they import, are a million objects that stay. To go over them as often as Python does by default
+# takes an eighth of a run; tests about what is collected do it themselves.
+gc.set_threshold(10_000, 20, 100)
 
 # Its threads draw at any time, and Hypothesis refuses a strategy during which somebody drew from the shared generator.
 for _module in (kazoo.protocol.connection, kazoo.retry):
