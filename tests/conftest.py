@@ -118,6 +118,7 @@ WITH_SPARK, WITHOUT_SPARK = "Spark, HBase and ZooKeeper", "HBase and ZooKeeper"
 OWN_CONTAINERS = "containers of their own"
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks which tests belong together
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Note on each integration test which real services its fixtures bring in, and what runs in one process.
 
@@ -134,6 +135,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         elif "browser" in fixtures:
             together = WITHOUT_SPARK  # as the other tests with a browser, which one process may have to install
         item.add_marker(pytest.mark.xdist_group(OWN_CONTAINERS if "compose_file" in fixtures else together))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse to go on where several processes would take any test that comes, and each bring everything up."""
+    if getattr(session.config.option, "loadgroup", False) and not all("@" in item.nodeid for item in session.items):
+        raise pytest.UsageError("pytest-xdist leaves no tests together with this pytest: see pyproject.toml")
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
