@@ -94,10 +94,20 @@ def test_the_event_loop_writes(store: CellStore, table: str, gateway: str, kerbe
     }
 
 
+def settings_by(kerberos: Kerberos) -> dict[str, str]:
+    """Those that say who one is."""
+    return {Kerberos.setting(GATEWAY, name): value for name, value in kerberos.named().items()}
+
+
+def guest_of(kerberized: Kerberized) -> Kerberos:
+    """Who has been granted nothing yet."""
+    return replace(kerberized.kerberos, principal=kerberized.kerberos.principal.replace(CLIENT, GUEST))
+
+
 @pytest.fixture
 def named(kerberized: Kerberized) -> dict[str, str]:
     """The settings that say who may do everything."""
-    return {Kerberos.setting(GATEWAY, name): value for name, value in kerberized.kerberos.named().items()}
+    return settings_by(kerberized.kerberos)
 
 
 @pytest.fixture
@@ -147,10 +157,8 @@ def test_once_an_administrator_has_prepared_the_tables_reading_and_writing_is_en
     settings: ClientSettings, kerberized: Kerberized
 ) -> None:
     """For the oracle, too: nobody else makes a table, or asks what only those are told who may."""
-    principal = kerberized.kerberos.principal.replace(CLIENT, GUEST)
-    as_guest = replace(settings, thrift_kerberos_principal=principal)
-    guest = {Kerberos.setting(GATEWAY, name): value for name, value in
-             replace(kerberized.kerberos, principal=principal).named().items()}  # fmt: skip
+    guest = settings_by(guest_of(kerberized))
+    as_guest = replace(settings, **guest)  # type: ignore[arg-type]
     with TransactionManager.connect(settings) as manager:
         prepared = Command(settings, "table").done("prepare")
         assert prepared["made"] == prepared["own_tables"]
@@ -190,9 +198,8 @@ def test_the_tickets_of_the_environment_are_used(
 
 def test_hbase_sees_who_asks(kerberized: Kerberized) -> None:
     """And not the gateway: what is granted there is granted to each by itself, and what is not is no reason to wait."""
-    guest = replace(kerberized.kerberos, principal=kerberized.kerberos.principal.replace(CLIENT, GUEST))
     with (
-        closing(HBaseCellStore(kerberized.plain, pool(guest))) as store,
+        closing(HBaseCellStore(kerberized.plain, pool(guest_of(kerberized)))) as store,
         pytest.raises(StoreError, match=rf"AccessDenied.* \(user={GUEST}, .*action=CREATE") as caught,
     ):
         store.create_table("a_table_of_a_guest", [Family("f")])

@@ -15,12 +15,13 @@ import pytest
 from click.testing import CliRunner
 
 from access.commands import token as tokens
-from client.catalog.catalog import _OWN_PURPOSES
-from client.catalog.record_tables import RECORD_TABLES
+from client.catalog.catalog import Catalog
 from configuration.commands import config as settings
+from configuration.defaults import DEFAULT_ROOT
 from configuration.rest_limits import RestLimits
 from configuration.rooms import all_sections
 from rest.app import create_app
+from store import MemoryCellStore
 from tests.counted import family_named
 from tests.imports import ROOT
 from tests.unit.documentation.pages import NAMES, PAGES, anchors, blocks, codes, links, prose, resolved, text_of
@@ -30,7 +31,7 @@ from wire.metric_families import FAMILIES
 SOURCES = ("access", "benchmarks", "client", "commit_table", "configuration", "demo", "devcluster", "docker", "drills",
            "examples", "fleet", "histories", "kernels", "lease", "logs", "rest", "store", "tests", "tso", "versions",
            "wire")  # fmt: skip
-OWN_TABLES = {f"pythia_{purpose}" for purpose in (*_OWN_PURPOSES, *(each.purpose for each in RECORD_TABLES))}
+OWN_TABLES = Catalog(MemoryCellStore(), DEFAULT_ROOT).tables_of_nobody
 
 
 @cache
