@@ -119,13 +119,14 @@ OWN_CONTAINERS = "containers of their own"
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks which tests belong together
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Note on each integration test which real services its fixtures bring in, and what runs in one process.
 
-    With several processes (``make test`` has two) all tests that use the same services run in one of them, so that
+    With several processes (``make test`` has three) all tests that use the same services run in one of them, so that
     these are brought up once; the tests of one file stay together, too. A file that takes minutes goes to whichever
-    process comes to it: each has its services up by then, and they end at about the same time.
+    process comes to it, and brings its own services up. What takes longest is handed out first.
     """
+    groups: list[str] = []
     for item in items:
         fixtures, together = getattr(item, "fixturenames", ()), str(item.path)
         if item.get_closest_marker("integration"):
@@ -134,7 +135,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             together = together if item.get_closest_marker("takes_minutes") else used
         elif "browser" in fixtures:
             together = WITHOUT_SPARK  # as the other tests with a browser, which one process may have to install
-        item.add_marker(pytest.mark.xdist_group(OWN_CONTAINERS if "compose_file" in fixtures else together))
+        groups.append(OWN_CONTAINERS if "compose_file" in fixtures else together)
+        item.add_marker(pytest.mark.xdist_group(groups[-1]))
+    if config.getoption("loadgroup", default=False):
+        _longest_first(items, groups)
+
+
+def _longest_first(items: list[pytest.Item], groups: list[str]) -> None:
+    """Order tests as processes are to take groups: shared services, files that take minutes, the others by size."""
+    count = Counter(groups)
+    first = [WITHOUT_SPARK, WITH_SPARK, OWN_CONTAINERS]
+    lasting = {group for item, group in zip(items, groups, strict=True) if item.get_closest_marker("takes_minutes")}
+
+    def rank(numbered: tuple[int, str]) -> tuple[int, int, str]:
+        group = numbered[1]
+        if group in first:
+            return first.index(group), 0, group
+        return len(first) + (group not in lasting), -count[group], group
+
+    items[:] = [items[at] for at, _ in sorted(enumerate(groups), key=rank)]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
