@@ -14,6 +14,9 @@ GATEWAY: Final = "thrift"
 ZOOKEEPER: Final = "zookeeper"
 TLS: Final = "tls://"
 """Before the address of what speaks TLS."""
+KERBEROS: Final = "kerberos://"
+"""Before the address of what asks for Kerberos."""
+KERBEROS_AND_TLS: Final = "kerberos+tls://"
 CALLED: Final[Mapping[str, str]] = {GATEWAY: "gateway", ZOOKEEPER: "ZooKeeper"}
 
 
@@ -82,12 +85,12 @@ class TlsFiles(WaySettings):
 
 @dataclass(frozen=True, slots=True)
 class Kerberos(WaySettings):
-    """Who a client is to a gateway that asks for Kerberos, and whom it expects there."""
+    """Who a client is to a service that asks for Kerberos, and whom it expects there."""
 
     kind: ClassVar[str] = "kerberos"
 
     service: str = ""
-    """The first part of the gateway's principal, ``SERVICE/HOST@REALM``; empty: ``hbase``."""
+    """The first part of the other side's principal, ``SERVICE/HOST@REALM``; empty: ``hbase``, or ``zookeeper``."""
     principal: str = ""
     """The client's own; empty: the first of the keytab, or the one whose tickets are the environment's default."""
     keytab_file: str = ""
@@ -96,4 +99,4 @@ class Kerberos(WaySettings):
 
 def settings_of_services() -> tuple[str, ...]:
     """The names of all that there is to set."""
-    return (*TlsFiles.settings(GATEWAY, ZOOKEEPER), *Kerberos.settings(GATEWAY))
+    return (*TlsFiles.settings(GATEWAY, ZOOKEEPER), *Kerberos.settings(GATEWAY, ZOOKEEPER))

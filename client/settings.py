@@ -131,6 +131,9 @@ class ClientSettings:
     zookeeper_tls_certificate_file: str = way_setting("zookeeper_tls_certificate_file")
     zookeeper_tls_key_file: str = way_setting("zookeeper_tls_key_file")
     zookeeper_tls_server_name: str = way_setting("zookeeper_tls_server_name")
+    zookeeper_kerberos_service: str = way_setting("zookeeper_kerberos_service")
+    zookeeper_kerberos_principal: str = way_setting("zookeeper_kerberos_principal")
+    zookeeper_kerberos_keytab_file: str = way_setting("zookeeper_kerberos_keytab_file")
 
     def __post_init__(self) -> None:
         for name in ("zookeeper", "thrift", "root", "oracle", *CREDENTIALS, *WAYS):

@@ -1,5 +1,5 @@
-"""The settings of the way to a gateway or ZooKeeper that speaks TLS, or a gateway that asks for Kerberos: the same for
-oracles and for clients.
+"""The settings of the way to a gateway or ZooKeeper that speaks TLS or asks for Kerberos: the same for oracles and for
+clients.
 """
 
 from __future__ import annotations
@@ -43,6 +43,18 @@ _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
         "FILE",
         "Its key; not given: the tickets of the environment, as kinit leaves them.",
     ),
+    "zookeeper_kerberos_service": (
+        "NAME",
+        "The first part of the principal of a ZooKeeper that asks for Kerberos; not given: zookeeper.",
+    ),
+    "zookeeper_kerberos_principal": (
+        "NAME",
+        "Who this process is to it; not given: whom the keytab names first, or whose tickets there are.",
+    ),
+    "zookeeper_kerberos_keytab_file": (
+        "FILE",
+        "Its key; not given: the tickets of the environment, as kinit leaves them.",
+    ),
 }
 
 
@@ -62,7 +74,7 @@ def way_contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]:
         certificate, key = f"{service}_tls_certificate_file", f"{service}_tls_key_file"
         if settings[key] and not settings[certificate]:
             yield Contradiction((key, certificate), f"{key} is a key without its certificate: give {certificate}, too")
-    named = tuple(name for name in _MEANINGS if name.startswith("thrift_kerberos_") and settings[name])
-    if named and settings["thrift"] and not _KERBEROS.match(settings["thrift"]):
-        instead = "give thrift as kerberos://host:port, or leave it out"
-        yield Contradiction(named, f"{named[0]} is for a gateway that asks for Kerberos: {instead}")
+        named = tuple(name for name in _MEANINGS if name.startswith(f"{service}_kerberos_") and settings[name])
+        if named and settings[service] and not _KERBEROS.match(settings[service]):
+            instead = f"give {service} as kerberos://host:port, or leave it out"
+            yield Contradiction(named, f"{named[0]} is for a {called} that asks for Kerberos: {instead}")

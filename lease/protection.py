@@ -1,9 +1,10 @@
 """Who may change an installation's znodes: what they grant, whether that will do, and having it granted to one alone.
 
-With credentials every node is made so that its maker may do everything and everybody else may read: clients only read.
-ZooKeeper never refuses a password as such (another password is another identity), so that a wrong one shows here, by
-what the nodes grant, before the process takes part; and nodes that anybody may write are refused, too. ``judge`` is
-pure. Invariant: protecting changes what is granted and nothing else; versions, and so every compare-and-set, stay.
+With credentials, or by Kerberos, every node is made so that its maker may do everything and everybody else may read:
+clients only read. ZooKeeper never refuses a password as such (another password is another identity), so that a wrong
+one shows here, before the process takes part; and nodes that anybody may write are refused, too. Whose a node is
+ZooKeeper is asked: by what name it knows somebody is its administrator's to say, and digests are not shown. ``judge``
+is pure. Invariant: protecting changes what is granted and nothing else; versions, and so every compare-and-set, stay.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
+from access.services import KERBEROS
 from lease.errors import CoordinatorRefused
 from lease.paths import ZnodePaths
 
 NODES_MAX: Final = 10_000
 ROUNDS_MAX: Final = 10
 TIMEOUT_MS: Final = 5000
-_MASKED: Final = "x"
-"""What ZooKeeper shows in place of a digest to who may not change what a node grants."""
+_WORLD: Final = "world"
 
 
 class Grant(NamedTuple):
@@ -39,11 +40,18 @@ class Holder(Enum):
     SOMEBODY = "somebody else"
 
 
+class Known(NamedTuple):
+    """As whom a session is known, and what may be wrong where that is nobody whom a node grants anything."""
+
+    words: str
+    wrong: str
+
+
 class Guarded(Protocol):
     """What protecting asks of ZooKeeper. Each call raises ``CoordinatorUnavailable`` or ``CoordinatorRefused``."""
 
     @property
-    def user(self) -> str | None:
+    def known(self) -> Known | None:
         """As whom its session is known; ``None``: as nobody."""
 
     def children(self, path: str, *, timeout_ms: float) -> list[str]:
@@ -52,19 +60,19 @@ class Guarded(Protocol):
     def grants(self, path: str, *, timeout_ms: float) -> Sequence[Grant] | None:
         """What a node grants; ``None``: there is no such node."""
 
+    def may_grant(self, path: str, *, timeout_ms: float) -> bool:
+        """Whether this session, which is known, may say what a node grants; not where there is no such node."""
+
     def protect(self, path: str, *, timeout_ms: float) -> None:
         """Have a node grant everything to this session's identity, and reading to everybody; harmless where gone."""
 
 
-def judge(grants: Iterable[Grant], user: str | None) -> Holder:
-    """Whose a node with these grants is, to a session known as ``user``."""
-    ours = False
-    for grant in grants:
-        if grant.scheme == "world" and grant.change:
-            return Holder.ANYBODY
-        name, _, digest = grant.identity.partition(":")
-        ours = ours or (grant.scheme == "digest" and name == user and digest != _MASKED and grant.everything)
-    return Holder.OURS if ours else Holder.SOMEBODY
+def judge(grants: Iterable[Grant], may_grant: bool) -> Holder:
+    """Whose a node with these grants is, to a session that may say what it grants, or may not."""
+    somebody = [grant for grant in grants if grant.scheme != _WORLD or grant.change]
+    if any(grant.scheme == _WORLD for grant in somebody):
+        return Holder.ANYBODY
+    return Holder.OURS if may_grant and any(grant.everything for grant in somebody) else Holder.SOMEBODY
 
 
 def require_protection(guarded: Guarded, root: str, *, may_be_open: bool = False) -> None:
@@ -76,17 +84,19 @@ def require_protection(guarded: Guarded, root: str, *, may_be_open: bool = False
     top = [root, *(f"{root}/{name}" for name in guarded.children(root, timeout_ms=TIMEOUT_MS))]
     holders = {path: holder for path in top if (holder := _holder(guarded, path)) is not None}
     theirs = [path for path, holder in holders.items() if holder is Holder.SOMEBODY]
-    if theirs and guarded.user is None:
+    known = guarded.known
+    if theirs and known is None:
         raise CoordinatorRefused(
-            f"{theirs[0]} is protected: give zookeeper_credentials_file, with the user and password of the installation"
+            f"{theirs[0]} is protected: give zookeeper_credentials_file, with the user and password of the "
+            f"installation, or ZooKeeper's address with {KERBEROS} before it where its processes are known by Kerberos"
         )
-    if theirs:
+    if theirs and known is not None:
         raise CoordinatorRefused(
-            f"{theirs[0]} is not for user {guarded.user} with this password to change: user or password are wrong, or "
+            f"{theirs[0]} is not for {known.words} to change, but for {_owners(guarded, theirs[0])}: {known.wrong}, or "
             "it is another installation's"
         )
     unprotected = [path for path, holder in holders.items() if holder is Holder.ANYBODY]
-    if unprotected and guarded.user is not None and not may_be_open:
+    if unprotected and known is not None and not may_be_open:
         raise CoordinatorRefused(
             f"anybody may change {', '.join(unprotected)}: run `pythia tso protect --root {paths.root}` once all "
             "processes have credentials; until then start them with --insecure-zookeeper-unprotected"
@@ -99,8 +109,11 @@ def protect(guarded: Guarded, root: str) -> int:
     Refused while a process without credentials takes part: it could not renew its lease any more. Raises
     ``CoordinatorRefused``, ``CoordinatorUnavailable``.
     """
-    if guarded.user is None:
-        raise CoordinatorRefused("protecting needs zookeeper_credentials_file: whom to protect the znodes for")
+    if guarded.known is None:
+        raise CoordinatorRefused(
+            f"protecting needs zookeeper_credentials_file, or ZooKeeper's address with {KERBEROS} before it: whom to "
+            "protect the znodes for"
+        )
     members = f"{ZnodePaths(root).members}/"
     if guarded.grants(root, timeout_ms=TIMEOUT_MS) is None:
         raise CoordinatorRefused(f"there is no installation at {root}: look at --root; new nodes are protected at once")
@@ -112,7 +125,7 @@ def protect(guarded: Guarded, root: str) -> int:
         if running:
             raise CoordinatorRefused(
                 f"these processes run without credentials, and could not go on: {', '.join(running)}. Start them anew "
-                "with zookeeper_credentials_file and --insecure-zookeeper-unprotected, one at a time, and repeat this"
+                "as this session is known, with --insecure-zookeeper-unprotected, one at a time, and repeat this"
             )
         if not unprotected:
             return changed
@@ -124,7 +137,17 @@ def protect(guarded: Guarded, root: str) -> int:
 
 def _holder(guarded: Guarded, path: str) -> Holder | None:
     grants = guarded.grants(path, timeout_ms=TIMEOUT_MS)
-    return None if grants is None else judge(grants, guarded.user)
+    if grants is None:
+        return None
+    return judge(grants, guarded.known is not None and guarded.may_grant(path, timeout_ms=TIMEOUT_MS))
+
+
+def _owners(guarded: Guarded, path: str) -> str:
+    """To whom a node grants everything, in ZooKeeper's words, without digests."""
+    grants = guarded.grants(path, timeout_ms=TIMEOUT_MS) or ()
+    granted = [grant for grant in grants if grant.everything]
+    names = [grant.identity.partition(":")[0] if grant.scheme == "digest" else grant.identity for grant in granted]
+    return ", ".join(f"{grant.scheme}:{name}" for grant, name in zip(granted, names, strict=True)) or "nobody"
 
 
 def _below(guarded: Guarded, root: str) -> Iterator[str]:

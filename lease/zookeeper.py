@@ -26,6 +26,7 @@ from kazoo.exceptions import (
     AuthFailedError,
     BadArgumentsError,
     BadVersionError,
+    ConnectionLoss,
     InvalidACLError,
     KazooException,
     NoAuthError,
@@ -41,14 +42,17 @@ from kazoo.protocol.states import KeeperState
 from kazoo.retry import KazooRetry
 from kazoo.security import ACL, ANYONE_ID_UNSAFE, AUTH_IDS, Permissions
 
-from access.service_tls import checked
-from access.services import ZOOKEEPER, TlsFiles
+from access import kerberos as access_kerberos
+from access import service_tls
+from access.kerberos import BadKerberos
+from access.services import ZOOKEEPER, Kerberos, TlsFiles
 from access.tls import BadTls
 from lease.coordinator import Applied, Check, CompareAndSet, Create, Node, Operation, Rejected, Unknown
 from lease.credentials import ZooKeeperCredentials
 from lease.ensemble import parse_ensemble
 from lease.errors import CoordinatorRefused, CoordinatorUnavailable, InvalidLeaseSettings
-from lease.protection import Grant
+from lease.kerberos import sasl_options
+from lease.protection import Grant, Known
 from lease.tls_handler import TlsHandler
 from store.forking import leave_at_fork
 
@@ -61,9 +65,13 @@ READ_ROUNDS_MAX = 3
 """How often a read starts over because the node came or went between looking and watching."""
 
 _DROPPED = "Connection dropped"
+_NOT_KNOWN = "AUTH_FAILED"
 _KAZOO_LOG = logging.getLogger("kazoo.client")
 _NO_FILES = TlsFiles()
+_NOBODY = Kerberos()
 _ANY_VERSION = -1
+_NO_VERSION = -2
+"""What no node has; ZooKeeper looks at it once it has seen that a change is allowed."""
 _REJECTIONS = (BadVersionError, NodeExistsError, NoNodeError)
 _REFUSALS = (NoAuthError, AuthFailedError, InvalidACLError, BadArgumentsError, QuotaExceededError)
 # Not the user's digest, but "who has authenticated": ZooKeeper puts in what it knows this session by, by whatever
@@ -93,10 +101,16 @@ class _Link:
         self.opened_s = self.lost_s = opened_s
         self.warned = ""
         """What kazoo has warned of last: it tells nobody else why it cannot connect."""
+        self.untold = ""
+        """What kazoo does not even warn of: why Kerberos came to nothing."""
 
     def trouble(self) -> str:
         """The same, to follow what is said of it."""
         return f"; last: {self.warned}" if self.warned else ""
+
+    def tell(self, words: str) -> None:
+        """Keep why Kerberos came to nothing."""
+        self.untold = words
 
     def told(self, state: str) -> None:
         # Runs on kazoo's connection thread: must not block.
@@ -117,6 +131,9 @@ class _Noting(logging.LoggerAdapter[logging.Logger]):
     def warning(self, msg: object, *args: object, **more: Any) -> None:
         if str(msg).startswith(_DROPPED):
             self._link.warned = str(msg) % args
+        elif str(msg).startswith(_NOT_KNOWN):
+            self._link.warned = self._link.untold or f"it refuses who this process is: {str(msg) % args}"
+            self._link.untold = ""
         super().warning(msg, *args, **more)
 
 
@@ -132,13 +149,16 @@ class ZooKeeperCoordinator:
         credentials: ZooKeeperCredentials | None = None,
         *,
         tls: TlsFiles = _NO_FILES,
+        kerberos: Kerberos = _NOBODY,
         connect_timeout_ms: int = 10_000,
         session_timeout_ms: int = 6_000,
     ) -> None:
-        """Open a session at ``hosts`` (``host:port``, several with commas), known by ``credentials``.
+        """Open a session at ``hosts`` (``host:port``, several with commas), known by ``credentials``, and by Kerberos
+        where the hosts have ``kerberos://`` before them.
 
-        With credentials every node that it makes is its own to change, and everybody's to read. ``tls`` are the files
-        for hosts with ``tls://`` before them; what they do not name comes from the environment.
+        Where it is known, every node that it makes is its own to change, and everybody's to read. ``tls`` are the files
+        for hosts with ``tls://`` before them, ``kerberos`` says who this is; what is not named there comes from the
+        environment.
 
         Raises ``CoordinatorUnavailable`` when no server answered within ``connect_timeout_ms``, and
         ``InvalidLeaseSettings`` for hosts that cannot be meant, or files that cannot be used. ``session_timeout_ms``
@@ -147,8 +167,9 @@ class ZooKeeperCoordinator:
         self._ensemble = parse_ensemble(hosts)
         self._hosts = hosts
         try:
-            self._tls = checked(tls, ZOOKEEPER, spoken=self._ensemble.tls)
-        except BadTls as error:
+            self._tls = service_tls.checked(tls, ZOOKEEPER, spoken=self._ensemble.tls)
+            self._kerberos = access_kerberos.checked(kerberos, ZOOKEEPER, spoken=self._ensemble.kerberos)
+        except (BadTls, BadKerberos) as error:
             raise InvalidLeaseSettings(f"ZooKeeper at {hosts}: {error}") from error
         self._credentials = credentials
         self._session_timeout_ms = session_timeout_ms
@@ -158,6 +179,7 @@ class ZooKeeperCoordinator:
         self._client, self._link = self._unopened(time.monotonic())
         self._client.start_async()
         leave_at_fork(self)
+        until_s = time.monotonic() + connect_timeout_ms / 1000
         if not self._link.connected.wait(connect_timeout_ms / 1000):
             trouble = self._link.trouble()
             self.close()
@@ -165,6 +187,12 @@ class ZooKeeperCoordinator:
                 f"ZooKeeper at {hosts} did not answer within {connect_timeout_ms} ms:"
                 f" is it running, and is the address right?{trouble}"
             )
+        if self._ensemble.kerberos:  # kazoo calls a session connected before the two have agreed on who this is
+            try:
+                self._be_answered(1000 * (until_s - time.monotonic()))
+            except BaseException:
+                self.close()
+                raise
 
     def __enter__(self) -> Self:
         return self
@@ -176,7 +204,7 @@ class ZooKeeperCoordinator:
         self, path: str, *, timeout_ms: float, synced: bool = False, changed: threading.Event | None = None
     ) -> Node | None:
         """See ``Coordinator.read``."""
-        with _Deadline(timeout_ms, f"reading {path} from ZooKeeper at {self._hosts}") as deadline:
+        with self._deadline(timeout_ms, f"reading {path}") as deadline:
             self._await_connection(deadline)
             # The server answers in order, so the read need not wait for this answer: a slow ZooKeeper is read in as
             # many trips as it is written. Else a lease could be kept where none could be taken over.
@@ -188,7 +216,7 @@ class ZooKeeperCoordinator:
 
     def children(self, path: str, *, timeout_ms: float) -> list[str]:
         """See ``Coordinator.children``."""
-        with _Deadline(timeout_ms, f"listing {path} at ZooKeeper {self._hosts}") as deadline:
+        with self._deadline(timeout_ms, f"listing {path}") as deadline:
             self._await_connection(deadline)
             try:
                 return sorted(deadline.answer(self._client.get_children_async(path)))
@@ -198,7 +226,7 @@ class ZooKeeperCoordinator:
     def commit(self, operations: Sequence[Operation], *, timeout_ms: float) -> CompareAndSet:
         """See ``Coordinator.commit``."""
         try:
-            with _Deadline(timeout_ms, f"writing to ZooKeeper at {self._hosts}") as deadline:
+            with self._deadline(timeout_ms, "writing") as deadline:
                 self._await_connection(deadline)
                 results = deadline.answer(self._multi(operations).commit_async())
         except CoordinatorUnavailable as error:
@@ -206,13 +234,19 @@ class ZooKeeperCoordinator:
         return _outcome(results, operations)
 
     @property
-    def user(self) -> str | None:
-        """See ``Guarded.user``."""
-        return None if self._credentials is None else self._credentials.user
+    def known(self) -> Known | None:
+        """See ``Guarded.known``."""
+        ways = []
+        if self._credentials is not None:
+            ways.append(Known(f"user {self._credentials.user} with this password", "user or password are wrong"))
+        if self._ensemble.kerberos:
+            who = self._kerberos.principal or "whom the tickets or the keytab name"
+            ways.append(Known(f"{who} by Kerberos", "all processes of an installation are known by the same principal"))
+        return Known(*(" and ".join(words) for words in zip(*ways, strict=True))) if ways else None
 
     def grants(self, path: str, *, timeout_ms: float) -> list[Grant] | None:
         """See ``Guarded.grants``."""
-        with _Deadline(timeout_ms, f"reading what {path} grants at ZooKeeper {self._hosts}") as deadline:
+        with self._deadline(timeout_ms, f"reading what {path} grants") as deadline:
             self._await_connection(deadline)
             try:
                 entries, _ = deadline.answer(self._client.get_acls_async(path))
@@ -220,9 +254,21 @@ class ZooKeeperCoordinator:
                 return None
             return [_grant(entry) for entry in entries]
 
+    def may_grant(self, path: str, *, timeout_ms: float) -> bool:
+        """See ``Guarded.may_grant``. What it is asked by changes nothing, since no node has that version."""
+        with self._deadline(timeout_ms, f"asking who may change {path}") as deadline:
+            self._await_connection(deadline)
+            try:
+                deadline.answer(self._client.set_acls_async(path, _OURS_TO_CHANGE, _NO_VERSION))
+            except BadVersionError:
+                return True
+            except (NoAuthError, NoNodeError):
+                return False
+            raise CoordinatorUnavailable(f"ZooKeeper has taken version {_NO_VERSION} for that of {path}")
+
     def protect(self, path: str, *, timeout_ms: float) -> None:
         """See ``Guarded.protect``."""
-        with _Deadline(timeout_ms, f"protecting {path} at ZooKeeper {self._hosts}") as deadline:
+        with self._deadline(timeout_ms, f"protecting {path}") as deadline:
             self._await_connection(deadline)
             with contextlib.suppress(NoNodeError):
                 deadline.answer(self._client.set_acls_async(path, _OURS_TO_CHANGE))
@@ -256,13 +302,29 @@ class ZooKeeperCoordinator:
             logger=_Noting(_KAZOO_LOG, link),
             timeout=self._session_timeout_ms / 1000,
             connection_retry=retry,
-            default_acl=_OURS_TO_CHANGE if self._credentials else None,
+            default_acl=_OURS_TO_CHANGE if self.known else None,
+            sasl_options=sasl_options(self._kerberos, self._session_timeout_ms, link.tell)
+            if self._ensemble.kerberos
+            else None,
             # Without TLS kazoo makes a handler of its own.
             **({"use_ssl": True, "handler": TlsHandler(self._tls)} if self._ensemble.tls else {}),
             **known,
         )
         client.add_listener(link.told)
         return client, link
+
+    def _deadline(self, timeout_ms: float, doing: str) -> _Deadline:
+        return _Deadline(
+            timeout_ms, f"{doing}, at ZooKeeper {self._hosts}", lambda: self._link.trouble(), self._ensemble.kerberos
+        )
+
+    def _be_answered(self, timeout_ms: float) -> None:
+        with self._deadline(timeout_ms, "being known") as deadline:
+            while True:
+                self._await_connection(deadline)
+                with contextlib.suppress(ConnectionLoss):  # kazoo connects again
+                    deadline.answer(self._client.sync_async("/"))
+                    return
 
     def _await_connection(self, deadline: _Deadline) -> None:
         with self._changing:
@@ -318,14 +380,18 @@ class ZooKeeperCoordinator:
 class _Deadline:
     """The limit of one call, shared by its requests; maps every kazoo error but "no such node" on the way out."""
 
-    def __init__(self, timeout_ms: float, doing: str) -> None:
+    def __init__(self, timeout_ms: float, doing: str, trouble: Callable[[], str], by_kerberos: bool) -> None:
         self._end_s = time.monotonic() + timeout_ms / 1000
         self._doing = doing
+        self._trouble = trouble
+        self._by_kerberos = by_kerberos
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, AuthFailedError) and self._by_kerberos:  # which may have tickets again
+            raise CoordinatorUnavailable(f"{self._doing}: not known{self._trouble()}") from error
         if isinstance(error, _REFUSALS):
             raise CoordinatorRefused(
                 f"{self._doing}: refused with {error!r}; check its permissions and quota"

@@ -27,5 +27,9 @@ def store_of(settings: ClientSettings) -> HBaseCellStore:
 
 def zookeeper_of(settings: ClientSettings, connect_timeout_ms: int = 10_000) -> ZooKeeperCoordinator:
     """A session, connected. Raises what ``ZooKeeperCoordinator`` does."""
-    tls = TlsFiles.named_in(settings, ZOOKEEPER)
-    return ZooKeeperCoordinator(settings.zookeeper, tls=tls, connect_timeout_ms=connect_timeout_ms)
+    return ZooKeeperCoordinator(
+        settings.zookeeper,
+        tls=TlsFiles.named_in(settings, ZOOKEEPER),
+        kerberos=Kerberos.named_in(settings, ZOOKEEPER),
+        connect_timeout_ms=connect_timeout_ms,
+    )

@@ -45,4 +45,5 @@ def _worth_a_rerun(error: BaseException) -> bool:
 
 def _say_why(state: tenacity.RetryCallState) -> None:
     error = state.outcome.exception() if state.outcome else None
-    _log.info("attempt %d: %s; running it again on a new snapshot", state.attempt_number, error)
+    # In words: whoever keeps the record would keep the transaction, too, which the error's traceback leads to.
+    _log.info("attempt %d: %s; running it again on a new snapshot", state.attempt_number, str(error))

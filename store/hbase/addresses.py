@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from access.services import TLS
+from access.services import KERBEROS, KERBEROS_AND_TLS, TLS
 
 FRAMED: Final = "framed://"
 """Before the address of a gateway that was started with the framed transport (``hbase.regionserver.thrift.framed``, or
@@ -21,8 +21,6 @@ a non-blocking server). It is said there, so that whoever is told where the gate
 takes requests of up to 2 MB, or ``hbase.regionserver.thrift.framed.max_frame_size_in_mb``; ours are smaller, but for
 one of a single row that is not.
 """
-KERBEROS: Final = "kerberos://"
-"""Before the address of a gateway that asks for Kerberos (``hbase.thrift.security.qop``); it takes frames then."""
 
 
 class _Transport(NamedTuple):
@@ -36,8 +34,9 @@ _TRANSPORTS: Final = {
     FRAMED: _Transport(framed=True),
     TLS: _Transport(tls=True),
     "framed+tls://": _Transport(framed=True, tls=True),
+    # asked for with hbase.thrift.security.qop, with which a gateway takes frames
     KERBEROS: _Transport(framed=True, kerberos=True),
-    "kerberos+tls://": _Transport(framed=True, tls=True, kerberos=True),
+    KERBEROS_AND_TLS: _Transport(framed=True, tls=True, kerberos=True),
 }
 """By what stands before an address."""
 _BEFORE: Final = {transport: before for before, transport in _TRANSPORTS.items()}
@@ -91,7 +90,7 @@ def _parse_address(part: str, text: str) -> Address:
         raise BadAddress(
             f"the address of HBase's Thrift gateway is host:port, as in 127.0.0.1:9090, or {FRAMED}host:port where its "
             f"transport is framed, {KERBEROS}host:port where it asks for Kerberos, {TLS}host:port where TLS is spoken "
-            f"before it, framed+{TLS}host:port or kerberos+{TLS}host:port for both, and several are separated by "
+            f"before it, framed+{TLS}host:port or {KERBEROS_AND_TLS}host:port for both, and several are separated by "
             f"commas; not {text!r}"
         )
     try:

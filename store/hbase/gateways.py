@@ -20,5 +20,5 @@ def gateways_at(text: str, settings: PoolSettings) -> tuple[Addresses, PoolSetti
     return addresses, replace(
         settings,
         tls=service_tls.checked(settings.tls, GATEWAY, spoken=addresses.tls),
-        kerberos=kerberos.checked(settings.kerberos, spoken=addresses.kerberos),
+        kerberos=kerberos.checked(settings.kerberos, GATEWAY, spoken=addresses.kerberos),
     )

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
-from access.gssapi import KerberosFailure
-from access.kerberos import context_for_connection, not_agreed, refused
-from access.services import Kerberos
+from access.kdc import Begun, begin, no_kdc, wait_begun
+from access.kerberos import in_words, refused
+from access.sasl import Layer
+from access.services import GATEWAY, Kerberos
 from store.hbase.punctual import PunctualSocket
 from store.hbase.sasl import Negotiation, Refused, Sealing
 
-WAITING_FOR_KDC_MAX = 64
-"""Connections of a process that are begun at once."""
 _PIECE_BYTES: Final = 2**16
 _HUNG_UP: Final = "it hung up before Kerberos was agreed on: where it asks for none, its address has no kerberos://"
 
@@ -30,48 +26,19 @@ def _too_late(limit_ms: int) -> TimeoutError:
     )
 
 
-Begun: TypeAlias = tuple[Negotiation, bytes]
-"""What begins with a gateway, and what to send it first."""
-_waiting: Final[set[threading.Thread]] = set()
-
-
-def _begin(kerberos: Kerberos, host: str) -> Future[Begun]:
-    """Begin with the gateway at ``host``, in a thread: a KDC may be asked, and the library waits for one that does not
-    answer for a minute and more, whatever limit its caller has. Raises ``ConnectionError``, as the future does.
-    """
-    if sum(thread.is_alive() for thread in tuple(_waiting)) >= WAITING_FOR_KDC_MAX:  # a fork leaves dead ones
-        raise ConnectionError(f"Kerberos: {WAITING_FOR_KDC_MAX} connections wait for a KDC already")
-    begun: Future[Begun] = Future()
-    begun.set_running_or_notify_cancel()  # whoever waits no more does not cancel what goes on
-
-    def begin() -> None:
-        try:
-            with _in_words(kerberos, host):
-                negotiation = Negotiation(context_for_connection(kerberos, host))
-                begun.set_result((negotiation, negotiation.begin()))
-        except BaseException as error:
-            begun.set_exception(error)
-        finally:
-            _waiting.discard(thread)
-
-    thread = threading.Thread(target=begin, name="Kerberos", daemon=True)  # nobody's end waits for a KDC
-    _waiting.add(thread)
-    thread.start()
-    return begun
-
-
-def _no_kdc(limit_ms: int) -> TimeoutError:
-    return TimeoutError(f"Kerberos: no KDC has answered in {limit_ms} ms")
-
-
 @contextmanager
 def _in_words(kerberos: Kerberos, host: str) -> Iterator[None]:
     try:
-        yield
-    except KerberosFailure as error:
-        raise not_agreed(error, kerberos, host) from error
+        with in_words(kerberos, GATEWAY, host):
+            yield
     except Refused as error:
-        raise refused(str(error), kerberos, host) from error
+        raise refused(str(error), kerberos, GATEWAY, host) from error
+
+
+def _negotiation(begun: Begun) -> tuple[Negotiation, bytes]:
+    """With what to send first."""
+    negotiation = Negotiation(begun.agreement)
+    return negotiation, negotiation.begin(begun.token)
 
 
 def agree(connected: socket.socket, kerberos: Kerberos, host: str, limit_ms: int) -> Sealing | None:
@@ -79,10 +46,7 @@ def agree(connected: socket.socket, kerberos: Kerberos, host: str, limit_ms: int
 
     How frames are to be sealed; ``None``: they go as they are. Raises ``OSError``.
     """
-    try:
-        negotiation, to_send = _begin(kerberos, host).result(limit_ms / 1_000)
-    except FutureTimeout:
-        raise _no_kdc(limit_ms) from None
+    negotiation, to_send = _negotiation(wait_begun(kerberos, GATEWAY, host, Layer.CONFIDENTIALITY, limit_ms))
     until_s = time.monotonic() + limit_ms / 1_000
     with _in_words(kerberos, host):
         while True:
@@ -162,10 +126,10 @@ class AgreeingProtocol(asyncio.Protocol):
         """For a connection to be made. Raises ``OSError``, as ``TimeoutError`` where no KDC answers in ``limit_ms``."""
         try:
             async with asyncio.timeout(limit_ms / 1_000):
-                negotiation, first = await asyncio.wrap_future(_begin(kerberos, host))
+                begun = await asyncio.wrap_future(begin(kerberos, GATEWAY, host, Layer.CONFIDENTIALITY))
         except TimeoutError:
-            raise _no_kdc(limit_ms) from None
-        return cls(kerberos, host, negotiation, first, served)
+            raise no_kdc(limit_ms) from None
+        return cls(kerberos, host, *_negotiation(begun), served)
 
     async def wait_agreed(self, limit_ms: int) -> None:
         """Return when ``served`` has its transport. Raises ``OSError``; the connection is closed then."""

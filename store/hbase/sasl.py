@@ -1,11 +1,10 @@
 """How Thrift's SASL transport agrees on Kerberos, and how its frames are sealed afterwards; no socket is touched here.
 
 Each message of the talk is a status byte, the length and the payload (``TSaslTransport`` of Thrift); what the payloads
-are is RFC 4752. Once both sides agree, each frame goes with its length before it, as by the framed transport: what is
-encoded for that needs no change where frames are not sealed.
+are is ``access.sasl``. Once both sides agree, each frame goes with its length before it, as by the framed transport:
+what is encoded for that needs no change where frames are not sealed.
 
-The invariant: nothing of ours is sent before the gateway has shown that it is who the address names; and of the layers
-that it offers the strongest is taken.
+The invariant: the talk ends where both sides have agreed, and nowhere else.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Final, Protocol
+from typing import Final
 
 from access.gssapi import KerberosFailure
+from access.sasl import Agreement, Context, Layer, NotAgreed
 
 _HEADER: Final = struct.Struct(">BI")
 _LENGTH: Final = struct.Struct(">I")
@@ -26,8 +26,6 @@ _FRAME_BYTES_MAX: Final = 2**31 - 1
 """As of frames that are not sealed."""
 _SEAL_BYTES_MAX: Final = 1_024
 """By how much a frame grows that is sealed, at most."""
-_RECEIVED_BYTES_MAX: Final = 2**24 - 1
-"""All that three bytes can say."""
 _TEXT_CHARACTERS_MAX: Final = 300
 _CLEAR: Final = "a gateway that asks for no Kerberos has no kerberos:// in its address"
 
@@ -40,33 +38,6 @@ class Status(IntEnum):
     BAD = 3
     ERROR = 4
     COMPLETE = 5
-
-
-class Layer(IntEnum):
-    """What is done to each frame afterwards, as RFC 4752 numbers it; a larger one does all that a smaller one does."""
-
-    NONE = 1
-    INTEGRITY = 2
-    CONFIDENTIALITY = 4
-
-
-class Context(Protocol):
-    """What both sides agree on: ``access.gssapi.SecurityContext``."""
-
-    is_complete: bool
-
-    def step(self, token: bytes) -> bytes:
-        """See there."""
-
-    def wrap(self, data: bytes, *, confidential: bool) -> bytes:
-        """See there."""
-
-    def unwrap(self, data: bytes, *, confidential: bool) -> bytes:
-        """See there."""
-
-
-class NotAgreed(ConnectionError):
-    """The other side speaks something else, or not as it should."""
 
 
 class Refused(Exception):
@@ -120,16 +91,15 @@ def _as_agreed() -> Iterator[None]:
 class Negotiation:
     """The client's side of the talk. ``sealing`` is what it came to; ``None``: frames go as they are."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, agreement: Agreement) -> None:
+        self._agreement = agreement
         self._received = bytearray()
-        self._layer: Layer | None = None
         self.is_done = False
         self.sealing: Sealing | None = None
 
-    def begin(self) -> bytes:
-        """What to send first. The context may ask the KDC for it."""
-        return _message(Status.START, _MECHANISM) + _message(Status.OK, self._context.step(b""))
+    def begin(self, token: bytes) -> bytes:
+        """What to send first, with ``token`` in it, which the agreement begins with."""
+        return _message(Status.START, _MECHANISM) + _message(Status.OK, token)
 
     def feed(self, data: bytes) -> bytes:
         """What to send after ``data`` came. Raises ``NotAgreed``, ``Refused`` and what the context does."""
@@ -159,29 +129,23 @@ class Negotiation:
         if status in (Status.BAD, Status.ERROR):
             text = payload.decode("utf-8", "replace")[:_TEXT_CHARACTERS_MAX]
             raise Refused(text)
-        expected = Status.OK if self._layer is None else Status.COMPLETE
-        if status is not expected:
+        agreed = self._agreement
+        if status is not (Status.OK if agreed.layer is None else Status.COMPLETE):
             raise NotAgreed(f"it said {status.name} in the middle of agreeing on Kerberos")
-        if not self._context.is_complete:
-            return _message(Status.OK, self._context.step(payload))
-        if self._layer is None:
-            return _message(Status.COMPLETE, self._choose(self._context.unwrap(payload, confidential=False)))
-        self.is_done = True
-        return b""
+        if agreed.layer is not None:
+            self.is_done = True
+            return b""
+        return self._said(agreed.answer(payload))
 
-    def _choose(self, offer: bytes) -> bytes:
-        """The answer to the layers that the gateway offers (a bit each), and how much it takes in one frame."""
-        offered = [layer for layer in Layer if len(offer) == _LENGTH.size and offer[0] & layer]
-        if not offered:
-            raise NotAgreed("it offers nothing to agree on")
-        self._layer = offered[-1]
-        received_bytes_max = 0
-        if self._layer is not Layer.NONE:
-            confidential = self._layer is Layer.CONFIDENTIALITY
-            sent_bytes_max = int.from_bytes(offer[1:])
-            self.sealing = Sealing(self._context, confidential=confidential, sent_bytes_max=sent_bytes_max)
-            received_bytes_max = _RECEIVED_BYTES_MAX
-        return self._context.wrap(bytes([self._layer]) + received_bytes_max.to_bytes(3), confidential=False)
+    def _said(self, answer: bytes) -> bytes:
+        """The message of an answer to the gateway; its status tells whether it is the last one."""
+        agreed = self._agreement
+        if agreed.layer is None:
+            return _message(Status.OK, answer)
+        if agreed.layer is not Layer.NONE:
+            confidential = agreed.layer is Layer.CONFIDENTIALITY
+            self.sealing = Sealing(agreed.context, confidential=confidential, sent_bytes_max=agreed.sent_bytes_max)
+        return _message(Status.COMPLETE, answer)
 
 
 def _message(status: Status, payload: bytes) -> bytes:

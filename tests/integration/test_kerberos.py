@@ -1,9 +1,13 @@
-"""An HBase that asks everybody for Kerberos: cells, an oracle, REST, programs, commands, a job; and who has none."""
+"""HBase and ZooKeeper that ask everybody for Kerberos: cells, znodes, oracles, REST, programs, commands, a job; and who
+has none.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import signal
 import time
 import uuid
 from collections.abc import Iterable, Iterator
@@ -13,9 +17,14 @@ from pathlib import Path
 
 import pytest
 import uvloop
+from click.testing import CliRunner
 
-from access.services import GATEWAY, Kerberos
+from access.services import GATEWAY, ZOOKEEPER, Kerberos
 from client import ClientSettings, StoreUnavailable, TransactionManager
+from lease import CoordinatorRefused, CoordinatorUnavailable, ZnodePaths, members
+from lease.coordinator import SetData
+from lease.protection import protect, require_protection
+from lease.zookeeper import ZooKeeperCoordinator
 from store import ALL_ROWS, Cell, CellStore, Family, RowPut, StoreError, TableMissing
 from store.columns import CellColumns
 from store.hbase import HBaseCellStore, PoolSettings
@@ -25,9 +34,11 @@ from tests.integration.command_processes import Command
 from tests.integration.oracle_processes import OracleWithRest, flags_of
 from tests.integration.test_rest import until_status
 from tests.kerberos.cluster import CLIENT, GUEST, SERVICE, Kerberized
+from tests.kerberos.realm import NAME
 from tests.spark_jobs.examples import run_example
 from tests.unit.client_tables.test_table_prepare import write_with_records
 from tests.unit.store.putting import lines
+from tso.commands.serve import tso
 
 pytestmark = pytest.mark.integration
 
@@ -95,8 +106,16 @@ def test_the_event_loop_writes(store: CellStore, table: str, gateway: str, kerbe
 
 
 def settings_by(kerberos: Kerberos) -> dict[str, str]:
-    """Those that say who one is."""
-    return {Kerberos.setting(GATEWAY, name): value for name, value in kerberos.named().items()}
+    """Those that say who one is, to HBase and to ZooKeeper."""
+    to_hbase = {Kerberos.setting(GATEWAY, name): value for name, value in kerberos.named().items()}
+    return to_hbase | {
+        Kerberos.setting(ZOOKEEPER, name): value for name, value in at_zookeeper(kerberos).named().items()
+    }
+
+
+def at_zookeeper(kerberos: Kerberos) -> Kerberos:
+    """The same, to a ZooKeeper under its usual name."""
+    return replace(kerberos, service="")
 
 
 def guest_of(kerberized: Kerberized) -> Kerberos:
@@ -128,8 +147,8 @@ def oracle(settings: ClientSettings, named: dict[str, str]) -> Iterator[OracleWi
 
 @pytest.fixture
 def named_by_environment(kerberized: Kerberized, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in kerberized.kerberos.named().items():
-        monkeypatch.setenv(Kerberos.variable(GATEWAY, name), value)
+    for name, value in settings_by(kerberized.kerberos).items():
+        monkeypatch.setenv(f"PYTHIA_{name.upper()}", value)
 
 
 @pytest.mark.usefixtures("named_by_environment")
@@ -173,6 +192,66 @@ def test_once_an_administrator_has_prepared_the_tables_reading_and_writing_is_en
                 manager.create_table("another", ["f"])
     finally:
         oracle.end()
+
+
+def session_of(settings: ClientSettings, kerberos: Kerberos) -> ZooKeeperCoordinator:
+    return ZooKeeperCoordinator(settings.zookeeper, kerberos=at_zookeeper(kerberos))
+
+
+@pytest.mark.usefixtures("named_by_environment")
+def test_the_znodes_are_for_the_principal_of_the_oracles_to_change(
+    oracle: OracleWithRest, settings: ClientSettings, kerberized: Kerberized
+) -> None:
+    """Whom ZooKeeper knows as somebody else reads where the primary is, and changes nothing."""
+    node = ZnodePaths(settings.root).lease
+    with session_of(settings, kerberized.kerberos) as ours:
+        require_protection(ours, settings.root)
+    with session_of(settings, guest_of(kerberized)) as theirs:
+        assert [member.role for member in members(theirs, settings.root)] == ["primary"]
+        with pytest.raises(CoordinatorRefused, match=f"refuses to have {node} written with .NoAuthError"):
+            theirs.commit([SetData(node, b"", None)], timeout_ms=5_000)
+        words = f"is not for {GUEST}@{NAME} by Kerberos to change, but for sasl:{CLIENT}@{NAME}: all processes of an"
+        with pytest.raises(CoordinatorRefused, match=words):
+            require_protection(theirs, settings.root, may_be_open=True)
+        with pytest.raises(CoordinatorRefused, match="of an installation are known by the same principal"):
+            protect(theirs, settings.root)
+    status = CliRunner().invoke(tso, ["status", "--zookeeper", settings.zookeeper, "--root", settings.root, "--json"])
+    assert [member["role"] for member in json.loads(status.output)["members"]] == ["primary"]
+
+
+@pytest.mark.usefixtures("named_by_environment")
+def test_a_standby_takes_over_where_znodes_are_protected_by_kerberos(
+    oracle: OracleWithRest, settings: ClientSettings, named: dict[str, str]
+) -> None:
+    standby = OracleWithRest("b", settings, *flags_of(named))
+    try:
+        with TransactionManager.connect(settings) as manager:
+            manager.create_table("failover", ["f"])
+            with manager.transaction() as transaction:
+                transaction.put("failover", b"r", {b"f:a": b"before"})
+                oracle.end(signal.SIGKILL)
+            standby.until_primary()
+            with manager.transaction() as transaction:
+                assert transaction.get("failover", b"r") == {b"f:a": b"before"}
+    finally:
+        standby.end()
+
+
+def test_who_has_no_session_with_zookeeper_is_told_why(settings: ClientSettings, kerberized: Kerberized) -> None:
+    nobody, bare = f"nobody@{NAME}", settings.zookeeper.removeprefix("kerberos://")
+    for wrong, words in (
+        (
+            replace(kerberized.kerberos, principal=nobody),
+            f"Kerberos with zookeeper/localhost as {nobody} by .*keytab: ",
+        ),
+        (Kerberos(keytab_file=kerberized.kerberos.keytab_file, service="other"), "other/localhost .*not found in Ker"),
+    ):
+        with pytest.raises(CoordinatorUnavailable, match=words):
+            ZooKeeperCoordinator(
+                settings.zookeeper, kerberos=wrong if wrong.service == "other" else at_zookeeper(wrong)
+            )
+    with pytest.raises(CoordinatorUnavailable, match="where it asks for Kerberos"):
+        ZooKeeperCoordinator(bare, connect_timeout_ms=3_000)
 
 
 def names_of(address: str, kerberos: Kerberos, connect_timeout_ms: int = 10_000) -> list[str]:

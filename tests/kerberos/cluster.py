@@ -1,4 +1,6 @@
-"""An HBase that asks everybody for Kerberos, with a gateway that seals frames and one that leaves them as they are."""
+"""An HBase that asks everybody for Kerberos, with a gateway that seals frames and one that leaves them as they are; and
+a ZooKeeper beside its own that does, too.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +21,8 @@ from store import StoreError
 from store.hbase import HBaseCellStore, PoolSettings
 from tests.hbase_classes import java_with_hbase
 from tests.kerberos.realm import NAME, Realm, realm
+from tests.kerberos.zookeeper import SERVICE as ZOOKEEPER_SERVICE
+from tests.kerberos.zookeeper import kerberized_zookeeper
 
 HEAPS_MEBIBYTES: Final[dict[Part, int]] = {"hbase": 512, "gateway": 192}
 READY_SECONDS_MAX = 120.0
@@ -38,8 +42,9 @@ _ACCESS_CONTROLLER: Final = "org.apache.hadoop.hbase.security.access.AccessContr
 
 @dataclass(frozen=True)
 class Kerberized:
-    """Its ZooKeeper, and the addresses of its gateways: frames as they are, and encrypted ones. ``kerberos``: who may
-    do everything.
+    """The ZooKeeper for oracles, and the addresses of HBase's gateways: frames as they are, and encrypted ones.
+
+    ``kerberos``: who may do everything.
     """
 
     zookeeper: str
@@ -72,7 +77,7 @@ def _settings(keytab: Path, protection: str) -> dict[str, str]:
 @contextlib.contextmanager
 def kerberized_hbase(directory: Path) -> Iterator[Kerberized]:
     """Running, with its realm."""
-    principals = [f"hbase/{HOST}", f"{SERVICE}/{HOST}", CLIENT, GUEST]
+    principals = [f"hbase/{HOST}", f"{SERVICE}/{HOST}", f"{ZOOKEEPER_SERVICE}/{HOST}", CLIENT, GUEST]
     with realm(directory, principals) as believed, Guard() as guard, ExitStack() as ends:
         zookeeper = claim(0, "ZooKeeper", "--zookeeper-port")
 
@@ -101,7 +106,7 @@ def kerberized_hbase(directory: Path) -> Iterator[Kerberized]:
         start("hbase", "auth")
         plain, sealed = start("gateway", "auth"), start("gateway", "auth-conf")
         made = Kerberized(
-            f"{HOST}:{zookeeper}",
+            ends.enter_context(kerberized_zookeeper(directory / "zookeeper", HOST, believed)),
             f"kerberos://{HOST}:{plain}",
             f"kerberos://{HOST}:{sealed}",
             Kerberos(SERVICE, f"{CLIENT}@{NAME}", str(believed.keytab)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _ZOOKEEPER_TLS = "unit/lease/test_zookeeper_tls.py::"
+_ZOOKEEPER_KERBEROS = "unit/lease/test_zookeeper_kerberos.py::"
 
 LEASE_RULES = [
     Mutation(
@@ -303,7 +304,7 @@ LEASE_RULES = [
     Mutation(
         "of ZooKeeper's hosts some may be spoken to in clear text",
         "lease/ensemble.py",
-        "    if len({part.startswith(TLS) for part in parts}) > 1:",
+        "    if len({before for before, _ in found}) > 1:",
         "    if False:",
         _ZOOKEEPER_TLS + "test_an_ensemble_speaks_tls_or_does_not",
     ),
@@ -313,6 +314,45 @@ LEASE_RULES = [
         "            self._link.warned = str(msg) % args\n",
         "            pass\n",
         _ZOOKEEPER_TLS + "test_why_nobody_is_reached_is_told_without_tls_too",
+    ),
+    Mutation(
+        "a session counts as known as soon as kazoo calls it connected",
+        "lease/zookeeper.py",
+        "        if self._ensemble.kerberos:  # kazoo calls",
+        "        if False:  # kazoo calls",
+        _ZOOKEEPER_KERBEROS + "test_who_is_refused_is_told_so_and_tries_again",
+    ),
+    Mutation(
+        "who has no tickets for a moment is refused for good",
+        "lease/zookeeper.py",
+        "        if isinstance(error, AuthFailedError) and self._by_kerberos:",
+        "        if False:",
+        _ZOOKEEPER_KERBEROS + "test_who_is_refused_is_told_so_and_tries_again",
+    ),
+    Mutation(
+        "why Kerberos came to nothing is told to nobody",
+        "lease/kerberos.py",
+        "            self._tell(str(error))\n",
+        "",
+        _ZOOKEEPER_KERBEROS
+        + "test_a_zookeeper_that_shows_no_proof_is_sent_nothing_more "
+        + _ZOOKEEPER_KERBEROS
+        + "test_a_kdc_that_does_not_answer_is_waited_for_for_a_limited_time",
+    ),
+    Mutation(
+        "frames are to be sealed that ZooKeeper's protocol has no seals for",
+        "lease/kerberos.py",
+        "Layer.NONE, self._limit_ms",
+        "Layer.CONFIDENTIALITY, self._limit_ms",
+        _ZOOKEEPER_KERBEROS + "test_a_layer_that_zookeepers_protocol_has_not_is_not_agreed_on",
+    ),
+    Mutation(
+        "a ZooKeeper that has nothing to say to Kerberos counts as one that agrees",
+        "lease/kerberos.py",
+        '            raise ConnectionError(f"it has nothing to say to Kerberos',
+        "            self.complete = True\n            return b''\n"
+        '            raise ConnectionError(f"it has nothing to say to Kerberos',
+        _ZOOKEEPER_KERBEROS + "test_a_zookeeper_that_asks_for_none_is_not_spoken_to",
     ),
     Mutation(
         "an answer of ZooKeeper that is decrypted already is waited for",

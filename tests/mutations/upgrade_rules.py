@@ -257,16 +257,23 @@ UPGRADE_RULES = [
     Mutation(
         "znodes that anybody may change are taken for ours",
         "lease/protection.py",
-        "        if grant.scheme == \"world\" and grant.change:\n            return Holder.ANYBODY\n",
+        "    if any(grant.scheme == _WORLD for grant in somebody):\n        return Holder.ANYBODY\n",
         "",
         "unit/lease/test_protection.py::test_whose_a_node_is",
     ),
     Mutation(
         "a password that ZooKeeper does not know the nodes by is taken for the right one",
         "lease/protection.py",
-        "name == user and digest != _MASKED and",
-        "name == user and",
+        "Holder.OURS if may_grant and",
+        "Holder.OURS if",
         "unit/lease/test_protection.py::test_whose_a_node_is",
+    ),
+    Mutation(
+        "who may not change a znode is told that it is its own",
+        "lease/zookeeper.py",
+        "            except (NoAuthError, NoNodeError):\n                return False\n",
+        "            except (NoAuthError, NoNodeError):\n                return True\n",
+        "unit/lease/test_zookeeper_client.py::test_who_may_change_a_node_is_zookeepers_to_say",
     ),
     Mutation(
         "processes that run without credentials are locked out of their own znodes",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+
 import pytest
 
 from tests.certificates import Authority
@@ -11,3 +14,13 @@ from tests.certificates import Authority
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     """Who signs the certificates of a module's tests."""
     return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(autouse=True)
+def _log_as_it_was() -> Iterator[None]:
+    """After a test in which a command has configured the log of its process, which is this one."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)

@@ -240,6 +240,7 @@ def _coordinator(options: ServeOptions) -> contextlib.AbstractContextManager[Zoo
         options.root,
         options.zookeeper_credentials_file,
         tls=TlsFiles.named_in(options, ZOOKEEPER),
+        kerberos=Kerberos.named_in(options, ZOOKEEPER),
         may_be_open=options.insecure_zookeeper_unprotected,
     )
 

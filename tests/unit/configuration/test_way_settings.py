@@ -27,23 +27,31 @@ def test_each_file_has_one_name_and_one_variable(section: Section, service: str)
 def test_each_value_for_kerberos_has_one_name_and_one_variable(section: Section) -> None:
     declared = {each.name: each.environment for each in section.settings if "_kerberos_" in each.name}
     assert declared == {
-        Kerberos.setting(GATEWAY, field.name): Kerberos.variable(GATEWAY, field.name)
+        Kerberos.setting(service, field.name): Kerberos.variable(service, field.name)
+        for service in (GATEWAY, ZOOKEEPER)
         for field in dataclasses.fields(Kerberos)
     }
 
 
 @SECTIONS
+@pytest.mark.parametrize(("service", "called"), [(GATEWAY, "gateway"), (ZOOKEEPER, "ZooKeeper")])
 @pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Kerberos)])
-def test_what_is_for_kerberos_needs_an_address_that_says_so(section: Section, field: str) -> None:
-    setting = Kerberos.setting(GATEWAY, field)
-    for address, is_told in (("t:1", True), ("framed://t:1", True), ("kerberos://t:1", False), ("kerberos:1", True)):
+def test_what_is_for_kerberos_needs_an_address_that_says_so(
+    section: Section, service: str, called: str, field: str
+) -> None:
+    setting = Kerberos.setting(service, field)
+    for address, is_told in (
+        ("t:1", True),
+        ("tls://t:1", True),
+        ("kerberos:1", True),
+        ("kerberos://t:1", False),
+        ("kerberos+tls://t:1", False),
+    ):
         given = {each.name: each.default for each in section.settings}
-        given |= {"zookeeper": "z:1", "thrift": address, setting: "x"}
+        given |= {"zookeeper": "z:1", "thrift": "t:1", service: address, setting: "x"}
         told = [reason for names, reason in section.contradictions(given) if setting in names]
-        expected = (
-            f"{setting} is for a gateway that asks for Kerberos: give thrift as kerberos://host:port, or leave it out"
-        )
-        assert told == [expected] * is_told
+        instead = f"give {service} as kerberos://host:port, or leave it out"
+        assert told == [f"{setting} is for a {called} that asks for Kerberos: {instead}"] * is_told
 
 
 def test_what_settings_do_not_name_comes_from_the_environment_of_who_connects() -> None:
@@ -86,5 +94,5 @@ def test_settings_of_a_client_that_contradict_one_another_are_none() -> None:
         ClientSettings("z:1", "a:1", zookeeper_tls_authority_file="x")
     with pytest.raises(InvalidSettings, match="thrift_tls_key_file is text"):
         ClientSettings("z:1", "tls://a:1", thrift_tls_key_file=5)  # type: ignore[arg-type]
-    with pytest.raises(InvalidSettings, match=r"zookeeper: all of ZooKeeper's hosts have tls:// before them, or none"):
+    with pytest.raises(InvalidSettings, match=r"zookeeper: all of ZooKeeper's hosts have the same before them"):
         ClientSettings("tls://z:1,y:1", "a:1")

@@ -9,41 +9,38 @@ import pytest
 
 from lease import CoordinatorRefused, InvalidLeaseSettings
 from lease.credentials import CREDENTIALS_VARIABLE, ZooKeeperCredentials, load_credentials
-from lease.protection import Grant, Holder, judge, protect, require_protection
+from lease.protection import Grant, Holder, Known, judge, protect, require_protection
 
 READ_BY_ALL = Grant("world", "anyone", change=False, everything=False)
 OPEN = Grant("world", "anyone", change=True, everything=True)
 OURS = Grant("digest", "pythia:abc", change=True, everything=True)
-MASKED = Grant("digest", "pythia:x", change=True, everything=True)
+ANOTHERS = Grant("sasl", "another@REALM", change=True, everything=True)
 ROOT = "/pythia"
 SECRET = "never-to-be-seen"
 
 
 @pytest.mark.parametrize(
-    ("grants", "user", "holder"),
+    ("grants", "may_grant", "holder"),
     [
-        ([OURS, READ_BY_ALL], "pythia", Holder.OURS),
-        ([MASKED, READ_BY_ALL], "pythia", Holder.SOMEBODY),
-        ([OURS, READ_BY_ALL], "other", Holder.SOMEBODY),
-        ([OURS, READ_BY_ALL], None, Holder.SOMEBODY),
-        ([OPEN], "pythia", Holder.ANYBODY),
-        ([OURS, OPEN], "pythia", Holder.ANYBODY),
-        ([OPEN, OURS], None, Holder.ANYBODY),
-        ([Grant("world", "anyone", change=True, everything=False), OURS], "pythia", Holder.ANYBODY),
-        ([Grant("digest", "pythia:abc", change=True, everything=False)], "pythia",
-         Holder.SOMEBODY),
-        ([], "pythia", Holder.SOMEBODY),
+        ([OURS, READ_BY_ALL], True, Holder.OURS),
+        ([OURS, READ_BY_ALL], False, Holder.SOMEBODY),
+        ([OPEN], True, Holder.ANYBODY),
+        ([OURS, OPEN], True, Holder.ANYBODY),
+        ([OPEN, OURS], False, Holder.ANYBODY),
+        ([Grant("world", "anyone", change=True, everything=False), OURS], True, Holder.ANYBODY),
+        ([Grant("digest", "pythia:abc", change=True, everything=False)], True, Holder.SOMEBODY),
+        ([], True, Holder.SOMEBODY),
     ],
-)  # fmt: skip
-def test_whose_a_node_is(grants: Sequence[Grant], user: str | None, holder: Holder) -> None:
-    assert judge(grants, user) is holder
+)
+def test_whose_a_node_is(grants: Sequence[Grant], may_grant: bool, holder: Holder) -> None:
+    assert judge(grants, may_grant) is holder
 
 
 class Tree:
-    """Nodes and what they grant, to the session of one user."""
+    """Nodes and what they grant, to the session of one user, whom ZooKeeper knows as it likes."""
 
     def __init__(self, user: str | None, nodes: dict[str, list[Grant]]) -> None:
-        self.user = user
+        self.known = Known(f"user {user}", "user or password are wrong") if user else None
         self.nodes = nodes
         self.appearing: dict[str, list[Grant]] = {}
 
@@ -53,6 +50,10 @@ class Tree:
 
     def grants(self, path: str, *, timeout_ms: float) -> list[Grant] | None:
         return self.nodes.get(path)
+
+    def may_grant(self, path: str, *, timeout_ms: float) -> bool:
+        assert self.known is not None
+        return any(grant in (OURS, OPEN) for grant in self.nodes.get(path, []))
 
     def protect(self, path: str, *, timeout_ms: float) -> None:
         self.nodes[path] = [OURS, READ_BY_ALL]
@@ -84,10 +85,19 @@ def test_what_anybody_may_change_is_refused_with_the_command_unless_it_is_wanted
 
 @pytest.mark.parametrize("may_be_open", [False, True])
 def test_a_wrong_password_and_none_at_all_are_told_apart(may_be_open: bool) -> None:
-    with pytest.raises(CoordinatorRefused, match="user or password are wrong"):
-        require_protection(tree(MASKED), ROOT, may_be_open=may_be_open)
-    with pytest.raises(CoordinatorRefused, match="give zookeeper_credentials_file"):
+    words = r"not for user pythia to change, but for sasl:another@REALM: user or password are wrong, or it is another"
+    with pytest.raises(CoordinatorRefused, match=words):
+        require_protection(tree(ANOTHERS), ROOT, may_be_open=may_be_open)
+    with pytest.raises(
+        CoordinatorRefused, match=r"give zookeeper_credentials_file, .* or ZooKeeper's address with kerb"
+    ):
         require_protection(tree(OURS, user=None), ROOT, may_be_open=may_be_open)
+
+
+def test_no_digest_is_told() -> None:
+    nodes = tree(Grant("digest", "other:abc", change=True, everything=True))
+    with pytest.raises(CoordinatorRefused, match="but for digest:other:"):
+        require_protection(nodes, ROOT)
 
 
 def test_every_node_is_protected_also_those_that_appear_meanwhile() -> None:

@@ -7,7 +7,8 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import pytest
 from kazoo.client import KazooClient
@@ -21,6 +22,9 @@ from tests.socket_frames import framed, receive_frame, send_frame
 SESSION_MS = 400
 LIMIT_S = 20.0
 SYNC, PING, CLOSE, NO_NODE = 9, 11, -11, -101
+SASL, AUTHENTICATION_FAILED = 102, -115
+SET_ACL, NO_AUTHENTICATION, BAD_VERSION = 7, -102, -103
+SaslServer: TypeAlias = Callable[[bytes], bytes | None]
 PATH = struct.pack(">i2s", 2, b"/n")
 
 
@@ -34,6 +38,9 @@ class HalfZooKeeper:
         self.holds_back = 0
         """So many answers, which go out with the one after them."""
         self.session_ms = SESSION_MS
+        self.says_of_grants = NO_NODE
+        self.known: Callable[[], SaslServer] | None = None
+        """Makes who each connection agrees on Kerberos with."""
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
@@ -52,6 +59,15 @@ class HalfZooKeeper:
         _shut(self._listener)
         self.lose_data()
 
+    def agree(self, client: socket.socket, number: int, token: bytes, server: SaslServer | None) -> None:
+        """As ZooKeeper, which answers with nothing where it knows nothing of SASL, and hangs up on whom it refuses."""
+        answer = server(token) if server else None
+        if server is not None and answer is None:
+            send_frame(client, struct.pack(">iqi", number, 0, AUTHENTICATION_FAILED))
+            raise EOFError
+        said = struct.pack(">i", -1) if answer is None else framed(answer)
+        send_frame(client, struct.pack(">iqi", number, 0, 0) + said)
+
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
@@ -67,11 +83,16 @@ class HalfZooKeeper:
             self.sessions += 1
             send_frame(client, struct.pack(">iiqi16s?", 0, self.session_ms, self.sessions, 16, b"", False))
             held: list[bytes] = []
+            server = self.known() if self.known else None
             while True:
-                number, kind = struct.unpack_from(">ii", receive_frame(client))
+                request = receive_frame(client)
+                number, kind = struct.unpack_from(">ii", request)
+                if kind == SASL:
+                    self.agree(client, number, request[12:], server)
+                    continue
                 if kind == CLOSE and not self.closes:
                     continue
-                error = 0 if kind in (SYNC, PING, CLOSE) else NO_NODE
+                error = 0 if kind in (SYNC, PING, CLOSE) else self.says_of_grants if kind == SET_ACL else NO_NODE
                 said = PATH if kind == SYNC else b""
                 answer = struct.pack(">iqi", number, self.transactions, error) + said
                 if kind == PING:
@@ -207,3 +228,12 @@ def test_what_the_old_client_says_is_not_said_of_the_new_one(
 def test_what_cannot_be_a_host_is_refused_before_anybody_waits_for_it(host: str) -> None:
     with pytest.raises(InvalidLeaseSettings, match="cannot be the name of one of ZooKeeper's hosts"):
         ZooKeeperCoordinator(f"127.0.0.1:2181,{host}:2181")
+
+
+@pytest.mark.parametrize(("says", "may"), [(BAD_VERSION, True), (NO_AUTHENTICATION, False), (NO_NODE, False)])
+def test_who_may_change_a_node_is_zookeepers_to_say(
+    server: HalfZooKeeper, coordinator: ZooKeeperCoordinator, says: int, may: bool
+) -> None:
+    """It looks at what is granted before it looks at the version, which no node has."""
+    server.says_of_grants = says
+    assert coordinator.may_grant("/n", timeout_ms=1000 * LIMIT_S) is may

@@ -143,7 +143,9 @@ def test_an_ensemble_speaks_tls_or_does_not() -> None:
     assert parse_ensemble("a:1, b:2") == Ensemble("a:1,b:2", tls=False)
     assert parse_ensemble("tls://a:1,tls://b:2") == Ensemble("a:1,b:2", tls=True)
     for mixed in ("tls://a:1,b:2", "a:1,tls://b:2"):
-        with pytest.raises(InvalidLeaseSettings, match="all of ZooKeeper's hosts have tls:// before them, or none"):
+        with pytest.raises(
+            InvalidLeaseSettings, match="all of ZooKeeper's hosts have the same before them, tls://, kerb"
+        ):
             parse_ensemble(mixed)
     for wrong in ("http://a:1", "tls://", "tls://a", "tls://tls://a:1", "TLS://a:1", "a:1/x"):
         with pytest.raises(InvalidLeaseSettings, match="ZooKeeper's hosts are host:port,host:port, or tls://host:port"):

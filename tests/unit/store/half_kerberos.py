@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 
 from access.gssapi import KerberosFailure
-from store.hbase.sasl import Layer, Status
+from access.sasl import Layer
+from store.hbase.sasl import Status
 from tests.socket_frames import receive_exactly, receive_frame, send_frame
 
 HELLO, PROOF = b"a ticket", b"the proof that the gateway is who it should be"

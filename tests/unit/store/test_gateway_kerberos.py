@@ -13,15 +13,16 @@ from threading import Event
 import pytest
 import uvloop
 
+from access import kdc
 from access.gssapi import KerberosFailure
 from access.kerberos import BadKerberos
+from access.sasl import Layer
 from access.services import GATEWAY, Kerberos, TlsFiles
 from client import ClientSettings, InvalidSettings, TransactionManager
 from drills.waiting import wait_until
 from store import Cell, RowPut, StoreUnavailable
-from store.hbase import HBaseCellStore, PoolSettings, kerberos
+from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
-from store.hbase.sasl import Layer
 from tests.certificates import Authority
 from tests.tls_terminator import tls_before
 from tests.unit.store.fake_gateway import HANG_UP, SILENCE, FakeGateway
@@ -51,12 +52,13 @@ def asked(monkeypatch: pytest.MonkeyPatch, contexts: list[HalfContext]) -> list[
     """Who was asked for, with contexts that need no library."""
     whom = list[tuple[Kerberos, str]]()
 
-    def context(kerberos: Kerberos, host: str) -> HalfContext:
+    def context(kerberos: Kerberos, service: str, host: str) -> HalfContext:
+        assert service == GATEWAY
         whom.append((kerberos, host))
         contexts.append(HalfContext())
         return contexts[-1]
 
-    monkeypatch.setattr("store.hbase.kerberos.context_for_connection", context)
+    monkeypatch.setattr("access.kdc.context_for_connection", context)
     monkeypatch.setattr("access.kerberos.require_library", lambda: None)
     return whom
 
@@ -202,10 +204,10 @@ def no_kdc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ended.wait(20)
         raise KerberosFailure("Cannot contact any KDC")
 
-    monkeypatch.setattr("store.hbase.kerberos.context_for_connection", wait)
+    monkeypatch.setattr("access.kdc.context_for_connection", wait)
     yield
     ended.set()
-    wait_until(lambda: not kerberos._waiting, "threads that wait for a KDC to end", 10)
+    wait_until(lambda: not kdc._waiting, "threads that wait for a KDC to end", 10)
 
 
 @pytest.mark.usefixtures("no_kdc")
@@ -214,14 +216,14 @@ def test_a_kdc_that_does_not_answer_is_waited_for_for_a_limited_time(
     framed: FakeGateway, door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And by so many connections at most; nor does a process, or an event loop, wait for it at its end."""
-    monkeypatch.setattr(kerberos, "WAITING_FOR_KDC_MAX", 3)
+    monkeypatch.setattr(kdc, "WAITING_FOR_KDC_MAX", 3)
     address, impatient = f"kerberos://localhost:{framed.port}", settings(connect_timeout_ms=SHORT_MS)
-    while len(kerberos._waiting) < 3:
+    while len(kdc._waiting) < 3:
         with pytest.raises(StoreUnavailable, match=f"no KDC has answered in {SHORT_MS} ms|wait for a KDC already"):
             door(address, impatient)
     with pytest.raises(StoreUnavailable, match="3 connections wait for a KDC already"):
         door(address, impatient)
-    assert all(thread.daemon for thread in kerberos._waiting)
+    assert all(thread.daemon for thread in kdc._waiting)
 
 
 @pytest.mark.parametrize("door", DOORS)

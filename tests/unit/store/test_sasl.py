@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from access.gssapi import KerberosFailure
-from store.hbase.sasl import Layer, Negotiation, NotAgreed, Refused, Sealing, Status
+from access.sasl import Agreement, Layer, NotAgreed
+from store.hbase.sasl import Negotiation, Refused, Sealing, Status
 from tests.socket_frames import framed
 from tests.unit.store.half_kerberos import HELLO, PROOF, HalfContext
 
@@ -36,8 +37,9 @@ def in_pieces(take: Callable[[bytes], bytes], arriving: bytes, data: st.DataObje
 
 
 def begun() -> Negotiation:
-    negotiation = Negotiation(HalfContext())
-    assert negotiation.begin() == message(Status.START, b"GSSAPI") + message(Status.OK, HELLO)
+    agreement = Agreement(HalfContext(), Layer.CONFIDENTIALITY)
+    negotiation = Negotiation(agreement)
+    assert negotiation.begin(agreement.begin()) == message(Status.START, b"GSSAPI") + message(Status.OK, HELLO)
     return negotiation
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,15 +11,6 @@ from logs import Repetition
 from logs.lines import FORMATS, Standing, configure_logs
 
 log = logging.getLogger("tests.logged")
-
-
-@pytest.fixture(autouse=True)
-def _as_it_was() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
