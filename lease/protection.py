@@ -106,8 +106,8 @@ def require_protection(guarded: Guarded, root: str, *, may_be_open: bool = False
 def protect(guarded: Guarded, root: str) -> int:
     """Protect every node of an installation; how many were not before. Harmless to repeat, and while it is running.
 
-    Refused while a process without credentials takes part: it could not renew its lease any more. Raises
-    ``CoordinatorRefused``, ``CoordinatorUnavailable``.
+    Refused while a process takes part that is known otherwise, or not at all: it could not renew its lease any more.
+    Raises ``CoordinatorRefused``, ``CoordinatorUnavailable``.
     """
     if guarded.known is None:
         raise CoordinatorRefused(
@@ -124,8 +124,9 @@ def protect(guarded: Guarded, root: str) -> int:
         running = [path.removeprefix(members) for path in unprotected if path.startswith(members)]
         if running:
             raise CoordinatorRefused(
-                f"these processes run without credentials, and could not go on: {', '.join(running)}. Start them anew "
-                "as this session is known, with --insecure-zookeeper-unprotected, one at a time, and repeat this"
+                f"these processes are not known to ZooKeeper as this session is, {guarded.known.words}, and could not "
+                f"go on: {', '.join(running)}. Start them anew with the same credentials or principal and "
+                "--insecure-zookeeper-unprotected, one at a time, and repeat this"
             )
         if not unprotected:
             return changed

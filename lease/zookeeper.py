@@ -35,6 +35,7 @@ from kazoo.exceptions import (
     QuotaExceededError,
     RolledBackError,
     RuntimeInconsistency,
+    SessionClosedRequireSaslError,
     WriterNotClosedException,
 )
 from kazoo.handlers.threading import KazooTimeoutError
@@ -45,7 +46,7 @@ from kazoo.security import ACL, ANYONE_ID_UNSAFE, AUTH_IDS, Permissions
 from access import kerberos as access_kerberos
 from access import service_tls
 from access.kerberos import BadKerberos
-from access.services import ZOOKEEPER, Kerberos, TlsFiles
+from access.services import KERBEROS, ZOOKEEPER, Kerberos, TlsFiles
 from access.tls import BadTls
 from lease.coordinator import Applied, Check, CompareAndSet, Create, Node, Operation, Rejected, Unknown
 from lease.credentials import ZooKeeperCredentials
@@ -66,6 +67,7 @@ READ_ROUNDS_MAX = 3
 
 _DROPPED = "Connection dropped"
 _NOT_KNOWN = "AUTH_FAILED"
+_NO_KERBEROS = f"nobody has a session without Kerberos: where it asks for that, its address begins with {KERBEROS}"
 _KAZOO_LOG = logging.getLogger("kazoo.client")
 _NO_FILES = TlsFiles()
 _NOBODY = Kerberos()
@@ -241,8 +243,9 @@ class ZooKeeperCoordinator:
             ways.append(Known(f"user {self._credentials.user} with this password", "user or password are wrong"))
         if self._ensemble.kerberos:
             who = self._kerberos.principal or "whom the tickets or the keytab name"
-            ways.append(Known(f"{who} by Kerberos", "all processes of an installation are known by the same principal"))
-        return Known(*(" and ".join(words) for words in zip(*ways, strict=True))) if ways else None
+            ways.append(Known(f"{who} by Kerberos", "the principal is not that of its other processes"))
+        words, wrong = (" and ".join(way.words for way in ways), ", or ".join(way.wrong for way in ways))
+        return Known(words, wrong) if ways else None
 
     def grants(self, path: str, *, timeout_ms: float) -> list[Grant] | None:
         """See ``Guarded.grants``."""
@@ -392,6 +395,8 @@ class _Deadline:
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if isinstance(error, AuthFailedError) and self._by_kerberos:  # which may have tickets again
             raise CoordinatorUnavailable(f"{self._doing}: not known{self._trouble()}") from error
+        if isinstance(error, SessionClosedRequireSaslError):
+            raise CoordinatorUnavailable(f"{self._doing}: {_NO_KERBEROS}") from error
         if isinstance(error, _REFUSALS):
             raise CoordinatorRefused(
                 f"{self._doing}: refused with {error!r}; check its permissions and quota"

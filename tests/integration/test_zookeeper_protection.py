@@ -174,7 +174,10 @@ def test_an_installation_that_is_running_gets_its_protection(site: Site, tmp_pat
         require_protection(site.connect(OURS), site.root)
     code, output = protect(site, file)
     assert code == 1
-    assert "run without credentials, and could not go on: a-" in output
+    assert (
+        "are not known to ZooKeeper as this session is, user pythia with this password, and could not go on: a-"
+        in output
+    )
     tenure.release()
     open_session.close()
 

@@ -115,7 +115,9 @@ def test_a_root_that_is_none_is_not_called_protected() -> None:
 
 def test_nothing_is_protected_from_a_process_that_has_no_credentials() -> None:
     nodes = tree(OPEN, "pythia", f"{ROOT}/members/tso-1-00ff")
-    with pytest.raises(CoordinatorRefused, match=r"run without credentials.*: tso-1-00ff\."):
+    with pytest.raises(
+        CoordinatorRefused, match=r"not known to ZooKeeper as this session is, user pythia, .*: tso-1-00ff\."
+    ):
         protect(nodes, ROOT)
     assert nodes.nodes[ROOT] == [OPEN, READ_BY_ALL]
     nodes.nodes[f"{ROOT}/members/tso-1-00ff"] = [OURS, READ_BY_ALL]
