@@ -21,6 +21,7 @@ from click.testing import CliRunner
 
 from access.services import GATEWAY, ZOOKEEPER, Kerberos
 from client import ClientSettings, StoreUnavailable, TransactionManager
+from client.checkup.commands import check
 from lease import CoordinatorRefused, CoordinatorUnavailable, ZnodePaths, members
 from lease.coordinator import SetData
 from lease.protection import protect, require_protection
@@ -162,6 +163,9 @@ def test_programs_rest_commands_and_jobs_reach_the_tables(oracle: OracleWithRest
         row = oracle.client.get(f"/v1/snapshots/{at}/tables/accounts/rows/alice")
         assert row.json()["values"] == {"f:balance": "70"}
     assert Command(settings, "table").done("describe", "accounts")["table"] == "accounts"
+    place = ["--zookeeper", settings.zookeeper, "--thrift", settings.thrift, "--root", settings.root]
+    looked = CliRunner().invoke(check, [*place, "accounts", "--json"])
+    assert {each["state"] for each in json.loads(looked.stdout)["findings"]} == {"fine"}, looked.output
     assert "ada" in run_example("multi_table_etl", settings)
 
 
@@ -173,7 +177,7 @@ def grant(store: CellStore, user: str, tables: Iterable[str]) -> None:
 
 @pytest.mark.usefixtures("named_by_environment")
 def test_once_an_administrator_has_prepared_the_tables_reading_and_writing_is_enough(
-    settings: ClientSettings, kerberized: Kerberized
+    settings: ClientSettings, kerberized: Kerberized, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For the oracle, too: nobody else makes a table, or asks what only those are told who may."""
     guest = settings_by(guest_of(kerberized))
@@ -190,6 +194,15 @@ def test_once_an_administrator_has_prepared_the_tables_reading_and_writing_is_en
             write_with_records(manager)
             with pytest.raises(StoreError, match=rf"AccessDenied.* \(user={GUEST}, .*action=CREATE"):
                 manager.create_table("another", ["f"])
+        for name, value in guest.items():
+            monkeypatch.setenv(f"PYTHIA_{name.upper()}", value)
+        with TransactionManager.connect(settings) as manager:
+            manager.create_table("not_granted", ["f"])
+        place = ["--zookeeper", settings.zookeeper, "--thrift", settings.thrift, "--root", settings.root]
+        looked = CliRunner().invoke(check, [*place, "t", "not_granted", "--json"])
+        told = {each["subject"]: each for each in json.loads(looked.stdout)["findings"]}
+        assert [subject for subject, each in told.items() if each["state"] != "fine"] == ["table not_granted"]
+        assert "HBase has no such table, or shows none to whoever this is" in told["table not_granted"]["words"]
     finally:
         oracle.end()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -14,11 +15,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
+from access.credentials import VARIABLES
 from access.roles import AccessRole
 from access.server_files import ServerFiles
 from access.tls import client_context
 from client import AccessDenied, ClientSettings, TransactionManager
+from client.checkup.commands import check
 from tests.certificates import Authority
 from tests.conftest import Services
 from tests.integration.oracle_processes import OracleProcess
@@ -118,6 +122,25 @@ def test_a_transaction_goes_through_with_token_and_certificate(guarded: Guarded)
             assert rest.post(f"/v1/transactions/{id}/commit").json()["outcome"] == "committed"
         assert manager.snapshot().get(table, b"alice") == {b"d:balance": b"40"}
         manager.drop_table(table)
+
+
+def test_a_check_says_what_is_shown_and_what_that_may_not(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = guarded.client("transact")
+    for name in ("token_file", "tls_authority_file", "tls_certificate_file", "tls_key_file"):
+        monkeypatch.setenv(VARIABLES[name], getattr(settings, name))
+    place = ["--zookeeper", settings.zookeeper, "--thrift", settings.thrift, "--root", settings.root, "--json"]
+
+    def oracle() -> tuple[str, str]:
+        findings = json.loads(CliRunner().invoke(check, place).stdout)["findings"]
+        return next((each["state"], each["words"]) for each in findings if each["subject"] == "oracle")
+
+    assert oracle() == ("fine", "a transaction begins and ends")
+    monkeypatch.setenv("PYTHIA_TOKEN_FILE", guarded.keyring.file_of("read"))
+    state, words = oracle()
+    assert state == "failed"
+    assert "role" in words
+    monkeypatch.delenv(VARIABLES["tls_authority_file"])
+    assert "tls_authority_file" in oracle()[1]
 
 
 def until_begun(rest: httpx.Client) -> str:

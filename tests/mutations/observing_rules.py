@@ -5,9 +5,45 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _CHECKING = "unit/configuration/test_configuration_checking.py::"
+_CHECK = "unit/client_checkup/test_check.py::"
 _METERING = "unit/tso/test_metering.py::"
 
 OBSERVING_RULES = [
+    Mutation(
+        "a gateway that leads to another HBase is called fine",
+        "client/checkup/looking.py",
+        "if self._data is not None and found != self._data:",
+        "if False:",
+        _CHECK + "test_a_gateway_of_another_cluster_is_told",
+    ),
+    Mutation(
+        "znodes that anybody may change are called fine",
+        "client/checkup/looking.py",
+        "        if grants == [Holder.ANYBODY]:",
+        "        if False:",
+        _CHECK + "test_znodes_that_anybody_may_change_are_a_warning",
+    ),
+    Mutation(
+        "to look at a plain table makes it one of ours",
+        "client/checkup/looking.py",
+        "entry = manager.catalog.tables().get(table)",
+        "entry = manager.catalog.entry(table)",
+        _CHECK + "test_tables_that_are_none_of_ours_or_nobodys_are_told",
+    ),
+    Mutation(
+        "an oracle is waited for where it is known that there is none",
+        "client/checkup/looking.py",
+        "        if self._has_oracle:\n",
+        "        if True:\n",
+        _CHECK + "test_where_no_oracle_was_ever_started_it_is_said",
+    ),
+    Mutation(
+        "what was not tried counts as well",
+        "client/checkup/findings.py",
+        "each.state in (State.FINE, State.WARNING)",
+        "each.state is not State.FAILED",
+        _CHECK + "test_what_was_not_tried_is_not_well",
+    ),
     Mutation(
         "the environment goes before flags",
         "tso/options.py",

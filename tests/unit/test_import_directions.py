@@ -58,7 +58,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 
 WITHOUT_INPUT_OR_OUTPUT = {
-    "access": ["exposure", "gate", "roles", "server_files", "tokens"],
+    "access": ["exposure", "gate", "roles", "sasl", "server_files", "tokens"],
     "benchmarks": ["comparison", "growth_axes"],
     "benchmarks/peer": ["configuration"],
     "client": ["cells"],
@@ -66,6 +66,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     "client/bulk_writes": ["manifest_summary"],
     "client/catalog": ["entry"],
     "client/connection": ["exchange", "pauses", "tickets"],
+    "client/checkup": ["findings"],
     "client/inquiry": ["findings"],
     "client/snapshots": [
         "all_columns",

@@ -22,7 +22,7 @@ COMPLETION_VARIABLE = "_PYTHIA_COMPLETE"
 
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Run an installation", ("tso", "config", "token", "upgrade")),
-    ("Find out what happened", ("txn", "ts")),
+    ("Find out what is wrong, or what happened", ("check", "txn", "ts")),
     ("Work with data", ("table", "snapshot", "backup", "vacuum")),
     ("Try it", ("demo", "dev")),
     ("Prove it: break, check, measure", ("drill", "history", "bench")),

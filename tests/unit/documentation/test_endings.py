@@ -254,6 +254,8 @@ def test_other_shells_get_their_script(shell: str) -> None:
     assert f"{command_line.COMPLETION_VARIABLE}={shell}_complete" in told.stdout
 
 
+_NOBODY_THERE = ["--zookeeper", "127.0.0.1:1", "--thrift", "127.0.0.1:1"]
+
 FORESEEABLE: list[tuple[Callable[[Path], list[str]], Ending]] = [
     (lambda here: ["config", "check", str(here)], Ending.REFUSED),
     (lambda here: ["config", "show", "--config", str(here / "none")], Ending.REFUSED),
@@ -262,6 +264,10 @@ FORESEEABLE: list[tuple[Callable[[Path], list[str]], Ending]] = [
     (lambda here: ["dev", "status", "--directory", str(here / "none")], Ending.UNREACHABLE),
     (lambda here: ["tso", "metrics", "--oracle", "127.0.0.1:1"], Ending.UNREACHABLE),
     (lambda here: ["tso", "metrics", "--oracle", "nowhere"], Ending.WRONG_USE),
+    (lambda here: ["check", "--config", str(here / "none")], Ending.WRONG_USE),
+    (lambda here: ["check", *_NOBODY_THERE, "--timeout-ms", "50"], Ending.REFUSED),
+    (lambda here: ["check", "--thrift", "nowhere", "--oracle", "x:1"], Ending.WRONG_USE),
+    (lambda here: ["check", "--timeout-ms", "0"], Ending.WRONG_USE),
     (lambda here: ["tso", "metrics"], Ending.WRONG_USE),
     (lambda here: ["tso", "status", "--zookeeper", "nowhere"], Ending.WRONG_USE),
     (lambda here: ["tso", "drain", "--zookeeper", "nowhere"], Ending.WRONG_USE),
