@@ -61,6 +61,15 @@ async def until_started(started: Path, times: int) -> list[list[str]]:
     raise AssertionError(f"started {lines}, not {times} times")
 
 
+async def until_held(rest: RestProcess, started: Path) -> list[str]:
+    """Until the first one runs, and is known here to; what it wrote. It may run before its parent learns of it."""
+    (first,) = await until_started(started, 1)
+    async with asyncio.timeout(WAIT_S):
+        while rest._child is None:
+            await asyncio.sleep(0.02)
+    return first
+
+
 def is_alive(process_id: int) -> bool:
     try:
         return Path(f"/proc/{process_id}/stat").read_text().split()[2] != "Z"
@@ -168,7 +177,7 @@ def test_it_is_asked_what_it_holds(started: Path) -> None:
     async def scenario(rest: RestProcess) -> None:
         assert await rest.transactions_held() == 0
         running = asyncio.create_task(rest.run("oracle:1"))
-        ((process_id, *_),) = await until_started(started, 1)
+        process_id, *_ = await until_held(rest, started)
         for _ in range(2):
             assert await rest.transactions_held() == int(process_id)
         os.kill(int(process_id), signal.SIGKILL)
@@ -198,7 +207,7 @@ def test_one_that_is_too_busy_to_say_what_it_holds_is_not_taken_for_one_that_hol
 
     async def scenario(rest: RestProcess) -> None:
         running = asyncio.create_task(rest.run("oracle:1"))
-        await until_started(started, 1)
+        await until_held(rest, started)
         held.write_text("0")
         assert await rest.transactions_held() == 0
         assert rest._child is not None
