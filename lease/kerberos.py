@@ -42,11 +42,11 @@ class KerberosMechanism(Mechanism):  # type: ignore[misc]  # pure-sasl has no ty
         self._agreement: Agreement | None = None
 
     def process(self, challenge: bytes | None = None) -> bytes:
-        """What to send after ``challenge`` came; ``None``: first of all. Raises ``OSError``."""
+        """What to send after ``challenge`` came; ``None``: first of all. Raises ``OSError``, ``RuntimeError``."""
         try:
             with in_words(self._kerberos, ZOOKEEPER, self.sasl.host):
                 return self._answer(challenge)
-        except OSError as error:
+        except (OSError, RuntimeError) as error:  # the latter where no more threads can be had
             self._tell(str(error))
             raise
 

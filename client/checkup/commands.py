@@ -18,16 +18,17 @@ from configuration.options import file_flag
 TABLES_MAX = 100
 
 _PLACES = {
-    "zookeeper": "ZooKeeper, where the primary oracle is found.",
-    "oracle": "In its place: an oracle that serves alone.",
-    "thrift": "HBase's Thrift gateways.",
-    "root": "Znode of the installation.",
+    "zookeeper": ("HOST:PORT[,…]", "ZooKeeper, where the primary oracle is found."),
+    "oracle": ("HOST:PORT", "In its place: an oracle that serves alone."),
+    "thrift": ("HOST:PORT[,…]", "HBase's Thrift gateways."),
+    "root": ("ZNODE", "Znode of the installation."),
 }
+_ELSE = "Not given: as the file or the environment says."
 
 
 def _place_flags(command: Any) -> Any:
-    for name, text in reversed(_PLACES.items()):
-        command = click.option(f"--{name}", help=f"{text} Not given: as the file or the environment says.")(command)
+    for name, (metavar, text) in reversed(_PLACES.items()):
+        command = click.option(f"--{name}", metavar=metavar, help=f"{text} {_ELSE}")(command)
     return command
 
 
