@@ -17,6 +17,9 @@ TLS: Final = "tls://"
 KERBEROS: Final = "kerberos://"
 """Before the address of what asks for Kerberos."""
 KERBEROS_AND_TLS: Final = "kerberos+tls://"
+HTTP: Final = "http://"
+HTTPS: Final = "https://"
+"""Before the address of what speaks HTTP, and HTTP over TLS."""
 CALLED: Final[Mapping[str, str]] = {GATEWAY: "gateway", ZOOKEEPER: "ZooKeeper"}
 
 
@@ -90,7 +93,7 @@ class Kerberos(WaySettings):
     kind: ClassVar[str] = "kerberos"
 
     service: str = ""
-    """The first part of the other side's principal, ``SERVICE/HOST@REALM``; empty: ``hbase``, or ``zookeeper``."""
+    """The first part of the other side's principal, ``SERVICE/HOST@REALM``; empty: what is usual."""
     principal: str = ""
     """The client's own; empty: the first of the keytab, or the one whose tickets are the environment's default."""
     keytab_file: str = ""

@@ -6,7 +6,8 @@ DEFAULT_ROOT: Final = "/pythia"
 """Znode of an installation."""
 THRIFT_TEXT: Final = (
     "HBase's Thrift gateway, or several of them; before each `framed://` where the transport is framed, `kerberos://` "
-    "where it asks for Kerberos, `tls://` where TLS is spoken before it, `framed+tls://` or `kerberos+tls://` for both."
+    "where it asks for Kerberos, `tls://` where TLS is spoken before it, `framed+tls://`, `kerberos+tls://` for both; "
+    "`http://` or `https://` where it listens for HTTP, with `kerberos+` before that where it asks for it."
 )
 """What the address of a gateway is, wherever one is asked for."""
 SHADOW_CELLS: Final = ("written", "in_background")

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from configuration.setting import Contradiction, setting
 
-_TLS: Final = "tls://"
-_KERBEROS: Final = re.compile(r"kerberos(\+tls)?://")
+_TLS: Final = re.compile(r"(.*\+)?(tls|https)://")
+_KERBEROS: Final = re.compile(r"kerberos(\+(tls|https?))?://")
 _KEY: Final = "Its key (PEM, no password); not given: in the certificate's file."
 _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     "thrift_tls_authority_file": (
@@ -33,7 +33,7 @@ _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     "zookeeper_tls_server_name": ("NAME", "Whom its certificates have to name; not given: the host that is dialled."),
     "thrift_kerberos_service": (
         "NAME",
-        "The first part of the principal of gateways that ask for Kerberos; not given: hbase.",
+        "The first part of the principal of gateways that ask for Kerberos; not given: hbase, or HTTP by HTTP.",
     ),
     "thrift_kerberos_principal": (
         "NAME",
@@ -68,8 +68,8 @@ def way_contradictions(settings: Mapping[str, Any]) -> Iterator[Contradiction]:
     """What does not go together of these and of the services' addresses."""
     for service, called in (("thrift", "gateway"), ("zookeeper", "ZooKeeper")):
         named = tuple(name for name in _MEANINGS if name.startswith(f"{service}_tls_") and settings[name])
-        if named and settings[service] and _TLS not in settings[service]:
-            instead = f"give {service} as {_TLS}host:port, or leave it out"
+        if named and settings[service] and not _TLS.match(settings[service]):
+            instead = f"give {service} as tls://host:port, or leave it out"
             yield Contradiction(named, f"{named[0]} is for a {called} that speaks TLS: {instead}")
         certificate, key = f"{service}_tls_certificate_file", f"{service}_tls_key_file"
         if settings[key] and not settings[certificate]:

@@ -21,7 +21,7 @@ from configuration.rooms import all_sections
 from configuration.sources import FILE_VARIABLE
 from drills.guard import Guard
 from tests.certificates import Authority
-from tests.framed_gateway import framed_gateway
+from tests.gateways import FRAMED, HTTP, gateway_of
 from tests.imports import ROOT
 from tests.kerberos.cluster import Kerberized, kerberized_hbase
 from tests.kernel_caches import drop_stale_kernels
@@ -81,7 +81,14 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
 @pytest.fixture(scope="session")
 def framed(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     """The same services, with a gateway of the other transport."""
-    with framed_gateway(services.zookeeper, tmp_path_factory.mktemp("framed")) as address:
+    with gateway_of(FRAMED, services.zookeeper, tmp_path_factory.mktemp("framed")) as address:
+        yield replace(services, thrift=address)
+
+
+@pytest.fixture(scope="session")
+def by_http(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    """The same services, with a gateway that listens for HTTP."""
+    with gateway_of(HTTP, services.zookeeper, tmp_path_factory.mktemp("http")) as address:
         yield replace(services, thrift=address)
 
 

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from access.services import KERBEROS, KERBEROS_AND_TLS, TLS
+from access.services import HTTP, HTTPS, KERBEROS, KERBEROS_AND_TLS, TLS
 
 FRAMED: Final = "framed://"
 """Before the address of a gateway that was started with the framed transport (``hbase.regionserver.thrift.framed``, or
@@ -27,6 +27,7 @@ class _Transport(NamedTuple):
     framed: bool = False
     tls: bool = False
     kerberos: bool = False
+    http: bool = False
 
 
 _TRANSPORTS: Final = {
@@ -37,6 +38,11 @@ _TRANSPORTS: Final = {
     # asked for with hbase.thrift.security.qop, with which a gateway takes frames
     KERBEROS: _Transport(framed=True, kerberos=True),
     KERBEROS_AND_TLS: _Transport(framed=True, tls=True, kerberos=True),
+    # started with hbase.regionserver.thrift.http; what is framed for it goes without the length
+    HTTP: _Transport(framed=True, http=True),
+    HTTPS: _Transport(framed=True, http=True, tls=True),
+    f"kerberos+{HTTP}": _Transport(framed=True, http=True, kerberos=True),
+    f"kerberos+{HTTPS}": _Transport(framed=True, http=True, tls=True, kerberos=True),
 }
 """By what stands before an address."""
 _BEFORE: Final = {transport: before for before, transport in _TRANSPORTS.items()}
@@ -48,7 +54,7 @@ class BadAddress(ValueError):
 
 class Address(NamedTuple):
     """Where a gateway listens; ``framed``: whether each message goes with its length before it; ``tls``: over TLS;
-    ``kerberos``: after both sides have shown who they are.
+    ``kerberos``: after both sides have shown who they are; ``http``: as the body of a request.
     """
 
     host: str
@@ -56,9 +62,10 @@ class Address(NamedTuple):
     framed: bool = False
     tls: bool = False
     kerberos: bool = False
+    http: bool = False
 
     @property
-    def transport(self) -> tuple[bool, bool, bool]:
+    def transport(self) -> tuple[bool, bool, bool, bool]:
         """All but where it is."""
         return self[2:]
 
@@ -90,8 +97,9 @@ def _parse_address(part: str, text: str) -> Address:
         raise BadAddress(
             f"the address of HBase's Thrift gateway is host:port, as in 127.0.0.1:9090, or {FRAMED}host:port where its "
             f"transport is framed, {KERBEROS}host:port where it asks for Kerberos, {TLS}host:port where TLS is spoken "
-            f"before it, framed+{TLS}host:port or {KERBEROS_AND_TLS}host:port for both, and several are separated by "
-            f"commas; not {text!r}"
+            f"before it, framed+{TLS}host:port or {KERBEROS_AND_TLS}host:port for both, {HTTP}host:port or "
+            f"{HTTPS}host:port where it listens for HTTP, with kerberos+ before that where it asks for it; several are "
+            f"separated by commas; not {text!r}"
         )
     try:
         host.encode("idna")  # as whoever looks it up would, again and again
@@ -129,6 +137,11 @@ class Addresses:
     def kerberos(self) -> bool:
         """Whether they ask for Kerberos: all do, or none."""
         return self._addresses[0].kerberos
+
+    @property
+    def http(self) -> bool:
+        """Whether they are spoken to by HTTP: all are, or none."""
+        return self._addresses[0].http
 
     def in_turn(self, now_ms: float) -> list[Address]:
         """Every address: first those that serve as far as is known, by turns, then those that failed, oldest first."""

@@ -18,6 +18,8 @@ from store.hbase.answers import Answer, AnswerReader, NotAnAnswer
 from store.hbase.binary_protocol import IS_TABLE_ENABLED, SEQUENCE_MAX
 from store.hbase.encoding import PutRequest, RequestBuffer, table_question
 from store.hbase.failures import ConnectionLost, GatewayFailure
+from store.hbase.http import HttpTalk
+from store.hbase.http_transport import HttpProtocol
 from store.hbase.kerberos import AgreeingProtocol
 from store.hbase.settings import PoolSettings
 
@@ -49,15 +51,18 @@ class AsyncConnection(asyncio.Protocol):
         once more.
         """
         limit_ms, connection = settings.connect_timeout_ms, cls(address, settings)
-        agreeing = None
-        if address.kerberos:
-            agreeing = await AgreeingProtocol.begun(settings.kerberos, address.host, connection, limit_ms)
+        agreeing, served = None, cast(asyncio.Protocol, connection)
+        if address.http:
+            who = settings.kerberos if address.kerberos else None
+            served = HttpProtocol(connection, HttpTalk(address), address.host, who)
+        elif address.kerberos:
+            served = agreeing = await AgreeingProtocol.begun(settings.kerberos, address.host, connection, limit_ms)
         context = context_for_connection(settings.tls) if address.tls else None
         name = settings.tls.server_name or address.host if address.tls else None
         try:
             async with asyncio.timeout(limit_ms / 1_000):
                 await asyncio.get_running_loop().create_connection(
-                    lambda: agreeing or connection, address.host, address.port, ssl=context, server_hostname=name
+                    lambda: served, address.host, address.port, ssl=context, server_hostname=name
                 )
         except OSError as error:
             raise (not_agreed(error, limit_ms) if address.tls else error) from None

@@ -14,6 +14,9 @@ from thriftpy2.transport import TTransportException
 from access.service_tls import context_for_connection, not_agreed
 from store.forking import leave_at_fork
 from store.hbase.addresses import Address
+from store.hbase.carried import CarriedSocket
+from store.hbase.http import HttpTalk
+from store.hbase.http_transport import HttpSocket
 from store.hbase.kerberos import SealedSocket, agree
 from store.hbase.numbered_client import NumberedClient
 from store.hbase.punctual import PunctualSocket
@@ -40,12 +43,18 @@ class GatewayConnection:
             opened.sock = self._secured(opened.sock, context)
         self._connected: socket.socket = opened.sock
         sealing = None
-        if address.kerberos:
+        if address.kerberos and not address.http:
             sealing = agree(opened.sock, settings.kerberos, address.host, settings.connect_timeout_ms)
         self._poll = select.poll()
         self._poll.register(opened.sock, select.POLLIN)
-        punctual = PunctualSocket(opened.sock)
-        self._socket = opened.sock = punctual if sealing is None else SealedSocket(punctual, sealing)
+        punctual = PunctualSocket(opened.sock, expects_http=address.http)
+        self._socket: PunctualSocket | CarriedSocket = punctual
+        if sealing is not None:
+            self._socket = SealedSocket(punctual, sealing)
+        elif address.http:
+            who = settings.kerberos if address.kerberos else None
+            self._socket = HttpSocket(punctual, HttpTalk(address), address.host, who, settings.connect_timeout_ms)
+        opened.sock = self._socket
         self._socket.settimeout(settings.request_timeout_ms / 1_000)
         self.client: Any = NumberedClient(Hbase, TBinaryProtocol(self._transport, decode_response=False))
         leave_at_fork(self)
@@ -72,6 +81,8 @@ class GatewayConnection:
 
     def is_usable(self) -> bool:
         """Between two requests nothing is to be read: what is there is a hang-up, or the rest of a lost answer."""
+        if isinstance(self._socket, HttpSocket) and self._socket.is_over:
+            return False
         return self._has_nothing_to_say() if self.address.tls else not self._poll.poll(0)
 
     def _has_nothing_to_say(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from access import kerberos, service_tls
 from access.services import GATEWAY
 from store.hbase.addresses import Addresses, parse_addresses
+from store.hbase.http import SERVICE
 from store.hbase.settings import PoolSettings
 
 
@@ -17,8 +18,9 @@ def gateways_at(text: str, settings: PoolSettings) -> tuple[Addresses, PoolSetti
     Raises ``BadAddress``; ``BadTls`` or ``BadKerberos`` for what cannot be used, or is there though no address says so.
     """
     addresses = Addresses(parse_addresses(text), avoid_failed_ms=settings.avoid_failed_ms)
+    who = kerberos.checked(settings.kerberos, GATEWAY, spoken=addresses.kerberos)
+    if addresses.http and addresses.kerberos:
+        who = replace(who, service=who.service or SERVICE)
     return addresses, replace(
-        settings,
-        tls=service_tls.checked(settings.tls, GATEWAY, spoken=addresses.tls),
-        kerberos=kerberos.checked(settings.kerberos, GATEWAY, spoken=addresses.kerberos),
+        settings, tls=service_tls.checked(settings.tls, GATEWAY, spoken=addresses.tls), kerberos=who
     )

@@ -13,10 +13,10 @@ from access.kdc import Begun, begin, no_kdc, wait_begun
 from access.kerberos import in_words, refused
 from access.sasl import Layer
 from access.services import GATEWAY, Kerberos
+from store.hbase.carried import PIECE_BYTES, CarriedSocket, CarriedTransport
 from store.hbase.punctual import PunctualSocket
 from store.hbase.sasl import Negotiation, Refused, Sealing
 
-_PIECE_BYTES: Final = 2**16
 _HUNG_UP: Final = "it hung up before Kerberos was agreed on: where it asks for none, its address has no kerberos://"
 
 
@@ -55,7 +55,7 @@ def agree(connected: socket.socket, kerberos: Kerberos, host: str, limit_ms: int
                 return negotiation.sealing
             connected.settimeout(max(0.001, until_s - time.monotonic()))
             try:
-                data = connected.recv(_PIECE_BYTES)
+                data = connected.recv(PIECE_BYTES)
             except TimeoutError:
                 raise _too_late(limit_ms) from None
             if not data:
@@ -63,50 +63,17 @@ def agree(connected: socket.socket, kerberos: Kerberos, host: str, limit_ms: int
             to_send = negotiation.feed(data)
 
 
-class SealedSocket:
-    """``connected``, whose frames are sealed; what Thrift's library and ours ask of a socket. For one thread at a time.
-
-    What the limits of ``PunctualSocket`` are for are the sealed frames.
-    """
+class SealedSocket(CarriedSocket):
+    """One whose frames are sealed."""
 
     def __init__(self, connected: PunctualSocket, sealing: Sealing) -> None:
-        self._connected = connected
+        super().__init__(connected, sealing)
         self._sealing = sealing
-        self._opened = bytearray()
-
-    def settimeout(self, seconds: float) -> None:
-        """See ``PunctualSocket``."""
-        self._connected.settimeout(seconds)
 
     def sendall(self, data: bytes | memoryview) -> None:
-        """See ``PunctualSocket``; a part of a frame waits for the others."""
+        """See ``CarriedSocket``."""
         if sealed := self._sealing.seal(data):
             self._connected.sendall(sealed)
-
-    def recv(self, bytes_max: int) -> bytes:
-        """Some of the answer; nothing once the other side has hung up."""
-        self._receive()
-        taken = bytes(self._opened[:bytes_max])
-        del self._opened[:bytes_max]
-        return taken
-
-    def recv_into(self, buffer: memoryview) -> int:
-        """Fill some of ``buffer`` with the answer; 0 bytes once the other side has hung up."""
-        taken = self.recv(len(buffer))
-        buffer[: len(taken)] = taken
-        return len(taken)
-
-    def _receive(self) -> None:
-        while not self._opened and (data := self._connected.recv(_PIECE_BYTES)):
-            self._opened += self._sealing.unseal(data)
-
-    def shutdown(self, how: int) -> None:
-        """See ``socket.socket``."""
-        self._connected.shutdown(how)
-
-    def close(self) -> None:
-        """See ``socket.socket``."""
-        self._connected.close()
 
 
 class AgreeingProtocol(asyncio.Protocol):
@@ -179,30 +146,16 @@ class AgreeingProtocol(asyncio.Protocol):
             self._agreed.set_exception(error or ConnectionError(_HUNG_UP))
 
 
-class SealedTransport(asyncio.Transport):
-    """``transport``, whose frames are sealed: as much of one as our connections ask for.
-
-    ``lost`` is called where they cannot be.
-    """
+class SealedTransport(CarriedTransport):
+    """One whose frames are sealed."""
 
     def __init__(self, transport: asyncio.Transport, sealing: Sealing, lost: Callable[[ConnectionError], None]) -> None:
-        super().__init__()
-        self._transport = transport
+        super().__init__(transport, lost)
         self._sealing = sealing
-        self._lost = lost
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """See ``asyncio.Transport``."""
         try:
             self._transport.write(self._sealing.seal(data))
         except ConnectionError as error:
-            self._lost(error)
-            self.abort()
-
-    def is_closing(self) -> bool:
-        """See ``asyncio.Transport``."""
-        return self._transport.is_closing()
-
-    def abort(self) -> None:
-        """See ``asyncio.Transport``."""
-        self._transport.abort()
+            self.give_up(error)

@@ -18,7 +18,7 @@ ANSWER_BYTES_IN_TIME: Final = 2**18
 _NEVER_ANSWERED: Final = (
     "it hung up before it had answered anything over this connection: it is going down, or was not started as HBase's "
     "Thrift 1 server with the binary protocol and the buffered transport, its defaults (framed: give "
-    "framed://host:port; TLS before it: give tls://host:port)"
+    "framed://host:port; TLS before it: give tls://host:port; HTTP: give http://host:port)"
 )
 _NEVER_ANSWERED_OVER_TLS: Final = (
     "it hung up before it had answered anything over this connection: it asks for a certificate "
@@ -29,6 +29,7 @@ _SILENT: Final = (
     "timed out; it has answered nothing over this connection yet: where it asks for Kerberos, its address begins with "
     "kerberos"
 )
+_HTTP_BEGIN: Final = b"HTTP"
 _ALERT_BEGIN: Final = b"\x15\x03"
 """What a TLS server says to bytes that are no TLS: an alert, of whatever version."""
 
@@ -42,8 +43,15 @@ class PunctualSocket:
     ``monotonic`` gives seconds.
     """
 
-    def __init__(self, connected: socket.socket, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        connected: socket.socket,
+        *,
+        expects_http: bool = False,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._socket = connected
+        self._expects_http = expects_http
         self._monotonic = monotonic
         self._limit_seconds = 0.0
         self._is_shortened = False
@@ -125,6 +133,8 @@ class PunctualSocket:
                 self._explain(None)
             if bytes(data[:2]) == _ALERT_BEGIN:
                 raise ConnectionError("it speaks TLS: its address is tls://host:port")
+            if bytes(data[:4]) == _HTTP_BEGIN and not self._expects_http:
+                raise ConnectionError("it speaks HTTP: its address is http://host:port")
             self._has_answered = True
         if self._received:
             self._waited_seconds += self._monotonic() - began

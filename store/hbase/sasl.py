@@ -17,13 +17,11 @@ from typing import Final
 
 from access.gssapi import KerberosFailure
 from access.sasl import Agreement, Context, Layer, NotAgreed
+from store.hbase.framing import first_frame, framed
 
 _HEADER: Final = struct.Struct(">BI")
-_LENGTH: Final = struct.Struct(">I")
 _MECHANISM: Final = b"GSSAPI"
 _PAYLOAD_BYTES_MAX: Final = 2**20
-_FRAME_BYTES_MAX: Final = 2**31 - 1
-"""As of frames that are not sealed."""
 _SEAL_BYTES_MAX: Final = 1_024
 """By how much a frame grows that is sealed, at most."""
 _TEXT_CHARACTERS_MAX: Final = 300
@@ -61,22 +59,22 @@ class Sealing:
         """What to send of frames that are whole with ``data``; each in as many as the other side takes it in."""
         self._to_send += data
         sealed = bytearray()
-        while (message := _first_frame(self._to_send)) is not None:
+        while (message := first_frame(self._to_send)) is not None:
             for start in range(0, len(message), self._part_bytes):
                 part = message[start : start + self._part_bytes]
                 with _as_agreed():
                     token = self._context.wrap(part, confidential=self._confidential)
-                sealed += _LENGTH.pack(len(token)) + token
+                sealed += framed(token)
         return bytes(sealed)
 
     def unseal(self, data: bytes | memoryview) -> bytes:
         """The frames that are whole with ``data``."""
         self._received += data
         opened = bytearray()
-        while (token := _first_frame(self._received)) is not None:
+        while (token := first_frame(self._received)) is not None:
             with _as_agreed():
                 message = self._context.unwrap(token, confidential=self._confidential)
-            opened += _LENGTH.pack(len(message)) + message
+            opened += framed(message)
         return bytes(opened)
 
 
@@ -150,18 +148,3 @@ class Negotiation:
 
 def _message(status: Status, payload: bytes) -> bytes:
     return _HEADER.pack(status, len(payload)) + payload
-
-
-def _first_frame(arrived: bytearray) -> bytes | None:
-    """What the first frame holds, which is taken out; ``None`` where it is not whole."""
-    if len(arrived) < _LENGTH.size:
-        return None
-    (length,) = _LENGTH.unpack_from(arrived)
-    if length > _FRAME_BYTES_MAX:
-        raise ConnectionError(f"it sent a frame of {length} bytes")
-    end = _LENGTH.size + length
-    if len(arrived) < end:
-        return None
-    content = bytes(arrived[_LENGTH.size : end])
-    del arrived[:end]
-    return content

@@ -1,4 +1,4 @@
-"""The stores of the contract, each with a table that a module's tests share: the twin, HBase, HBase by frames, by TLS.
+"""The stores of the contract, each with a table that a module's tests share: the twin, and HBase by each transport.
 
 The twin and HBase once more with shadow cells in a family of their own, of which nothing is to be seen.
 """
@@ -23,6 +23,7 @@ _REAL = {
     "hbase": "services",
     "hbase, framed": "framed",
     "hbase, TLS": "secured",
+    "hbase, HTTP": "by_http",
     "hbase, shadows apart": "services",
 }
 

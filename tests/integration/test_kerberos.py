@@ -34,7 +34,7 @@ from tests.conftest import Services
 from tests.integration.command_processes import Command
 from tests.integration.oracle_processes import OracleWithRest, flags_of
 from tests.integration.test_rest import until_status
-from tests.kerberos.cluster import CLIENT, GUEST, SERVICE, Kerberized
+from tests.kerberos.cluster import CLIENT, GUEST, SERVICE, Kerberized, of_gateway
 from tests.kerberos.realm import NAME
 from tests.spark_jobs.examples import run_example
 from tests.unit.client_tables.test_table_prepare import write_with_records
@@ -50,16 +50,16 @@ def pool(kerberos: Kerberos, **limits: int) -> PoolSettings:
     return PoolSettings(kerberos=kerberos, **limits)  # type: ignore[arg-type]
 
 
-@pytest.fixture(params=["plain", "sealed"])
+@pytest.fixture(params=["plain", "sealed", "by_http"])
 def gateway(request: pytest.FixtureRequest, kerberized: Kerberized) -> str:
-    """Frames as they are, and encrypted ones."""
+    """Frames as they are, encrypted ones, and HTTP."""
     address: str = getattr(kerberized, request.param)
     return address
 
 
 @pytest.fixture
 def store(gateway: str, kerberized: Kerberized) -> Iterator[CellStore]:
-    with closing(HBaseCellStore(gateway, pool(kerberized.kerberos))) as opened:
+    with closing(HBaseCellStore(gateway, pool(of_gateway(kerberized.kerberos, gateway)))) as opened:
         yield opened
 
 
@@ -92,7 +92,7 @@ def test_rows_are_read_as_they_were_written(store: CellStore, table: str) -> Non
 
 def test_the_event_loop_writes(store: CellStore, table: str, gateway: str, kerberized: Kerberized) -> None:
     async def main() -> None:
-        putter = GatewayPutter(gateway, pool(kerberized.kerberos))
+        putter = GatewayPutter(gateway, pool(of_gateway(kerberized.kerberos, gateway)))
         try:
             puts = (putter.put(table, lines(b"r%d" % n), lines(b"f:a"), lines(b"%d" % n), 5) for n in range(20))
             await asyncio.gather(*puts)
@@ -296,10 +296,10 @@ def test_the_tickets_of_the_environment_are_used(
     assert names_of(kerberized.sealed, nobody) is not None
 
 
-def test_hbase_sees_who_asks(kerberized: Kerberized) -> None:
+def test_hbase_sees_who_asks(gateway: str, kerberized: Kerberized) -> None:
     """And not the gateway: what is granted there is granted to each by itself, and what is not is no reason to wait."""
     with (
-        closing(HBaseCellStore(kerberized.plain, pool(guest_of(kerberized)))) as store,
+        closing(HBaseCellStore(gateway, pool(of_gateway(guest_of(kerberized), gateway)))) as store,
         pytest.raises(StoreError, match=rf"AccessDenied.* \(user={GUEST}, .*action=CREATE") as caught,
     ):
         store.create_table("a_table_of_a_guest", [Family("f")])
@@ -315,6 +315,10 @@ def test_who_is_somebody_else_is_told_so(kerberized: Kerberized, services: Servi
     ):
         with pytest.raises(StoreUnavailable, match=words):
             names_of(kerberized.plain, wrong)
+    with pytest.raises(StoreUnavailable, match=r"asks for Kerberos: its address has kerberos\+ before http"):
+        names_of(kerberized.by_http.removeprefix("kerberos+"), Kerberos())
+    with pytest.raises(StoreUnavailable, match=r"with gate/localhost .*: it answered 40|it answered 401"):
+        names_of(kerberized.by_http, kerberos)
     without = kerberized.plain.removeprefix("kerberos://")
     impatient = PoolSettings(unavailable_after_ms=1, request_timeout_ms=1_000)
     with (

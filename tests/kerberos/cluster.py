@@ -1,5 +1,5 @@
-"""An HBase that asks everybody for Kerberos, with a gateway that seals frames and one that leaves them as they are; and
-a ZooKeeper beside its own that does, too.
+"""An HBase that asks everybody for Kerberos, with gateways that seal frames, leave them as they are, or speak HTTP;
+and a ZooKeeper beside its own that asks for Kerberos, too.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import contextlib
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +29,7 @@ READY_SECONDS_MAX = 120.0
 END_SECONDS_MAX = 30.0
 SERVICE, CLIENT, GUEST = "gate", "etl", "guest"
 """The gateways' first part, who may do everything, and who may do nothing."""
+HTTP_SERVICE = "HTTP"
 HOST: Final = "localhost"
 """As the principals of the servers name it."""
 _JAVA_OPTIONS: Final = (
@@ -42,7 +43,7 @@ _ACCESS_CONTROLLER: Final = "org.apache.hadoop.hbase.security.access.AccessContr
 
 @dataclass(frozen=True)
 class Kerberized:
-    """The ZooKeeper for oracles, and the addresses of HBase's gateways: frames as they are, and encrypted ones.
+    """The ZooKeeper for oracles, and the addresses of HBase's gateways: frames as they are, encrypted ones, and HTTP.
 
     ``kerberos``: who may do everything.
     """
@@ -50,11 +51,12 @@ class Kerberized:
     zookeeper: str
     plain: str
     sealed: str
+    by_http: str
     kerberos: Kerberos
     realm: Realm
 
 
-def _settings(keytab: Path, protection: str) -> dict[str, str]:
+def _settings(keytab: Path, protection: str, by_http: bool) -> dict[str, str]:
     servers, gateway = f"hbase/{HOST}@{NAME}", f"{SERVICE}/{HOST}@{NAME}"
     return {
         "hadoop.security.authentication": "kerberos",
@@ -65,7 +67,10 @@ def _settings(keytab: Path, protection: str) -> dict[str, str]:
         "hbase.regionserver.keytab.file": str(keytab),
         "hbase.thrift.kerberos.principal": gateway,
         "hbase.thrift.keytab.file": str(keytab),
-        "hbase.thrift.security.qop": protection,
+        **({} if by_http else {"hbase.thrift.security.qop": protection}),
+        "hbase.regionserver.thrift.http": str(by_http).lower(),
+        "hbase.thrift.spnego.principal": f"{HTTP_SERVICE}/{HOST}@{NAME}",
+        "hbase.thrift.spnego.keytab.file": str(keytab),
         f"hadoop.proxyuser.{SERVICE}.hosts": "*",
         f"hadoop.proxyuser.{SERVICE}.groups": "*",
         "hbase.security.authorization": "true",
@@ -77,16 +82,23 @@ def _settings(keytab: Path, protection: str) -> dict[str, str]:
 @contextlib.contextmanager
 def kerberized_hbase(directory: Path) -> Iterator[Kerberized]:
     """Running, with its realm."""
-    principals = [f"hbase/{HOST}", f"{SERVICE}/{HOST}", f"{ZOOKEEPER_SERVICE}/{HOST}", CLIENT, GUEST]
+    principals = [
+        f"hbase/{HOST}",
+        f"{SERVICE}/{HOST}",
+        f"{ZOOKEEPER_SERVICE}/{HOST}",
+        f"{HTTP_SERVICE}/{HOST}",
+        CLIENT,
+        GUEST,
+    ]
     with realm(directory, principals) as believed, Guard() as guard, ExitStack() as ends:
         zookeeper = claim(0, "ZooKeeper", "--zookeeper-port")
 
-        def start(part: Part, protection: str) -> int:
-            place = directory / f"{part}-{protection}"
+        def start(part: Part, protection: str, *, by_http: bool = False) -> int:
+            place = directory / f"{part}-{protection}{'-http' if by_http else ''}"
             place.mkdir()
             port = claim(0, "Thrift", "--thrift-port", avoid=zookeeper)
             java, environment = java_with_hbase(f"{HOST}:{zookeeper}", place)
-            site = site_file(hbase_settings(place, zookeeper) | _settings(believed.keytab, protection))
+            site = site_file(hbase_settings(place, zookeeper) | _settings(believed.keytab, protection, by_http))
             for name in ("hbase-site.xml", "core-site.xml"):  # Hadoop's own classes read the latter alone
                 (place / "conf" / name).write_bytes(site)
             java_command, *rest = start_command(part, java, place, HEAPS_MEBIBYTES[part], port)
@@ -105,16 +117,23 @@ def kerberized_hbase(directory: Path) -> Iterator[Kerberized]:
 
         start("hbase", "auth")
         plain, sealed = start("gateway", "auth"), start("gateway", "auth-conf")
+        by_http = start("gateway", "auth", by_http=True)
         made = Kerberized(
             ends.enter_context(kerberized_zookeeper(directory / "zookeeper", HOST, believed)),
             f"kerberos://{HOST}:{plain}",
             f"kerberos://{HOST}:{sealed}",
+            f"kerberos+http://{HOST}:{by_http}",
             Kerberos(SERVICE, f"{CLIENT}@{NAME}", str(believed.keytab)),
             believed,
         )
-        for address in (made.plain, made.sealed):
-            _wait_until_it_answers(address, made.kerberos, directory)
+        for address in (made.plain, made.sealed, made.by_http):
+            _wait_until_it_answers(address, of_gateway(made.kerberos, address), directory)
         yield made
+
+
+def of_gateway(kerberos: Kerberos, address: str) -> Kerberos:
+    """The same, for a gateway whose principal is the usual one where it is asked by HTTP."""
+    return replace(kerberos, service="") if "http" in address else kerberos
 
 
 def _wait_until_it_answers(address: str, kerberos: Kerberos, directory: Path) -> None:

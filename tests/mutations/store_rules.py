@@ -7,6 +7,7 @@ from tests.mutations.mutation import Mutation
 _GATEWAY = "unit/store/test_hbase_gateway.py::"
 _TLS = "unit/store/test_gateway_tls.py::"
 _KERBEROS = "unit/store/test_gateway_kerberos.py::"
+_HTTP = "unit/store/test_gateway_http.py::"
 _SASL = "unit/store/test_sasl.py::"
 _SIZE = "unit/store/test_answer_size.py::"
 _SLOW = _GATEWAY + "TestScans::test_rows_that_take_longer_than_a_request_are_waited_for"
@@ -308,6 +309,41 @@ STORE_RULES = [
         'found.unspoken(service, "asks for Kerberos", KERBEROS)',
         '""',
         _KERBEROS + "test_what_is_for_kerberos_is_refused_where_no_address_says_so",
+    ),
+    Mutation(
+        "whoever answers by HTTP is believed, whoever that is",
+        "store/hbase/http.py",
+        "        if not context.is_complete:\n",
+        "        if False:\n",
+        _HTTP + "test_an_answer_of_somebody_else_is_not_believed",
+    ),
+    Mutation(
+        "a proof that proves nothing is taken for one",
+        "store/hbase/http.py",
+        "(binascii.Error, KerberosFailure) as error:\n            raise ConnectionError(",
+        "(binascii.Error, KerberosFailure) as error:\n            return\n            raise ConnectionError(",
+        _HTTP + "test_an_answer_of_somebody_else_is_not_believed",
+    ),
+    Mutation(
+        "an answer of HTTP that says that it failed is read as one of HBase's",
+        "store/hbase/http.py",
+        "        if response.status_code != _FINE:\n",
+        "        if False:\n",
+        _HTTP + "test_what_it_says_of_a_failure_is_told",
+    ),
+    Mutation(
+        "a connection on which the gateway takes no more requests is gone on with",
+        "store/hbase/http.py",
+        "        else:\n            self.is_over = True\n",
+        "        else:\n            pass\n",
+        _HTTP + "test_a_connection_that_takes_no_more_is_left",
+    ),
+    Mutation(
+        "a request goes out over a connection that has been given up",
+        "store/hbase/http_transport.py",
+        "        if self.is_closing():\n            return\n",
+        "",
+        _HTTP + "test_a_write_whose_connection_is_lost_while_a_kdc_is_asked_goes_nowhere",
     ),
     Mutation(
         "a KDC that does not answer is waited for as long as the library likes",

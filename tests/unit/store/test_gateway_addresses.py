@@ -58,10 +58,23 @@ def test_whether_tls_is_spoken_is_told_with_the_address(framed: bool) -> None:
 def test_whether_kerberos_is_asked_for_is_told_with_the_address(tls: bool) -> None:
     before = "kerberos+tls://" if tls else "kerberos://"
     parsed = parse_addresses(f"{before}a:9090,{before}b:9090")
-    assert {address.transport for address in parsed} == {(True, tls, True)}, "its frames have their length before them"
+    assert {address.transport for address in parsed} == {(True, tls, True, False)}, (
+        "its frames have their length before them"
+    )
     assert addresses(*parsed).kerberos
     assert addresses(*parsed).framed
     assert not addresses(A, B).kerberos
+    assert parse_addresses(str(addresses(*parsed))) == parsed
+
+
+@pytest.mark.parametrize("kerberos", [False, True])
+@pytest.mark.parametrize("tls", [False, True])
+def test_whether_http_is_spoken_is_told_with_the_address(kerberos: bool, tls: bool) -> None:
+    before = f"{'kerberos+' if kerberos else ''}http{'s' if tls else ''}://"
+    parsed = parse_addresses(f"{before}a:9090,{before}b:9090")
+    assert {address.transport for address in parsed} == {(True, tls, kerberos, True)}
+    assert addresses(*parsed).http
+    assert not addresses(A, B).http
     assert parse_addresses(str(addresses(*parsed))) == parsed
 
 
@@ -73,7 +86,17 @@ def test_what_is_no_list_of_addresses_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["http://a:1", "framed://", "framed://framed://a:1", "framed:a:1/", "tls://", "tls+framed://a:1", "TLS://a:1"],
+    [
+        "ftp://a:1",
+        "framed+http://a:1",
+        "http://a:1/x",
+        "framed://",
+        "framed://framed://a:1",
+        "framed:a:1/",
+        "tls://",
+        "tls+framed://a:1",
+        "TLS://a:1",
+    ],
 )
 def test_what_is_no_transport_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"is host:port, as in .*framed://host:port where its transport is framed"):

@@ -1,4 +1,4 @@
-"""A second gateway to the HBase of the tests, whose transport is framed."""
+"""More gateways to the HBase of the tests, of other transports."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final, NamedTuple
 
-from devcluster.configuration import start_command
+from devcluster.configuration import hbase_settings, site_file, start_command
 from devcluster.ports import claim
 from devcluster.settings import LOOPBACK
 from drills.guard import Guard
@@ -21,18 +22,32 @@ READY_SECONDS_MAX = 60.0
 END_SECONDS_MAX = 30.0
 
 
+class Transport(NamedTuple):
+    """What a gateway is started with, and what stands before its address then."""
+
+    before: str
+    options: tuple[str, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
+
+
+FRAMED: Final = Transport("framed://", options=("--framed",))
+HTTP: Final = Transport("http://", settings=(("hbase.regionserver.thrift.http", "true"),))
+
+
 @contextlib.contextmanager
-def framed_gateway(zookeeper: str, directory: Path) -> Iterator[str]:
+def gateway_of(transport: Transport, zookeeper: str, directory: Path) -> Iterator[str]:
     """Its address, as it is told to Pythia."""
     java, environment = java_with_hbase(zookeeper, directory)
+    settings = hbase_settings(directory, int(zookeeper.rpartition(":")[2])) | dict(transport.settings)
+    (directory / "conf" / "hbase-site.xml").write_bytes(site_file(settings))
     port = claim(0, "Thrift", "--thrift-port")
-    command = [*start_command("gateway", java, directory, HEAP_MEBIBYTES, port), "--framed"]
+    command = [*start_command("gateway", java, directory, HEAP_MEBIBYTES, port), *transport.options]
     log = directory / "logs" / "gateway.out"
     with Guard() as guard, log.open("wb") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
         guard.watch_process(process.pid)
         try:
-            address = f"framed://{LOOPBACK}:{port}"
+            address = f"{transport.before}{LOOPBACK}:{port}"
             _wait_until_it_answers(address, process, log)
             yield address
         finally:
