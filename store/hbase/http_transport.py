@@ -104,12 +104,8 @@ class HttpTransport(CarriedTransport):
         return self._talk.is_over or super().is_closing()
 
     def _write_shown(self, message: bytes, begun: asyncio.Future[Begun]) -> None:
-        error = begun.exception()
-        if self.is_closing():
-            return
+        """A connection that was given up meanwhile takes nothing more."""
         try:
-            if error is not None:
-                raise error
             self._transport.write(self._talk.request(message, begun.result()))
-        except ConnectionError as failure:
-            self.give_up(failure)
+        except ConnectionError as error:
+            self.give_up(error)

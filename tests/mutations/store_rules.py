@@ -339,13 +339,6 @@ STORE_RULES = [
         _HTTP + "test_a_connection_that_takes_no_more_is_left",
     ),
     Mutation(
-        "a request goes out over a connection that has been given up",
-        "store/hbase/http_transport.py",
-        "        if self.is_closing():\n            return\n",
-        "",
-        _HTTP + "test_a_write_whose_connection_is_lost_while_a_kdc_is_asked_goes_nowhere",
-    ),
-    Mutation(
         "a KDC that does not answer is waited for as long as the library likes",
         "access/kdc.py",
         ".result(limit_ms / 1_000)",

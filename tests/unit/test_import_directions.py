@@ -122,7 +122,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     "lease": ["history", "paths", "records", "rules"],
     "rest": ["exposition", "installation", "installation_models", "models", "roles", "texts"],
     "store": ["answer_size", "cells", "columns", "errors", "key_order", "lines", "protocol", "validation"],
-    "store/hbase": ["addresses", "answers", "binary_protocol", "column_encoding", "encoding", "settings"],
+    "store/hbase": ["addresses", "answers", "binary_protocol", "column_encoding", "encoding", "framing", "settings"],
     "tso": ["metering"],
     "tso/commands": ["endings"],
     "tso/decisions": [

@@ -18,7 +18,7 @@ HELLO_IN_A_HEADER = f"Negotiate {base64.b64encode(HELLO).decode()}"
 
 
 class HttpDoor(ThreadingHTTPServer):
-    """``status``: of the next answers. ``closes``: after each. ``shows``: who it is, where it asks for Kerberos."""
+    """``status``: of the next answers. ``closes``: says after each that it takes no more, and ``lingers`` or hangs up. ``shows``: who it is, where it asks for Kerberos."""
 
     daemon_threads = True
 
@@ -28,6 +28,7 @@ class HttpDoor(ThreadingHTTPServer):
         self.kerberos = kerberos
         self.status = 200
         self.closes = False
+        self.lingers = False
         self.chunked = False
         self.shows = PROOF
         self.connections = 0
@@ -75,6 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("WWW-Authenticate", f"Negotiate {base64.b64encode(door.shows).decode()}")
         if door.closes:
             self.send_header("Connection", "close")
+            self.close_connection = not door.lingers
         self._send(answer)
 
     def _send(self, body: bytes) -> None:

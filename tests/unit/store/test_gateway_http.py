@@ -102,8 +102,11 @@ def test_tls_may_be_spoken_below_it(framed: FakeGateway, door: HttpDoor, authori
     assert framed.methods.written == [(b"t", {b"r": {b"f:a": b"1"}}, 5)] * 3
 
 
-def test_a_connection_that_takes_no_more_is_left(door: HttpDoor, address: str, framed: FakeGateway) -> None:
-    door.closes = True
+@pytest.mark.parametrize("lingers", [False, True])
+def test_a_connection_that_takes_no_more_is_left(
+    door: HttpDoor, address: str, framed: FakeGateway, lingers: bool
+) -> None:
+    door.closes, door.lingers = True, lingers
     with closing(HBaseCellStore(address, IMPATIENT)) as store:
         for _ in range(3):
             assert store.get("t", b"r", [b"f:a"]) == CELLS
