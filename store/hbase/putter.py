@@ -97,7 +97,7 @@ class GatewayPutter:
         await self._ask(await self._open(), request)
 
     def _take_kept(self) -> AsyncConnection | None:
-        """The connection used last that is still usable; those that are too old are closed."""
+        """The connection used last that is still usable; those that are not, or are too old, are closed."""
         oldest_ms = self._now_ms() - self._settings.idle_ms_max
         while self._idle and self._idle[0][1] <= oldest_ms:
             self._idle.pop(0)[0].close()
@@ -105,6 +105,7 @@ class GatewayPutter:
             connection, _ = self._idle.pop()
             if connection.is_usable:
                 return connection
+            connection.close()
         return None
 
     async def _open(self) -> AsyncConnection:

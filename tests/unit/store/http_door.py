@@ -18,7 +18,10 @@ HELLO_IN_A_HEADER = f"Negotiate {base64.b64encode(HELLO).decode()}"
 
 
 class HttpDoor(ThreadingHTTPServer):
-    """``status``: of the next answers. ``closes``: says after each that it takes no more, and ``lingers`` or hangs up. ``shows``: who it is, where it asks for Kerberos."""
+    """``status``: of the next answers. ``closes``: says after each that it takes no more, and ``lingers`` or hangs up.
+
+    ``shows``: who it is, where it asks for Kerberos.
+    """
 
     daemon_threads = True
 
