@@ -40,7 +40,7 @@ def test_a_broken_file_leaves_the_old_tokens_in_force_and_is_told_of_loudly(
     with caplog.at_level(logging.ERROR):
         for look in range(1, 4):
             assert file.refresh(look * LATER_S).find(keyring.secrets["read"]).name == "read"
-    told = [record.message for record in caplog.records]
+    told = caplog.messages
     assert sum("no role 'all'" in line for line in told) == 1, "a mistake is told of once"
     assert any("sha256" in line for line in told)
     keyring.path.unlink()
@@ -63,7 +63,7 @@ def test_a_file_that_could_not_be_read_for_a_while_is_read_again_as_it_is(
         patch.setattr("access.watching.read_tokens", without_rights)
         for look in range(1, 4):
             assert "read" in file.refresh(look * LATER_S).by_name
-    assert sum("Permission denied" in record.message for record in caplog.records) == 1, "it is told of once"
+    assert sum("Permission denied" in message for message in caplog.messages) == 1, "it is told of once"
     assert "reader" in file.refresh(5 * LATER_S).by_name, "rights may come back without a change of the file"
 
 

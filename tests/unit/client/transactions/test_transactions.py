@@ -337,7 +337,7 @@ def test_run_gives_up_after_its_attempts_and_never_on_other_errors(
     with pytest.raises(Conflict):
         manager.run(always_conflicts, attempts_max=3)
     assert len(calls) == len(set(calls)) == 3
-    assert [record.message.partition(":")[0] for record in caplog.records] == ["attempt 1", "attempt 2"]
+    assert [message.partition(":")[0] for message in caplog.messages] == ["attempt 1", "attempt 2"]
     assert "another transaction committed" in caplog.text
     with pytest.raises(ZeroDivisionError):
         manager.run(lambda transaction: 1 // 0)

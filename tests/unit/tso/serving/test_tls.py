@@ -218,7 +218,7 @@ def test_a_certificate_that_could_not_be_read_for_a_while_is_read_again_as_it_is
     with monkeypatch.context() as patch, caplog.at_level(logging.ERROR):
         patch.setattr("access.tls.server_context", without_rights)
         assert {tls.context(look * LOOK_MS / 1000) for look in range(1, 4)} == {first}
-    assert sum("Permission denied" in record.message for record in caplog.records) == 1, "it is told of once"
+    assert sum("Permission denied" in message for message in caplog.messages) == 1, "it is told of once"
     assert tls.context(4 * LOOK_MS / 1000) is not first, "rights may come back without a change of the file"
 
 
