@@ -55,7 +55,7 @@ class HttpTalk:
         Raises ``ConnectionError`` where this connection takes no more.
         """
         headers = [
-            (b"Host", f"{self._address.host}:{self._address.port}".encode("idna")),
+            (b"Host", b"%s:%d" % (self._address.host.encode("idna"), self._address.port)),
             (b"Content-Type", _THRIFT),
             (b"Accept", _THRIFT),
             (b"Content-Length", b"%d" % len(message)),

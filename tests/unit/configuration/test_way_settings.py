@@ -46,6 +46,8 @@ def test_what_is_for_kerberos_needs_an_address_that_says_so(
         ("kerberos:1", True),
         ("kerberos://t:1", False),
         ("kerberos+tls://t:1", False),
+        ("https://t:1", True),
+        ("kerberos+https://t:1", False),
     ):
         given = {each.name: each.default for each in section.settings}
         given |= {"zookeeper": "z:1", "thrift": "t:1", service: address, setting: "x"}
@@ -72,6 +74,7 @@ def test_what_settings_do_not_name_comes_from_the_environment_of_who_connects() 
         ("a:1", "certificate_file", "certificate_file is for a (gateway|ZooKeeper) that speaks TLS"),
         ("tls://a:1", "key_file", "key_file is a key without its certificate: give {}_tls_certificate_file"),
         ("tls://a:1", "certificate_file", ""),
+        ("kerberos+tls://a:1", "certificate_file", ""),
     ],
 )
 def test_what_does_not_go_together_is_told_with_all_other_mistakes(
@@ -85,6 +88,17 @@ def test_what_does_not_go_together_is_told_with_all_other_mistakes(
     for reason in told:
         with pytest.raises(ValueError, match=words.format(service)):
             raise ValueError(reason)
+
+
+@SECTIONS
+@pytest.mark.parametrize(
+    ("address", "fits"), [("http://t:1", False), ("https://t:1", True), ("kerberos+https://t:1", True)]
+)
+def test_http_over_tls_is_tls(section: Section, address: str, fits: bool) -> None:
+    given = {each.name: each.default for each in section.settings}
+    given |= {"zookeeper": "z:1", "thrift": address, "thrift_tls_certificate_file": "x"}
+    told = [reason for names, reason in section.contradictions(given) if "thrift_tls_certificate_file" in names]
+    assert bool(told) is not fits
 
 
 def test_settings_of_a_client_that_contradict_one_another_are_none() -> None:

@@ -19,6 +19,8 @@ from drills.waiting import wait_until
 from store import Cell, RowPut, StoreUnavailable
 from store.columns import CellColumns
 from store.hbase import HBaseCellStore, PoolSettings
+from store.hbase.addresses import Address
+from store.hbase.http import HttpTalk
 from store.hbase.putter import GatewayPutter
 from tests.certificates import Authority
 from tests.tls_terminator import tls_before
@@ -90,6 +92,13 @@ def test_rows_go_as_columns_too(address: str, framed: FakeGateway) -> None:
     with closing(HBaseCellStore(address, IMPATIENT)) as store:
         store.put_columns("t", CellColumns.of_puts([RowPut(row, cells) for row, cells in rows.items()]), 7)
     assert framed.methods.written == [(b"t", rows, 7)]
+
+
+def test_a_host_of_another_script_is_named_as_dns_has_it() -> None:
+    """Whatever the port makes of the length of its last part."""
+    for host in ("bücher.example", "a" * 60):
+        request = HttpTalk(Address(host, 9090, framed=True, http=True)).request(b"")
+        assert b"\r\nhost: %s:9090\r\n" % host.encode("idna") in request.lower()
 
 
 def test_tls_may_be_spoken_below_it(framed: FakeGateway, door: HttpDoor, authority: Authority) -> None:
