@@ -33,7 +33,8 @@ _MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
     "zookeeper_tls_server_name": ("NAME", "Whom its certificates have to name; not given: the host that is dialled."),
     "thrift_kerberos_service": (
         "NAME",
-        "The first part of the principal of gateways that ask for Kerberos; not given: hbase, or HTTP by HTTP.",
+        "The first part of the principal of gateways that ask for Kerberos; not given: hbase, or HTTP where they "
+        "listen for that.",
     ),
     "thrift_kerberos_principal": (
         "NAME",
