@@ -9,8 +9,6 @@ from threading import Event
 
 import pytest
 
-from access import kdc
-from access.gssapi import KerberosFailure
 from access.sasl import Layer
 from access.services import ZOOKEEPER, Kerberos
 from drills.waiting import wait_until
@@ -18,7 +16,7 @@ from lease.ensemble import Ensemble, parse_ensemble
 from lease.errors import CoordinatorUnavailable, InvalidLeaseSettings
 from lease.zookeeper import ZooKeeperCoordinator
 from tests.unit.lease.test_zookeeper_client import HalfZooKeeper, read_again
-from tests.unit.store.half_kerberos import HELLO, PROOF, HalfContext
+from tests.unit.store.half_kerberos import HELLO, PROOF, Asked, HalfContext, silent_kdc, without_library
 
 SHORT_MS = 500
 LONG_MS = 20_000
@@ -55,17 +53,8 @@ def server(chosen: list[bytes]) -> Iterator[HalfZooKeeper]:
 
 
 @pytest.fixture(autouse=True)
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Kerberos, str, str]]:
-    """Who was asked for, with contexts that need no library."""
-    whom = list[tuple[Kerberos, str, str]]()
-
-    def context(kerberos: Kerberos, service: str, host: str) -> HalfContext:
-        whom.append((kerberos, service, host))
-        return HalfContext()
-
-    monkeypatch.setattr("access.kdc.context_for_connection", context)
-    monkeypatch.setattr("access.kerberos.require_library", lambda: None)
-    return whom
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    return without_library(monkeypatch, [])
 
 
 def session(server: HalfZooKeeper, kerberos: Kerberos = ETL, session_timeout_ms: int = 6_000) -> ZooKeeperCoordinator:
@@ -78,7 +67,7 @@ def session(server: HalfZooKeeper, kerberos: Kerberos = ETL, session_timeout_ms:
 
 
 def test_a_session_is_known_and_is_so_again_after_each_loss(
-    server: HalfZooKeeper, chosen: list[bytes], asked: list[tuple[Kerberos, str, str]]
+    server: HalfZooKeeper, chosen: list[bytes], asked: Asked
 ) -> None:
     with session(server, session_timeout_ms=SHORT_MS) as known:
         assert known.read("/n", timeout_ms=LONG_MS) is None
@@ -161,21 +150,15 @@ def test_a_layer_that_zookeepers_protocol_has_not_is_not_agreed_on(server: HalfZ
 def test_a_kdc_that_does_not_answer_is_waited_for_for_a_limited_time(
     server: HalfZooKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ended = Event()
-
-    def wait(*_: object) -> HalfContext:
-        ended.wait(20)
-        raise KerberosFailure("Cannot contact any KDC")
-
-    monkeypatch.setattr("access.kdc.context_for_connection", wait)
-    with pytest.raises(CoordinatorUnavailable, match=f"no KDC has answered in {SHORT_MS} ms"):
+    with (
+        silent_kdc(monkeypatch),
+        pytest.raises(CoordinatorUnavailable, match=f"no KDC has answered in {SHORT_MS} ms"),
+    ):
         session(server, session_timeout_ms=SHORT_MS)
-    ended.set()
-    wait_until(lambda: not kdc._waiting, "threads that wait for a KDC to end", 10)
 
 
 def test_who_it_is_comes_from_the_environment_where_nobody_says_it(
-    server: HalfZooKeeper, monkeypatch: pytest.MonkeyPatch, asked: list[tuple[Kerberos, str, str]]
+    server: HalfZooKeeper, monkeypatch: pytest.MonkeyPatch, asked: Asked
 ) -> None:
     monkeypatch.setenv(Kerberos.variable(ZOOKEEPER, "service"), "zk")
     with session(server) as known:

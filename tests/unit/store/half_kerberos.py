@@ -8,9 +8,15 @@ import struct
 import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from typing import TypeAlias
 
+import pytest
+
+from access import kdc
 from access.gssapi import KerberosFailure
 from access.sasl import Layer
+from access.services import Kerberos
+from drills.waiting import wait_until
 from store.hbase.sasl import Status
 from tests.socket_frames import receive_exactly, receive_frame, send_frame
 
@@ -49,6 +55,39 @@ class HalfContext:
             raise KerberosFailure("not sealed as it should be")
         content = data[_NUMBER.size :]
         return content[::-1] if confidential else content
+
+
+Asked: TypeAlias = list[tuple[Kerberos, str, str]]
+"""Who was asked for, of which service, at which host."""
+
+
+def without_library(monkeypatch: pytest.MonkeyPatch, contexts: list[HalfContext]) -> Asked:
+    """Who is asked for from now on; ``contexts`` get those of the connections, which need no library and no KDC."""
+    asked: Asked = []
+
+    def context(kerberos: Kerberos, service: str, host: str) -> HalfContext:
+        asked.append((kerberos, service, host))
+        contexts.append(HalfContext())
+        return contexts[-1]
+
+    monkeypatch.setattr("access.kdc.context_for_connection", context)
+    monkeypatch.setattr("access.kerberos.require_library", lambda: None)
+    return asked
+
+
+@contextlib.contextmanager
+def silent_kdc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One that does not answer meanwhile."""
+    ended = threading.Event()
+
+    def wait(*_: object) -> HalfContext:
+        ended.wait(2 * WAIT_SECONDS_MAX)
+        raise KerberosFailure("Cannot contact any KDC")
+
+    monkeypatch.setattr("access.kdc.context_for_connection", wait)
+    yield
+    ended.set()
+    wait_until(lambda: not kdc._waiting, "threads that wait for a KDC to end", WAIT_SECONDS_MAX)
 
 
 class Door:

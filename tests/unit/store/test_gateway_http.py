@@ -12,10 +12,8 @@ from threading import Event
 import pytest
 import uvloop
 
-from access import kdc
 from access.gssapi import KerberosFailure
 from access.services import GATEWAY, Kerberos, TlsFiles
-from drills.waiting import wait_until
 from store import Cell, RowPut, StoreUnavailable
 from store.columns import CellColumns
 from store.hbase import HBaseCellStore, PoolSettings
@@ -25,7 +23,7 @@ from store.hbase.putter import GatewayPutter
 from tests.certificates import Authority
 from tests.tls_terminator import tls_before
 from tests.unit.store.fake_gateway import HANG_UP, SILENCE, FakeGateway
-from tests.unit.store.half_kerberos import HalfContext
+from tests.unit.store.half_kerberos import Asked, HalfContext, silent_kdc, without_library
 from tests.unit.store.http_door import HELLO_IN_A_HEADER, HttpDoor, http_before
 from tests.unit.store.putting import lines
 from tests.unit.store.test_gateway_kerberos import listening
@@ -37,18 +35,8 @@ IMPATIENT = PoolSettings(unavailable_after_ms=1)
 
 
 @pytest.fixture(autouse=True)
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Kerberos, str]]:
-    """Who was asked for, with contexts that need no library."""
-    whom = list[tuple[Kerberos, str]]()
-
-    def context(kerberos: Kerberos, service: str, host: str) -> HalfContext:
-        assert service == GATEWAY
-        whom.append((kerberos, host))
-        return HalfContext()
-
-    monkeypatch.setattr("access.kdc.context_for_connection", context)
-    monkeypatch.setattr("access.kerberos.require_library", lambda: None)
-    return whom
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    return without_library(monkeypatch, [])
 
 
 @pytest.fixture
@@ -71,7 +59,7 @@ def address(door: HttpDoor) -> str:
 
 @pytest.mark.parametrize("chunked", [False, True])
 def test_cells_are_read_and_written(
-    door: HttpDoor, address: str, framed: FakeGateway, asked: list[tuple[Kerberos, str]], chunked: bool
+    door: HttpDoor, address: str, framed: FakeGateway, asked: Asked, chunked: bool
 ) -> None:
     door.chunked = chunked
     read(address, IMPATIENT)
@@ -82,7 +70,7 @@ def test_cells_are_read_and_written(
     assert {headers["Content-Type"] for headers in door.asked} == {"application/x-thrift"}
     if door.kerberos:
         assert {headers["Authorization"] for headers in door.asked} == {HELLO_IN_A_HEADER}
-        assert asked == [(Kerberos("HTTP"), "localhost")] * len(door.asked), "each request shows anew who asks"
+        assert asked == [(Kerberos("HTTP"), GATEWAY, "localhost")] * len(door.asked), "each request shows anew who asks"
     else:
         assert not any("Authorization" in headers for headers in door.asked)
 
@@ -184,18 +172,12 @@ def test_what_the_library_says_is_told_with_who_was_asked_for(
 def test_a_kdc_that_does_not_answer_is_waited_for_for_a_limited_time(
     framed: FakeGateway, each: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ended = Event()
-
-    def wait(*_: object) -> HalfContext:
-        ended.wait(20)
-        raise KerberosFailure("Cannot contact any KDC")
-
-    monkeypatch.setattr("access.kdc.context_for_connection", wait)
     settings = dataclasses.replace(IMPATIENT, connect_timeout_ms=2_000, request_timeout_ms=SHORT_MS)
-    with pytest.raises(StoreUnavailable, match=f"no KDC has answered in 2000 ms|gave no answer in {SHORT_MS} ms"):
+    with (
+        silent_kdc(monkeypatch),
+        pytest.raises(StoreUnavailable, match=f"no KDC has answered in 2000 ms|gave no answer in {SHORT_MS} ms"),
+    ):
         each(f"kerberos+http://localhost:{framed.port}", settings)
-    ended.set()
-    wait_until(lambda: not kdc._waiting, "threads that wait for a KDC to end", 10)
 
 
 def saying(words: bytes) -> Iterator[int]:

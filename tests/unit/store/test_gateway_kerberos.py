@@ -8,7 +8,6 @@ import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from threading import Event
 
 import pytest
 import uvloop
@@ -19,14 +18,13 @@ from access.kerberos import BadKerberos
 from access.sasl import Layer
 from access.services import GATEWAY, Kerberos, TlsFiles
 from client import ClientSettings, InvalidSettings, TransactionManager
-from drills.waiting import wait_until
 from store import Cell, RowPut, StoreUnavailable
 from store.hbase import HBaseCellStore, PoolSettings
 from store.hbase.putter import GatewayPutter
 from tests.certificates import Authority
 from tests.tls_terminator import tls_before
 from tests.unit.store.fake_gateway import HANG_UP, SILENCE, FakeGateway
-from tests.unit.store.half_kerberos import HalfContext, kerberos_before
+from tests.unit.store.half_kerberos import Asked, HalfContext, kerberos_before, silent_kdc, without_library
 from tests.unit.store.putting import lines
 from tests.unit.store.test_gateway_tls import DOORS, Door, put_by_the_event_loop, read
 
@@ -48,19 +46,8 @@ def contexts() -> list[HalfContext]:
 
 
 @pytest.fixture(autouse=True)
-def asked(monkeypatch: pytest.MonkeyPatch, contexts: list[HalfContext]) -> list[tuple[Kerberos, str]]:
-    """Who was asked for, with contexts that need no library."""
-    whom = list[tuple[Kerberos, str]]()
-
-    def context(kerberos: Kerberos, service: str, host: str) -> HalfContext:
-        assert service == GATEWAY
-        whom.append((kerberos, host))
-        contexts.append(HalfContext())
-        return contexts[-1]
-
-    monkeypatch.setattr("access.kdc.context_for_connection", context)
-    monkeypatch.setattr("access.kerberos.require_library", lambda: None)
-    return whom
+def asked(monkeypatch: pytest.MonkeyPatch, contexts: list[HalfContext]) -> Asked:
+    return without_library(monkeypatch, contexts)
 
 
 @pytest.fixture
@@ -71,13 +58,13 @@ def framed() -> Iterator[FakeGateway]:
 
 
 @pytest.mark.parametrize("layer", Layer)
-def test_cells_are_read_and_written(framed: FakeGateway, layer: Layer, asked: list[tuple[Kerberos, str]]) -> None:
+def test_cells_are_read_and_written(framed: FakeGateway, layer: Layer, asked: Asked) -> None:
     with kerberos_before(framed.port, layer) as door:
         address = f"kerberos://localhost:{door.port}"
         read(address, settings())
         put_by_the_event_loop(address, settings(), times=3)
     assert [agreed[0] for agreed in door.agreed] == [layer, layer]
-    assert asked == [(Kerberos("thrift"), "localhost")] * 2
+    assert asked == [(Kerberos("thrift"), GATEWAY, "localhost")] * 2
     assert framed.methods.written == [(b"t", {b"r": {b"f:a": b"1"}}, 5)] * 3
 
 
@@ -197,17 +184,8 @@ def hanging_up() -> Iterator[int]:
 
 @pytest.fixture
 def no_kdc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """One that does not answer before the test has ended."""
-    ended = Event()
-
-    def wait(*_: object) -> HalfContext:
-        ended.wait(20)
-        raise KerberosFailure("Cannot contact any KDC")
-
-    monkeypatch.setattr("access.kdc.context_for_connection", wait)
-    yield
-    ended.set()
-    wait_until(lambda: not kdc._waiting, "threads that wait for a KDC to end", 10)
+    with silent_kdc(monkeypatch):
+        yield
 
 
 @pytest.mark.usefixtures("no_kdc")
@@ -288,14 +266,14 @@ def test_what_is_for_kerberos_is_refused_where_no_address_says_so(field: str, mo
 
 
 def test_what_settings_do_not_name_comes_from_the_environment(
-    framed: FakeGateway, monkeypatch: pytest.MonkeyPatch, asked: list[tuple[Kerberos, str]]
+    framed: FakeGateway, monkeypatch: pytest.MonkeyPatch, asked: Asked
 ) -> None:
     monkeypatch.setenv("PYTHIA_THRIFT_KERBEROS_SERVICE", "gate")
     monkeypatch.setenv("PYTHIA_THRIFT_KERBEROS_KEYTAB_FILE", socket.__file__)
     with kerberos_before(framed.port, Layer.NONE) as door:
         for each in DOORS:
             each(f"kerberos://localhost:{door.port}", settings(kerberos=Kerberos(principal="etl@REALM")))
-    assert asked == [(Kerberos("gate", "etl@REALM", socket.__file__), "localhost")] * 2
+    assert asked == [(Kerberos("gate", "etl@REALM", socket.__file__), GATEWAY, "localhost")] * 2
 
 
 def test_what_no_kerberos_can_be_spoken_with_is_told_before_anything_is_asked() -> None:
