@@ -11,7 +11,7 @@ demo: .venv/installed-from
 
 test:
 	$(MAKE) --no-print-directory -j 2 check kernels compiled
-	$(VENV)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder $(TEST_OPTIONS)
+	$(VENV)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder $(TEST_OPTIONS)
 
 check: .venv/installed-from
 	$(VENV)/ruff check $(CODE)

@@ -129,7 +129,7 @@ OWN_CONTAINERS = "containers of their own"
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Note on each integration test which real services its fixtures bring in, and what runs in one process.
 
-    With several processes (``make test`` has three) all tests that use the same services run in one of them, so that
+    With several processes (``make test`` has two) all tests that use the same services run in one of them, so that
     these are brought up once; the tests of one file stay together, too. A file that takes minutes goes to whichever
     process comes to it, and brings its own services up. What takes longest is handed out first.
     """
