@@ -336,7 +336,7 @@ STORE_RULES = [
         "store/hbase/http.py",
         "        else:\n            self.is_over = True\n",
         "        else:\n            pass\n",
-        _HTTP + "test_a_connection_that_takes_no_more_is_left",
+        _HTTP + "test_who_says_that_it_takes_no_more_is_asked_nothing_more",
     ),
     Mutation(
         "a KDC that does not answer is waited for as long as the library likes",

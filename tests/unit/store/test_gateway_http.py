@@ -99,6 +99,20 @@ def test_tls_may_be_spoken_below_it(framed: FakeGateway, door: HttpDoor, authori
     assert framed.methods.written == [(b"t", {b"r": {b"f:a": b"1"}}, 5)] * 3
 
 
+@pytest.mark.parametrize(("said", "is_over"), [(b"", False), (b"Connection: close\r\n", True)])
+def test_who_says_that_it_takes_no_more_is_asked_nothing_more(said: bytes, is_over: bool) -> None:
+    talk = HttpTalk(Address("localhost", 9090, framed=True, http=True))
+    talk.request(b"a question")
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n" + said + b"\r\na"
+    assert b"".join(talk.unseal(answer[at : at + 1]) for at in range(len(answer))) == b"\0\0\0\1a"
+    assert talk.is_over is is_over
+    if is_over:
+        with pytest.raises(ConnectionError, match="takes no more requests"):
+            talk.request(b"another")
+    else:
+        assert talk.request(b"another").endswith(b"\r\n\r\nanother")
+
+
 @pytest.mark.parametrize("lingers", [False, True])
 def test_a_connection_that_takes_no_more_is_left(
     door: HttpDoor, address: str, framed: FakeGateway, lingers: bool
