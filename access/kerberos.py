@@ -54,8 +54,9 @@ def checked(kerberos: Kerberos, service: str, *, spoken: bool) -> Kerberos:
 
 def context_for_connection(kerberos: Kerberos, service: str, host: str) -> SecurityContext:
     """For the next one, to ``host``. Raises ``KerberosFailure`` where there are no tickets nor a key to get them by."""
-    asked_for = kerberos.service or SERVICES[service]
-    return SecurityContext(asked_for, host, principal=kerberos.principal, keytab_file=kerberos.keytab_file)
+    return SecurityContext(
+        _asked_for(kerberos, service), host, principal=kerberos.principal, keytab_file=kerberos.keytab_file
+    )
 
 
 @contextmanager
@@ -67,13 +68,18 @@ def in_words(kerberos: Kerberos, service: str, host: str) -> Iterator[None]:
         who = f" as {kerberos.principal}" if kerberos.principal else ""
         by = f" by {kerberos.keytab_file}" if kerberos.keytab_file else ""
         hint = "" if by else f" (tickets come by kinit, or by a key: {kerberos.variable(service, 'keytab_file')})"
-        asked_for = kerberos.service or SERVICES[service]
-        raise ConnectionError(f"Kerberos with {asked_for}/{host}{who}{by}: {error}{hint}") from error
+        whom = f"{_asked_for(kerberos, service)}/{host}"
+        raise ConnectionError(f"Kerberos with {whom}{who}{by}: {error}{hint}") from error
 
 
 def refused(why: str, kerberos: Kerberos, service: str, host: str) -> ConnectionError:
     """What to raise where the service said ``why`` it does not agree."""
-    asked_for, named = kerberos.service or SERVICES[service], kerberos.variable(service, "service")
+    asked_for, named = _asked_for(kerberos, service), kerberos.variable(service, "service")
     return ConnectionError(
         f"it refused Kerberos: {why}; it was asked for as {asked_for}/{host}, of which {named} is the first part"
     )
+
+
+def _asked_for(kerberos: Kerberos, service: str) -> str:
+    """The first part of the principal that a service is asked for as."""
+    return kerberos.service or SERVICES[service]

@@ -27,6 +27,7 @@ class IdentityOfData:
 
     def __init__(self, store: CellStore, root: str) -> None:
         self._store = store
+        self._root = root
         self._table = table_name(root)
 
     def read(self) -> str | None:
@@ -36,6 +37,14 @@ class IdentityOfData:
         except TableMissing:
             return None
         return None if cell is None else cell.value.decode("ascii", "replace")
+
+    def otherwise(self, named: str) -> str:
+        """What a gateway does that does not lead to the data of this name, in words; empty: it leads to them."""
+        found = self.read()
+        if found == named:
+            return ""
+        what = "no data of it" if found is None else f"data of another installation ({found})"
+        return f"leads to an HBase that has {what}, and the oracles of {self._root} write to {named}"
 
     def give(self, identity: str) -> str:
         """Give the data this name unless they have one; the name that they have then.

@@ -13,7 +13,7 @@ from typing import Any, Final
 from puresasl.mechanisms import Mechanism, mechanisms
 
 from access.kdc import wait_begun
-from access.kerberos import SERVICES, in_words
+from access.kerberos import in_words
 from access.sasl import Agreement, Layer
 from access.services import KERBEROS, ZOOKEEPER, Kerberos
 
@@ -25,8 +25,7 @@ def sasl_options(kerberos: Kerberos, limit_ms: int, tell: Callable[[str], None])
 
     ``tell`` is called, on kazoo's thread, with why no agreement came about: kazoo itself tells nobody.
     """
-    service = kerberos.service or SERVICES[ZOOKEEPER]
-    return {"mechanism": NAME, "service": service, "kerberos": kerberos, "limit_ms": limit_ms, "tell": tell}
+    return {"mechanism": NAME, "kerberos": kerberos, "limit_ms": limit_ms, "tell": tell}
 
 
 class KerberosMechanism(Mechanism):  # type: ignore[misc]  # pure-sasl has no types

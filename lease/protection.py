@@ -146,9 +146,9 @@ def _holder(guarded: Guarded, path: str) -> Holder | None:
 def _owners(guarded: Guarded, path: str) -> str:
     """To whom a node grants everything, in ZooKeeper's words, without digests."""
     grants = guarded.grants(path, timeout_ms=TIMEOUT_MS) or ()
-    granted = [grant for grant in grants if grant.everything]
-    names = [grant.identity.partition(":")[0] if grant.scheme == "digest" else grant.identity for grant in granted]
-    return ", ".join(f"{grant.scheme}:{name}" for grant, name in zip(granted, names, strict=True)) or "nobody"
+    granted = [(scheme, identity) for scheme, identity, _, everything in grants if everything]
+    names = [f"{scheme}:{name.partition(':')[0] if scheme == 'digest' else name}" for scheme, name in granted]
+    return ", ".join(names) or "nobody"
 
 
 def _below(guarded: Guarded, root: str) -> Iterator[str]:

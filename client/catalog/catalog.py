@@ -278,13 +278,8 @@ class Catalog:
         named = None if self._are_same_data else self._data_of_oracles()
         if named is None:
             return
-        found = self._identity.read()
-        if found != named:
-            what = "no data of it" if found is None else f"data of another installation ({found})"
-            raise InvalidRequest(
-                f"the gateway leads to an HBase that has {what}, and the oracles of {self._root} write to {named}: "
-                f"look at thrift, zookeeper and root"
-            )
+        if otherwise := self._identity.otherwise(named):
+            raise InvalidRequest(f"the gateway {otherwise}: look at thrift, zookeeper and root")
         self._are_same_data = True
 
     def _known(self, table: str) -> _Remembered:

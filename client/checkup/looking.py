@@ -109,12 +109,9 @@ class CheckUp:
     def _ask_gateway(self, address: str) -> str:
         with closing(store_of(replace(self._settings, thrift=address))) as store:
             tables = frozenset(store.table_names())
-            found = IdentityOfData(store, self._settings.root).read()
-        if self._data is not None and found != self._data:
-            what = "no data of it" if found is None else f"data of another installation ({found})"
-            raise _Wrong(
-                f"it leads to an HBase that has {what}, and the oracles of {self._settings.root} write to {self._data}"
-            )
+            identity = IdentityOfData(store, self._settings.root)
+            if self._data is not None and (otherwise := identity.otherwise(self._data)):
+                raise _Wrong(f"it {otherwise}")
         if not self._reached:
             self._reached, self._tables_there = address, tables
         return f"HBase with {len(tables)} tables"
@@ -158,9 +155,9 @@ class CheckUp:
             return Finding(subject, State.FAILED, words)
 
         def read() -> str:
-            entry = manager.catalog.tables().get(table)
-            if entry is None:
+            if not manager.catalog.has_entry(table):
                 raise _Wrong("it is a plain table of HBase, which no transaction has used: adopt or copy it")
+            entry = manager.catalog.fresh_entry(table)
             columns = [family.encode() + _PROBE_QUALIFIER for family in entry.families]
             manager.store.get(table, _PROBE_ROW, columns)
             return f"read; two transactions conflict when they write the same {entry.conflict_level}"

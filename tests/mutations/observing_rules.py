@@ -12,8 +12,8 @@ OBSERVING_RULES = [
     Mutation(
         "a gateway that leads to another HBase is called fine",
         "client/checkup/looking.py",
-        "if self._data is not None and found != self._data:",
-        "if False:",
+        "if self._data is not None and (otherwise",
+        "if False and (otherwise",
         _CHECK + "test_a_gateway_of_another_cluster_is_told",
     ),
     Mutation(
@@ -26,8 +26,8 @@ OBSERVING_RULES = [
     Mutation(
         "to look at a plain table makes it one of ours",
         "client/checkup/looking.py",
-        "entry = manager.catalog.tables().get(table)",
-        "entry = manager.catalog.entry(table)",
+        "            if not manager.catalog.has_entry(table):",
+        "            if False:",
         _CHECK + "test_tables_that_are_none_of_ours_or_nobodys_are_told",
     ),
     Mutation(
