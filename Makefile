@@ -9,9 +9,10 @@ CODE := access benchmarks client commit_table configuration demo devcluster dril
 demo: .venv/installed-from
 	$(VENV)/pythia demo $(DEMO_OPTIONS)
 
+# Two at a time, and first what takes longest.
 test:
-	$(MAKE) --no-print-directory -j 2 check kernels compiled
-	$(VENV)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder $(TEST_OPTIONS)
+	$(MAKE) --no-print-directory -j 2 compiled check kernels
+	$(VENV)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder $(TEST_OPTIONS)
 
 check: .venv/installed-from
 	$(VENV)/ruff check $(CODE)

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ from devcluster.locks import file_lock
 
 PROJECT: Final = Path(__file__).parents[1]
 COMPILE_SECONDS_MAX: Final = 900.0
+SCRATCH_SECONDS_MAX: Final = 86_400.0
+"""Where something was compiled by a process that was killed is dropped by a later one, after a day."""
 KEPT_MAX: Final = 3
 """Of other states of the sources."""
 OUTPUT_LINES_SHOWN: Final = 20
@@ -161,3 +164,6 @@ def _forget_others(place: Path) -> None:
     for other in [each for each in others if each.is_dir() and each != place][:-KEPT_MAX]:
         shutil.rmtree(other, ignore_errors=True)
         other.with_suffix(".lock").unlink(missing_ok=True)
+    for scratch in place.parent.glob("compile-*/"):
+        if time.time() - scratch.stat().st_mtime > SCRATCH_SECONDS_MAX:
+            shutil.rmtree(scratch, ignore_errors=True)

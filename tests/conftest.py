@@ -107,7 +107,7 @@ def secured(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Ite
         )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # of which there is one: no other is beside an HBase and three gateways for nothing
 def kerberized(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kerberized]:
     """Another HBase, which asks everybody for Kerberos."""
     try:
@@ -129,7 +129,7 @@ OWN_CONTAINERS = "containers of their own"
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Note on each integration test which real services its fixtures bring in, and what runs in one process.
 
-    With several processes (``make test`` has two) all tests that use the same services run in one of them, so that
+    With several processes (``make test`` has three) all tests that use the same services run in one of them, so that
     these are brought up once; the tests of one file stay together, too. A file that takes minutes goes to whichever
     process comes to it, and brings its own services up. What takes longest is handed out first.
     """

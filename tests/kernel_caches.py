@@ -39,7 +39,13 @@ def compile_what_is_missing() -> None:
 
 
 def take_kernels_along(copy: Path) -> None:
-    """Have a copy of the project, with files as old as here, take what is compiled already and not compile it too."""
+    """Have a copy of the project, whose files say what they say here, take what is compiled and not compile it too.
+
+    They are made as old as here, which numba asks for: they may be of another clone, whose compiled code was kept.
+    """
+    for source in copy.rglob("*.py"):
+        if (here := ROOT / source.relative_to(copy)).is_file():
+            shutil.copystat(here, source)
     for source in _kernel_modules(ROOT):
         for cache in _caches(source):
             place = copy / cache.relative_to(ROOT)

@@ -12,7 +12,7 @@ import pytest
 
 import devcluster
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.integration, pytest.mark.takes_minutes, pytest.mark.timeout(240)]
 
 CONNECTIONS = 120
 

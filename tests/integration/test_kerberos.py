@@ -41,7 +41,7 @@ from tests.unit.client_tables.test_table_prepare import write_with_records
 from tests.unit.store.putting import lines
 from tso.commands.serve import tso
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.takes_minutes]
 
 ROWS = 3_000
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from client import ClientSettings, TransactionHooks, TransactionManager
+from client import ClientMetrics, ClientSettings, TransactionHooks, TransactionManager
 from client.connection.exchange import Exchange, Queue
 from client.connection.oracle import OracleClient
 from client.connection.primary import Settled
@@ -52,6 +52,10 @@ START_MS = WALL_START_US // 1000
 EPOCHS = (compose(START_MS), compose(START_MS + 1000))
 ROOT = "/pythia"
 NOW = Moment(START_MS, 0.0)
+SETTINGS = ClientSettings(zookeeper="unused:1", thrift="unused:1", root=ROOT, heal=True)
+METRICS = ClientMetrics()
+"""For thousands of managers, of which nobody reads what they count: these take longer to make than all else."""
+METRICS.meter(ROOT)  # here, where locks are those of threads, and no steps of anybody
 STEPPED = ("get", "get_many", "versions", "put", "delete", "compare_and_set")
 """Calls of the store that are one atomic step each. Rows are single here, and nothing is scanned."""
 
@@ -287,9 +291,8 @@ class Installation:
 
     def manager(self, hooks: TransactionHooks | None = None) -> TransactionManager:
         """A client of its own, which knows its tables already."""
-        settings = ClientSettings(zookeeper="unused:1", thrift="unused:1", root=ROOT, heal=True)
         store: Any = SteppedStore(self.kernel, self.cells)
-        return TransactionManager(settings, store, self, hooks=hooks)
+        return TransactionManager(SETTINGS, store, self, hooks=hooks, metrics=METRICS)
 
     @property
     def data(self) -> None:

@@ -28,6 +28,8 @@ SPARK_SETTINGS: Final = {
     "spark.sql.session.timeZone": "America/New_York",
 }
 """Whatever the tests are: small, and on loopback."""
+WITHOUT_CODEGEN: Final = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Java that is made and compiled for each query does not pay for a few rows. Spark Connect's server still makes it."""
 
 
 def environment() -> dict[str, str]:
@@ -66,6 +68,7 @@ def session(settings: ClientSettings, *, log_level: str = "OFF") -> Iterator[Spa
         builder = SparkSession.Builder().master(MASTER).appName("pythia tests")
         for name, value in {
             **SPARK_SETTINGS,
+            **WITHOUT_CODEGEN,
             "spark.sql.warehouse.dir": warehouse,
             **addresses(settings),
         }.items():

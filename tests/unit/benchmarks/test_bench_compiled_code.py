@@ -5,12 +5,21 @@ from __future__ import annotations
 import os
 import shutil
 import sysconfig
+import time
 from pathlib import Path
 
 import pytest
 
 from benchmarks import compiled_code as subject
-from benchmarks.compiled_code import AS_INSTALLED, KEPT_MAX, PROJECT, Code, compiled_code, what_is_missing
+from benchmarks.compiled_code import (
+    AS_INSTALLED,
+    KEPT_MAX,
+    PROJECT,
+    SCRATCH_SECONDS_MAX,
+    Code,
+    compiled_code,
+    what_is_missing,
+)
 from benchmarks.sides import SideError
 from devcluster import Step
 
@@ -76,6 +85,15 @@ def test_a_change_is_compiled_anew_and_few_of_the_older_ones_are_kept(compiling:
         places.append(place)
     assert len(set(places)) == len(places)
     assert [place.is_dir() for place in places] == [False, False, *[True] * (KEPT_MAX + 1)]
+
+
+def test_what_a_killed_process_left_is_dropped_after_a_day(compiling: Compiling) -> None:
+    now, left, used = time.time(), compiling.home / "compile-left", compiling.home / "compile-used"
+    for scratch, since_seconds in ((left, SCRATCH_SECONDS_MAX + 60), (used, SCRATCH_SECONDS_MAX - 60)):
+        (scratch / "project").mkdir(parents=True)
+        os.utime(scratch, (now - since_seconds, now - since_seconds))
+    compiling.run()
+    assert (left.exists(), used.exists()) == (False, True)
 
 
 def test_what_does_not_compile_is_told_and_leaves_nothing(compiling: Compiling) -> None:

@@ -45,6 +45,8 @@ END_MS = 60
 ROWS = (b"r1", b"r2")
 COLUMNS = (b"f:a", b"f:b", b"g:a")
 EVERYTHING = KeyRange(b"", b"")
+FEW = settings(max_examples=50)
+"""Each test runs six times (``expected_columns``, ``is_adopted``), with the same examples."""
 WAIT_SECONDS_MAX = 30
 TOO_MANY_WOULD_COME_SECONDS = 0.2
 Place = tuple[bytes, bytes]
@@ -304,6 +306,7 @@ def live_on(world: World, writers: Sequence[Writer], horizon: int) -> None:
     check(world, writers, compose(END_MS))
 
 
+@FEW
 @given(histories, moments)
 def test_every_snapshot_at_or_above_the_horizon_reads_the_same(writers: list[Writer], horizon: int) -> None:
     world = made(writers, horizon)
@@ -313,6 +316,7 @@ def test_every_snapshot_at_or_above_the_horizon_reads_the_same(writers: list[Wri
     live_on(world, writers, horizon)
 
 
+@FEW
 @given(histories, moments, moments)
 def test_what_changed_since_the_horizon_or_later_stays_the_same(
     writers: list[Writer], horizon: int, since: int
@@ -331,6 +335,7 @@ def test_what_changed_since_the_horizon_or_later_stays_the_same(
     assert {snapshot: world.changes(since, snapshot) for snapshot in before} == before
 
 
+@FEW
 @given(histories, moments)
 def test_nothing_that_could_go_stays(writers: list[Writer], horizon: int) -> None:
     world = made(writers, horizon)
@@ -410,7 +415,7 @@ def partly_without(first_ms: int, second_ms: int) -> list[Writer]:
     ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=3 * FEW.max_examples // 2)
 @given(histories, st.lists(moments, min_size=2, max_size=3, unique=True), lasting_numbers)
 @example(partly_without(2, 3), [compose(3), compose(3, 3)], [9] * 3)
 @example(deleted_twice(2, 3, 4), [compose(5), compose(10)], [9] * 3)
@@ -437,7 +442,7 @@ def test_vacuum_after_vacuum_leaves_what_one_leaves_that_goes_over_everything(
     live_on(one_after_the_other, writers, horizon)
 
 
-@settings(max_examples=150)
+@settings(max_examples=3 * FEW.max_examples // 2)
 @given(histories, st.lists(moments, min_size=2, max_size=3, unique=True), lasting_numbers)
 def test_a_vacuum_that_goes_less_far_than_one_before_leaves_what_later_ones_need(
     writers: list[Writer], horizons: list[int], lasting: list[int]
@@ -483,6 +488,7 @@ def test_a_record_that_lasts_is_needed_below_what_came_late(marked: bool, beside
         check(world, writers, compose(9))
 
 
+@FEW
 @given(histories, st.lists(moments, min_size=2, max_size=2, unique=True))
 def test_in_parts_a_table_is_vacuumed_as_in_one(writers: list[Writer], horizons: list[int]) -> None:
     first, second = sorted(horizons)
@@ -496,6 +502,7 @@ def test_in_parts_a_table_is_vacuumed_as_in_one(writers: list[Writer], horizons:
             assert (in_parts.everything(), in_parts.swept) == (in_one.everything(), in_one.swept)
 
 
+@FEW
 @given(histories, moments)
 def test_a_dry_run_changes_nothing_and_counts_what_is_done(writers: list[Writer], horizon: int) -> None:
     world = made(writers, horizon)
@@ -511,7 +518,7 @@ def test_a_dry_run_changes_nothing_and_counts_what_is_done(writers: list[Writer]
         assert whole.commit_table_rows_lasting == whole_done.commit_table_rows_lasting
 
 
-@settings(deadline=None)
+@FEW
 @given(histories, moments, st.data())
 def test_killed_at_any_call_and_repeated(writers: list[Writer], horizon: int, data: st.DataObject) -> None:
     calls = _calls_of_a_vacuum(writers, horizon)
@@ -531,7 +538,7 @@ def test_killed_at_any_call_and_repeated(writers: list[Writer], horizon: int, da
     live_on(world, writers, horizon)
 
 
-@settings(deadline=None)
+@FEW
 @given(histories, moments, moments, st.data())
 def test_another_vacuum_between_any_two_calls(
     writers: list[Writer], horizon: int, other: int, data: st.DataObject
@@ -576,6 +583,7 @@ def test_a_commit_that_comes_before_the_abort_and_is_settled_by_another_vacuum_i
     check(world, [writer], horizon)
 
 
+@FEW
 @given(histories, moments, st.integers(1, 12))
 def test_a_vacuum_between_any_two_calls_of_a_reader_by_pages(writers: list[Writer], horizon: int, call: int) -> None:
     world = made(writers, horizon)

@@ -129,21 +129,20 @@ def test_a_bulk_write_is_told_until_its_shadow_cells_stand(installation: Install
     assert ask(installation, deferring, start).bulk is None
 
 
-def test_with_no_oracle_the_tables_tell_what_they_hold(installation: Installation) -> None:
-    manager = installation.manager(settings=replace(SETTINGS, deadline_ms=50, request_timeout_ms=50))
+def test_with_no_oracle_the_tables_tell_what_they_hold(installation: Installation, manager: TransactionManager) -> None:
     with manager.transaction() as committed:
         committed.put("t", b"r", {b"f:a": b"1"})
     left = manager.transaction()
     installation.find_primary = lambda: None
-    manager = installation.manager(settings=manager.settings)
+    hasty = installation.manager(settings=replace(SETTINGS, deadline_ms=50, request_timeout_ms=50))
     done, still_open = inquire(
-        manager, InstallationDirectory(installation), [committed.start_timestamp, left.start_timestamp]
+        hasty, InstallationDirectory(installation), [committed.start_timestamp, left.start_timestamp]
     )
     assert verdict(done).state is State.COMMITTED
     assert (verdict(still_open).state, still_open.life) == (State.UNDECIDED, None)
     assert still_open.epoch is not None
     assert "no primary" in still_open.problem
-    [unasked] = inquire(manager, None, [left.start_timestamp])
+    [unasked] = inquire(hasty, None, [left.start_timestamp])
     assert unasked.epoch is None
     assert "which epoch serves now is not known" in "\n".join(lines(unasked))
 
