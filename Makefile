@@ -4,6 +4,9 @@
 VENV := .venv/bin
 CODE := access benchmarks client commit_table configuration demo devcluster drills examples fleet histories kernels lease logs rest store testkit tests tso versions wire
 
+# Hundreds of processes import the same modules: where this is set, each of them would compile them anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test check kernels compiled unit simulate mutations format clean
 
 demo: .venv/installed-from

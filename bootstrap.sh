@@ -35,7 +35,6 @@ if [ -x .venv/bin/pythia ] && cmp -s pyproject.toml "$installed"; then
 fi
 echo "pythia: setting up .venv with $("$python" --version); the first time takes a minute or two"
 [ -x .venv/bin/python ] || "$python" -m venv .venv
-# Python itself compiles what is imported, as it is: of PySpark's, pandas' and matplotlib's modules most never are.
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]' ||
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' ||
     fail "pip could not install the packages named in pyproject.toml: is the package index reachable, with your settings?"
 cp pyproject.toml "$installed"
