@@ -21,6 +21,7 @@ TICK_MS = 1_000
 ZOOKEEPER_CONNECTIONS_MAX = 1_000
 # The gateway adds workers beyond these only once its queue is full, so this is how many connections it serves.
 GATEWAY_WORKERS = 256
+MEMORY_PIECE_BYTES = 256 * 1024
 STOP_HEAP_MEBIBYTES = 128
 ZOOKEEPER_HEAP_MEBIBYTES = 128
 
@@ -77,6 +78,10 @@ def _limits() -> dict[str, str]:
         # HBase gives its memstores 40 % of the heap, and its cache as much, however small the heap is: of a gigabyte
         # that leaves too little for all else it does, once both are full.
         "hfile.block.cache.size": "0.25",
+        # What a family of a region holds in memory is taken in pieces of 2 MiB, and these are kept once it is flushed:
+        # 300 families of small tables, as tests make them, filled the heap, and HBase collected garbage for seconds.
+        "hbase.hregion.memstore.mslab.chunksize": str(MEMORY_PIECE_BYTES),
+        "hbase.hregion.memstore.mslab.max.allocation": str(MEMORY_PIECE_BYTES // 4),
     }
 
 
