@@ -13,6 +13,7 @@ import pytest
 pytestmark = [pytest.mark.integration, pytest.mark.with_spark]
 
 DEMO_SECONDS_MAX = 240
+ENDING_SECONDS_MAX = 30
 
 
 class Services(Protocol):
@@ -26,7 +27,16 @@ class Services(Protocol):
 def run_demo(services: Services, directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
     program = [sys.executable, "-c", "from demo.commands import demo; demo()"]
     place = ["--zookeeper", services.zookeeper, "--thrift", services.thrift, "--directory", str(directory)]
-    return subprocess.run([*program, *place, *options], capture_output=True, text=True, timeout=DEMO_SECONDS_MAX)
+    command = [*program, *place, *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        try:
+            output, errors = running.communicate(timeout=DEMO_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            running.terminate()  # upon which it ends its oracles, as it could not if it were killed
+            output, errors = running.communicate(timeout=ENDING_SECONDS_MAX)
+        finally:
+            running.kill()
+    return subprocess.CompletedProcess(command, running.returncode, output, errors)
 
 
 def test_the_reader_catches_tables_that_spark_writes_in_two_transactions(services: Services, tmp_path: Path) -> None:
