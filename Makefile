@@ -26,7 +26,7 @@ check: .venv/installed-from
 kernels: .venv/installed-from
 	$(VENV)/python -m tests.kernel_caches
 
-# Where one process of the tests compiles the project, the other would wait for it.
+# Where one process of the tests compiles the project, the others would wait for it.
 compiled: .venv/installed-from
 	$(VENV)/python -c 'from benchmarks.compiled_code import compiled_code; compiled_code(lambda step: print(step.text))'
 

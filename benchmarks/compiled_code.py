@@ -17,6 +17,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -91,7 +92,8 @@ def _place(progress: Progress) -> Path:
                 _compile(building)
                 building.rename(place)
         os.utime(place)  # the latest to be used
-        _forget_others(place)
+        with suppress(FileNotFoundError):  # another process forgets the same, or has ended with its scratch
+            _forget_others(place)
     return place
 
 

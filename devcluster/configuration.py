@@ -80,6 +80,7 @@ def _limits() -> dict[str, str]:
         "hfile.block.cache.size": "0.25",
         # What a family of a region holds in memory is taken in pieces of 2 MiB, and these are kept once it is flushed:
         # 300 families of small tables, as tests make them, filled the heap, and HBase collected garbage for seconds.
+        # A cell that is larger than a quarter of a piece lies beside them, so that little of a piece stays empty.
         "hbase.hregion.memstore.mslab.chunksize": str(MEMORY_PIECE_BYTES),
         "hbase.hregion.memstore.mslab.max.allocation": str(MEMORY_PIECE_BYTES // 4),
     }

@@ -107,7 +107,7 @@ def secured(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Ite
         )
 
 
-@pytest.fixture(scope="module")  # of which there is one: no other is beside an HBase and three gateways for nothing
+@pytest.fixture(scope="module")  # one module asks for it: an HBase and three gateways cost all others
 def kerberized(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kerberized]:
     """Another HBase, which asks everybody for Kerberos."""
     try:

@@ -415,7 +415,7 @@ def partly_without(first_ms: int, second_ms: int) -> list[Writer]:
     ]
 
 
-@settings(max_examples=3 * FEW.max_examples // 2)
+@settings(max_examples=75)
 @given(histories, st.lists(moments, min_size=2, max_size=3, unique=True), lasting_numbers)
 @example(partly_without(2, 3), [compose(3), compose(3, 3)], [9] * 3)
 @example(deleted_twice(2, 3, 4), [compose(5), compose(10)], [9] * 3)
@@ -442,7 +442,7 @@ def test_vacuum_after_vacuum_leaves_what_one_leaves_that_goes_over_everything(
     live_on(one_after_the_other, writers, horizon)
 
 
-@settings(max_examples=3 * FEW.max_examples // 2)
+@settings(max_examples=75)
 @given(histories, st.lists(moments, min_size=2, max_size=3, unique=True), lasting_numbers)
 def test_a_vacuum_that_goes_less_far_than_one_before_leaves_what_later_ones_need(
     writers: list[Writer], horizons: list[int], lasting: list[int]
