@@ -3,7 +3,7 @@
 Gateways of two HBase clusters look alike, and two installations of one root name their tables alike. An oracle at the
 wrong gateway would go on where the right one left off, without any commit that it acknowledged. So the data have a
 name, ZooKeeper has it on record, and whoever finds another one goes no further (``tso.persistence.identity``,
-``client.catalog.catalog``).
+``client.catalog.data_checks``).
 
 It lies beside the installation's level, in a row that no transaction's can be. Invariant: once there, it never changes.
 """

@@ -92,7 +92,11 @@ def install_handlers(app: FastAPI, routes: Sequence[BaseRoute], retry_after_ms: 
         if code == "method-not-allowed":
             headers = {"Allow": ", ".join(sorted(_methods(routes, request) or {"GET", "HEAD"}))}
         unread = error.__cause__  # what FastAPI met as it read a body
-        detail = str(error.detail) if unread is None else f"the body cannot be read as JSON: {unread}"
+        if unread is None:
+            detail = str(error.detail)
+        else:
+            why = "it is nested too deeply" if isinstance(unread, RecursionError) else unread
+            detail = f"the body cannot be read as JSON: {why}"
         return problem_response(Problem(code, detail, headers=headers))
 
     def of_fault(request: Request, error: Exception) -> Response:

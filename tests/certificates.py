@@ -1,13 +1,13 @@
-"""Self-made certificates for tests, by the openssl command; an authority, and what it signs."""
+"""Self-made certificates for tests: an authority, and what it signs."""
 
 from __future__ import annotations
 
-import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from access.server_files import ServerFiles
+import trustme
 
-LIMIT_SECONDS = 60
+from access.server_files import ServerFiles
 
 
 class Authority:
@@ -17,27 +17,19 @@ class Authority:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self.certificate = str(folder / "authority.pem")
-        self._key = str(folder / "authority.key")
-        _openssl(
-            *("req", "-x509", *_NEW_KEY, "-keyout", self._key, "-out", self.certificate),
-            *("-days", "2", "-subj", "/CN=test authority"),
-        )
+        self._signing = trustme.CA()
+        self._signing.cert_pem.write_to_path(self.certificate)
 
-    def issue(self, name: str, alternative: str = "IP:127.0.0.1", days: int = 1) -> ServerFiles:
-        """A certificate for whoever has that alternative name; ``days`` below 0: one that has expired."""
-        request, certificate, key = (str(self._folder / f"{name}.{end}") for end in ("request", "pem", "key"))
-        extensions = self._folder / f"{name}.extensions"
-        extensions.write_text(f"subjectAltName={alternative}\n")
-        _openssl("req", *_NEW_KEY, "-keyout", key, "-out", request, "-subj", f"/CN={name}")
-        _openssl(
-            *("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self._key, "-CAcreateserial"),
-            *("-out", certificate, "-days", str(days), "-extfile", str(extensions)),
+    def issue(self, name: str, host: str = "127.0.0.1", *, expired: bool = False) -> ServerFiles:
+        """A certificate for that host, or address, until tomorrow or yesterday."""
+        certificate, key = (str(self._folder / f"{name}.{end}") for end in ("pem", "key"))
+        now = datetime.now(UTC)
+        signed = self._signing.issue_cert(
+            host,
+            common_name=name,
+            not_before=now - timedelta(days=2),
+            not_after=now + timedelta(days=-1 if expired else 1),
         )
+        for blob, path in ((signed.cert_chain_pems[0], certificate), (signed.private_key_pem, key)):
+            blob.write_to_path(path)
         return ServerFiles(certificate, key)
-
-
-_NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-
-
-def _openssl(*arguments: str) -> None:
-    subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=LIMIT_SECONDS)

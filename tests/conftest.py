@@ -96,7 +96,7 @@ def by_http(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def secured(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     """The same services, with TLS before both, which lets nobody in without a certificate."""
     authority = Authority(tmp_path_factory.mktemp("authority"))
-    own = authority.issue("client", "DNS:client")
+    own = authority.issue("client", "client")
     files = replace(authority.issue("services"), client_authority=authority.certificate)
     zookeeper, thrift = (int(address.rpartition(":")[2]) for address in (services.zookeeper, services.thrift))
     with tls_before(zookeeper, files) as before_zookeeper, tls_before(thrift, files) as before_thrift:

@@ -20,7 +20,8 @@ def interrupted_at(moment: int, act: Callable[[], object]) -> bool:
     """Do it, and raise at the ``moment``-th time that a handler could run; whether it came to that.
 
     Handlers run where a function of Python's begins, and where one of C has returned to it. (In loops, too. Not where a
-    generator goes on with an error.) The collector of garbage rests meanwhile: what is raised in what it calls is
+    generator goes on with an error. Nor where a block of ``with`` is entered, but for a flaw of Python 3.14, which
+    leaves any lock in the process held then: python/cpython#148874.) The collector of garbage rests meanwhile: what is raised in what it calls is
     swallowed, and its moments are not those of what is done.
     """
     seen = 0
@@ -29,7 +30,8 @@ def interrupted_at(moment: int, act: Callable[[], object]) -> bool:
         nonlocal seen
         code = frame.f_code
         begins = event == "call" and not code.co_flags & inspect.CO_GENERATOR
-        if (begins or event == "c_return") and not code.co_filename.endswith(_SWALLOWED):
+        returns = event == "c_return" and getattr(argument, "__name__", None) != "__enter__"
+        if (begins or returns) and not code.co_filename.endswith(_SWALLOWED):
             seen += 1
             if seen == moment:
                 raise Interrupt

@@ -7,13 +7,11 @@ The conflict level is here, since two writers that detect conflicts by different
 description is room for a layer above: the Spark mapping of the table lies in it.
 
 Invariants: only an empty table is agreed on by itself, since cells that no transaction wrote would be seen by nobody;
-one that is not has to be adopted (``client.adoption``). And no two
-entries of a name are ever stored as the same bytes, nor two marks of a drop, so that a write whose answer was lost and
-that arrives late finds its compare-and-set out of date.
+one that is not has to be adopted (``client.adoption``).
 
-Whoever reads or writes a table asks here first, and again after ``ENTRY_AGE_SECONDS_MAX``, by a clock that goes on
-while the machine sleeps. So the installation's level is looked at here, too, for those who ask nobody else: one that
-does not work at it is refused.
+Whoever reads or writes a table asks here first, and again after a while (``client.catalog.age``). So the installation's
+level is looked at here, too, for those who ask nobody else (``client.catalog.data_checks``): one that does not work at
+it is refused.
 
 A table that was dropped is made anew only when everybody has had to ask again: whoever looks at it from before the drop
 finds no table, or that there was another one (``ShownFrom``), and never takes the new one for the old.
@@ -22,70 +20,31 @@ finds no table, or that there was another one (``ShownFrom``), and never takes t
 from __future__ import annotations
 
 import hashlib
-import logging
-import math
-import time
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeGuard
+from typing import NamedTuple
 
-from client.catalog.entry import CatalogEntry, ConflictLevel, ShownFrom, validate_table
+from client.catalog.age import is_believed
+from client.catalog.data_checks import DataChecks
+from client.catalog.entry import CatalogEntry, ShownFrom, validate_table
 from client.catalog.own_table import OwnTable
 from client.catalog.record_tables import RECORD_TABLES, RecordTable
 from client.catalog.shadow_family import SHADOW_FAMILY
-from client.catalog.vacuum_records import VACUUMED_BELOW, VacuumRecords
+from client.catalog.stored_entries import Look, StoredEntries, is_entry, wait_until_forgotten
+from client.catalog.vacuum_records import VacuumRecords
 from client.cells import family_of
-from client.errors import InvalidRequest, UpgradeNeeded
+from client.errors import InvalidRequest
 from commit_table import system_table
-from commit_table.identity import IdentityOfData
-from commit_table.level_record import LevelOfData
-from lease.clocks import monotonic_ms, wall_ms
 from store import (
     ALL_ROWS,
     ALL_VERSIONS,
     CellStore,
     Family,
-    RowPut,
-    StoreUnavailable,
     TableExists,
     TableMissing,
 )
-from versions import FormatNotSpoken, LevelNotSpoken, spoken
-
-ENTRY_AGE_SECONDS_MAX = 10.0
-"""How long an entry is believed before it is read again: others may have dropped the table and made it anew."""
-
-REMADE_AFTER_SECONDS_MIN = ENTRY_AGE_SECONDS_MAX + 1.0
-"""How long a name is nobody's after its table was dropped."""
-CLOCKS_APART_SECONDS_MAX: Final = 30.0
-"""How far apart the wall clocks of two machines may be, one of which drops a table and the other makes it anew. HBase
-takes no region server whose clock is further off.
-"""
 
 FENCE_FAMILY = "f"
-
-_ENTRY = b"t:entry"
-_LEVEL = b"t:conflict_level"
-_DROPPED_BELOW = b"t:dropped_below"
-"""Like the vacuum mark: when the last table of that name was dropped."""
-_MARKS = (VACUUMED_BELOW, _DROPPED_BELOW)
-_DROPPED = b"dropped"
-"""What stands in place of an entry begins with this: there was a table of that name. Then a unique id, and by which
-milliseconds of the wall clock it was dropped.
-"""
-_ATTEMPTS_MAX = 10
-
-
-_log = logging.getLogger(__name__)
-
-
-class _Look(NamedTuple):
-    """``entry``: ``None`` where a table is not agreed on. ``read_seconds``: when this was asked for."""
-
-    entry: CatalogEntry | None
-    shown_from: ShownFrom
-    read_seconds: float
 
 
 class _Remembered(NamedTuple):
@@ -106,20 +65,17 @@ class Catalog:
         """``data_of_oracles``: the name of the data that the oracles write to, where that is known already."""
         self._store = store
         self._root = root
-        self._data_of_oracles = data_of_oracles
-        self._identity = IdentityOfData(store, root)
-        self._are_same_data = False
         self.own_table = system_table(root, "catalog")
         """The table that all this lies in."""
         self._own = OwnTable(store, self.own_table, Family("t", versions_max=1), Family(FENCE_FAMILY))
+        self._stored = StoredEntries(store, self._own)
         self.vacuums = VacuumRecords(store, self._own)
+        self._data = DataChecks(store, root, self.own_table, data_of_oracles)
         self.own_tables = frozenset(system_table(root, purpose) for purpose in _OWN_PURPOSES)
         """Tables of the installation that are nobody's to name."""
         self.record_tables = frozenset(system_table(root, each.purpose) for each in RECORD_TABLES)
         """Tables of records that are written in the very transactions that they tell of."""
         self._entries: dict[str, _Remembered] = {}
-        self._level = LevelOfData(store, root)
-        self._level_read_seconds = -math.inf
 
     @property
     def tables_of_nobody(self) -> frozenset[str]:
@@ -138,7 +94,7 @@ class Catalog:
         """
         name = system_table(self._root, records.purpose)
         self.require_level()
-        stands = self._stored_entry(name)
+        stands = self._stored.entry(name)
         if stands is None or name not in self._store.table_names():
             self.create_table(name, records.entry, if_missing=True)
         else:
@@ -153,15 +109,15 @@ class Catalog:
         """
         self._check_name(table)
         self.require_level()
-        stored = self._stored_value(table.encode(), _ENTRY)
-        if _is_entry(stored):
+        stored = self._stored.value(table)
+        if is_entry(stored):
             self._check_families(table, (), missing="its drop failed halfway: drop it again")
             if not if_missing:
                 raise InvalidRequest(f"table {table!r} exists already")
             _require_same(table, CatalogEntry.parse(table, stored), entry)
             return
         if stored is not None:
-            _wait_until_forgotten(table, stored)
+            wait_until_forgotten(table, stored)
         self._agree(table, replace(entry, shadows_apart=self._make(table, entry.families)))
 
     def _make(self, table: str, families: Sequence[str]) -> bool:
@@ -182,10 +138,10 @@ class Catalog:
         """
         self._check_name(table)
         self.require_level()
-        stored = self._stored_value(table.encode(), _ENTRY)
-        if stored is not None and not _is_entry(stored):
-            _wait_until_forgotten(table, stored)
-        stands = CatalogEntry.parse(table, stored) if _is_entry(stored) else self._agree(table, entry)
+        stored = self._stored.value(table)
+        if stored is not None and not is_entry(stored):
+            wait_until_forgotten(table, stored)
+        stands = CatalogEntry.parse(table, stored) if is_entry(stored) else self._agree(table, entry)
         if not stands.plain_through:
             raise InvalidRequest(f"table {table!r} is one of this installation's already: there is nothing to adopt")
         _require_same(table, stands, entry)
@@ -200,12 +156,12 @@ class Catalog:
 
     def _agree(self, table: str, entry: CatalogEntry) -> CatalogEntry:
         """The entry that stands afterwards; raises ``InvalidRequest`` for one that says otherwise."""
-        if self._agreed_level(table, entry.conflict_level) != entry.conflict_level:
+        if self._stored.agreed_level(table, entry.conflict_level) != entry.conflict_level:
             raise InvalidRequest(
                 f"a table {table!r} with another conflict level than {entry.conflict_level!r} was dropped before, and "
                 f"running processes may remember it: keep its level, or choose another name"
             )
-        stands = self._register(table, entry)
+        stands = self._stored.register(table, entry)
         _require_same(table, stands, entry)  # somebody else may have made it meanwhile
         return stands
 
@@ -236,7 +192,7 @@ class Catalog:
             return None
         known = self._believed(table)
         if known is None:
-            look = self._look(table)
+            look = self._stored.look(table)
             if look.entry is None:
                 return None
             known = self._remember(table, look.entry, look)
@@ -244,43 +200,17 @@ class Catalog:
 
     def tables(self) -> dict[str, CatalogEntry]:
         """Every table that is agreed on now, by name."""
-        rows = self._store.scan(self._own.name(), ALL_ROWS, [_ENTRY])
-        stored = ((row.decode(), cells[_ENTRY].value) for row, cells in rows)
-        return {table: CatalogEntry.parse(table, value) for table, value in stored if _is_entry(value)}
+        return self._stored.all()
 
     def require_level(self) -> None:
-        """Raise ``UpgradeNeeded`` unless this library worked at the level, ``ENTRY_AGE_SECONDS_MAX`` ago at most.
-
-        Raises ``StoreUnavailable``, and ``InvalidRequest`` where these are not the data that the oracles write to. For
-        those who go on for long without asking for an entry: before each step.
+        """Raise ``UpgradeNeeded``, ``InvalidRequest`` and ``StoreUnavailable`` as ``DataChecks.require``. For those who
+        go on for long without asking for an entry: before each step.
         """
-        self._require_same_data()
-        read_seconds = monotonic_ms() / 1000
-        if read_seconds < self._level_read_seconds + ENTRY_AGE_SECONDS_MAX:
-            return
-        try:
-            level = self._level.read()
-            if level is not None:
-                spoken().require(level, f"the data that {self.own_table} is of")
-        except (LevelNotSpoken, FormatNotSpoken) as error:
-            raise UpgradeNeeded(str(error)) from None
-        self._level_read_seconds = read_seconds
+        self._data.require()
 
     def data(self) -> str | None:
         """The name of the installation's data (``commit_table.identity``); ``None`` where no oracle has named them."""
-        return self._identity.read()
-
-    def _require_same_data(self) -> None:
-        """Raise ``InvalidRequest`` where the store is known not to be the one that the oracles write to.
-
-        Commits would be recorded there, and their cells be here: nobody would see both.
-        """
-        named = None if self._are_same_data else self._data_of_oracles()
-        if named is None:
-            return
-        if otherwise := self._identity.otherwise(named):
-            raise InvalidRequest(f"the gateway {otherwise}: look at thrift, zookeeper and root")
-        self._are_same_data = True
+        return self._data.name()
 
     def _known(self, table: str) -> _Remembered:
         self.require_level()
@@ -289,40 +219,31 @@ class Catalog:
     def _believed(self, table: str) -> _Remembered | None:
         """What is remembered of a table, unless it has to be read again."""
         known = self._entries.get(table)
-        if known is None or monotonic_ms() / 1000 >= known.read_seconds + ENTRY_AGE_SECONDS_MAX:
-            return None
-        return known
+        return known if known is not None and is_believed(known.read_seconds) else None
 
     def _read(self, table: str) -> _Remembered:
         self._check_name(table)
         self.require_level()
-        look = self._look(table)
+        look = self._stored.look(table)
         entry = look.entry
         if entry is None:
             families = self._check_families(table, ())
             self._check_empty(table)
             apart = len(families) > 1 and SHADOW_FAMILY in families  # whoever is making it has not said so yet
             names = tuple(name for name in families if not apart or name != SHADOW_FAMILY)
-            entry = self._register(table, CatalogEntry(self._agreed_level(table, "cell"), names, shadows_apart=apart))
+            entry = self._stored.register(
+                table, CatalogEntry(self._stored.agreed_level(table, "cell"), names, shadows_apart=apart)
+            )
         return self._remember(table, entry, look)
 
-    def _remember(self, table: str, entry: CatalogEntry, look: _Look) -> _Remembered:
+    def _remember(self, table: str, entry: CatalogEntry, look: Look) -> _Remembered:
         remembered = self._entries[table] = _Remembered(entry, look.shown_from, look.read_seconds)
         return remembered
-
-    def _look(self, table: str) -> _Look:
-        """What the catalog has of a table now."""
-        read_seconds = monotonic_ms() / 1000
-        cells = self._store.get(self._own.name(), table.encode(), [_ENTRY, *_MARKS])
-        value = cells[_ENTRY].value if _ENTRY in cells else None
-        entry = CatalogEntry.parse(table, value) if _is_entry(value) else None
-        shown_from = ShownFrom(*(int(cells[mark].value) if mark in cells else 0 for mark in _MARKS))
-        return _Look(entry, shown_from, read_seconds)
 
     def has_entry(self, table: str) -> bool:
         """Whether a table is agreed on now; only then transactions can have written it."""
         self._check_name(table)
-        return self._stored_entry(table) is not None
+        return self._stored.entry(table) is not None
 
     def incarnation(self, table: str) -> str:
         """What tells a table from those that had its name before: a drop, and making it anew, changes it.
@@ -330,7 +251,7 @@ class Catalog:
         Raises ``InvalidRequest`` where there is no such table.
         """
         self.fresh_entry(table)
-        return hashlib.sha256(self._stored_value(table.encode(), _ENTRY) or b"").hexdigest()
+        return hashlib.sha256(self._stored.value(table) or b"").hexdigest()
 
     def require_families(self, table: str, columns: Iterable[bytes]) -> None:
         """Raise ``InvalidRequest`` for a column of a family that the table does not have."""
@@ -352,36 +273,20 @@ class Catalog:
         ``StoreUnavailable`` and what ``fence`` raises where the drop has to be repeated.
         """
         self._check_name(table)
-        stored = self._stored_value(table.encode(), _ENTRY)
+        stored = self._stored.value(table)
         try:
-            if not _is_entry(stored) and self._holds_data(table):
+            if not is_entry(stored) and self._holds_data(table):
                 raise InvalidRequest(
                     f"table {table!r} holds data and is none of the tables of this installation: it is another one's "
                     f"(look at the root), or a plain table. Drop it there, or in HBase's shell"
                 )
             self._store.drop_table(table)
         except TableMissing as error:
-            if not _is_entry(stored):
+            if not is_entry(stored):
                 raise InvalidRequest(f"there is no table {table!r} to drop") from error
-        if _is_entry(stored):
-            below = fence()
-            self._store.put(self._own.name(), [RowPut(table.encode(), {_DROPPED_BELOW: b"%d" % below})], below)
-            self._mark_dropped(table, stored)
+        if is_entry(stored):
+            self._stored.mark_dropped(table, stored, below=fence())
         self._entries.pop(table, None)
-
-    def _mark_dropped(self, table: str, entry: bytes) -> None:
-        """Put the mark in the place of this very entry; one that is there by now belongs to a newer table."""
-        dropped = b"%s %s %d" % (_DROPPED, uuid.uuid4().hex.encode(), wall_ms())
-        for _ in range(_ATTEMPTS_MAX):
-            if self._stored_value(table.encode(), _ENTRY) != entry:
-                return
-            self._store.compare_and_set(
-                self._own.name(), table.encode(), check=_ENTRY, expected=entry, put=_ENTRY, value=dropped
-            )
-        raise StoreUnavailable(
-            f"table {table!r} is gone, but its entry in the catalog could not be removed in {_ATTEMPTS_MAX} attempts: "
-            f"drop it again"
-        )
 
     def _check_name(self, table: str) -> None:
         validate_table(table)
@@ -418,7 +323,7 @@ class Catalog:
         outcome of each.
         """
         written = self._holds_data(table)
-        if written and self._stored_entry(table) is None:  # by now another process may have agreed on it and written
+        if written and self._stored.entry(table) is None:  # by now another process may have agreed on it and written
             raise InvalidRequest(
                 f"table {table!r} holds data that was not written in transactions, which no snapshot would show: have "
                 f"it adopted with manager.adopt_table or pythia table adopt, once nobody writes it but in "
@@ -429,56 +334,9 @@ class Catalog:
         families = [family.encode() for family in self._store.families(table)]
         return next(self._store.scan(table, ALL_ROWS, families, batch_rows=1), None) is not None
 
-    def _stored_entry(self, table: str) -> CatalogEntry | None:
-        stored = self._stored_value(table.encode(), _ENTRY)
-        return CatalogEntry.parse(table, stored) if _is_entry(stored) else None
-
-    def _stored_value(self, row: bytes, column: bytes) -> bytes | None:
-        cell = self._store.get(self._own.name(), row, [column]).get(column)
-        return None if cell is None else cell.value
-
-    def _register(self, table: str, entry: CatalogEntry) -> CatalogEntry:
-        """Put the entry unless there is one; the one that stands afterwards."""
-        value = entry.encode(made=uuid.uuid4().hex)
-        return CatalogEntry.parse(table, self._put_if_absent(table.encode(), _ENTRY, value))
-
-    def _agreed_level(self, table: str, level: ConflictLevel) -> ConflictLevel:
-        """The conflict level of all tables that ever have this name, ``level`` if there was none.
-
-        It outlives a drop: a process that still remembers the old table must not detect conflicts by other keys.
-        """
-        stored = self._put_if_absent(table.encode() + b"\0", _LEVEL, level.encode())
-        return "row" if stored == b"row" else "cell"
-
-    def _put_if_absent(self, row: bytes, column: bytes, value: bytes) -> bytes:
-        """What stands afterwards."""
-        for _ in range(_ATTEMPTS_MAX):
-            stored = self._stored_value(row, column)
-            if _is_entry(stored):
-                return stored
-            self._store.compare_and_set(self._own.name(), row, check=column, expected=stored, put=column, value=value)
-        raise StoreUnavailable(f"the catalog could not be written in {_ATTEMPTS_MAX} attempts")
-
-
-def _is_entry(stored: bytes | None) -> TypeGuard[bytes]:
-    """Whether there is something, and no mark of a drop."""
-    return stored is not None and not stored.startswith(_DROPPED)
-
 
 def _require_same(table: str, stands: CatalogEntry, wanted: CatalogEntry) -> None:
     """Raise ``InvalidRequest`` where a table exists otherwise than it was to be made; families have no order."""
     unlike = stands.unlike(wanted)
     if unlike:
         raise InvalidRequest(f"table {table!r} exists already, and differs in {' and '.join(unlike)}")
-
-
-def _wait_until_forgotten(table: str, dropped: bytes) -> None:
-    """Let nobody be left who still believes in the table that was dropped."""
-    _, _, dropped_ms = dropped.rpartition(b" ")
-    if not dropped_ms.isdigit() or dropped.count(b" ") < 2:
-        return  # marked by a release that said neither when nor from which snapshots on
-    seconds = REMADE_AFTER_SECONDS_MIN + CLOCKS_APART_SECONDS_MAX - (wall_ms() - int(dropped_ms)) / 1000
-    seconds = min(seconds, REMADE_AFTER_SECONDS_MIN)
-    if seconds > 0:
-        _log.info("table %s was dropped a moment ago: it is made anew in %.0f s", table, seconds)
-        time.sleep(seconds)

@@ -25,7 +25,8 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
-from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX, FENCE_FAMILY
+from client.catalog.age import ENTRY_AGE_SECONDS_MAX
+from client.catalog.catalog import FENCE_FAMILY
 from client.cells import encode_shadow, shadow_column
 from client.connection.oracle import OracleClient
 from client.errors import InvalidRequest, PythiaError

@@ -72,7 +72,7 @@ class PunctualSocket:
         self._received, self._waited_seconds = 0, 0.0
         try:
             self._socket.sendall(data)
-        except ssl.SSLEOFError as error:
+        except (ssl.SSLEOFError, BrokenPipeError, ConnectionResetError) as error:
             self._explain(error)
             raise
 

@@ -206,7 +206,7 @@ ADOPTION_RULES = [
     Mutation(
         "a table is adopted while others still remember another one of its name",
         "client/catalog/catalog.py",
-        "        if stored is not None and not _is_entry(stored):\n            _wait_until_forgotten(table, stored)\n",
+        "        if stored is not None and not is_entry(stored):\n            wait_until_forgotten(table, stored)\n",
         "",
         _ADOPTING + "test_a_name_is_adopted_once_every_process_has_had_to_ask_again",
     ),

@@ -110,6 +110,14 @@ STORE_RULES = [
         "unit/store/test_punctual.py::test_an_answer_that_trickles_ends",
     ),
     Mutation(
+        "what it may mean that a gateway hangs up is told only where it does so after the request",
+        "store/hbase/punctual.py",
+        "        except (ssl.SSLEOFError, BrokenPipeError, ConnectionResetError) as error:\n",
+        "        except ssl.SSLEOFError as error:\n",
+        "unit/store/test_punctual.py::"
+        "test_who_hangs_up_before_a_request_is_sent_is_told_of_as_one_who_does_not_answer_it",
+    ),
+    Mutation(
         "as much memory is taken as a gateway says",
         "store/hbase/column_answers.py",
         "if not 0 <= count <= rows_max:",

@@ -57,8 +57,8 @@ UPGRADE_RULES = [
     ),
     Mutation(
         "a client writes where the oracles do not",
-        "client/catalog/catalog.py",
-        "        self._require_same_data()\n",
+        "client/catalog/data_checks.py",
+        "        self._require_same()\n",
         "",
         f"{_SAME_DATA}::test_a_library_at_another_hbase_is_refused_before_it_writes_anything",
     ),
@@ -206,8 +206,8 @@ UPGRADE_RULES = [
     ),
     Mutation(
         "a reader of cells believes for good that it works at the level",
-        "client/catalog/catalog.py",
-        "if read_seconds < self._level_read_seconds + ENTRY_AGE_SECONDS_MAX:",
+        "client/catalog/data_checks.py",
+        "if is_believed(self._level_read_seconds):",
         "if self._level_read_seconds > 0:",
         "unit/client/test_levels.py::test_who_only_reads_cells_is_told_by_the_data",
     ),

@@ -15,7 +15,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -48,6 +48,13 @@ class EndingGroup(click.Group):
             sys.stdout.reconfigure(errors="backslashreplace")
         if not standalone_mode:
             return super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
+        try:
+            self._end(given, prog_name, complete_var, **extra)
+        finally:
+            _leave_nothing_to_flush()
+
+    def _end(self, given: list[str], prog_name: str | None, complete_var: str | None, **extra: Any) -> NoReturn:
+        """Run the command, and exit with how it ended."""
         try:
             code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
         except click.exceptions.NoArgsIsHelpError as error:
@@ -82,11 +89,29 @@ def _told(error: BaseException, *, as_json: bool) -> int:
 
 
 def _nobody_reads() -> int:
-    """Let nothing that is still to be flushed complain."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        _let_go(stream)
+    return Ending.PIPE_CLOSED
+
+
+def _leave_nothing_to_flush() -> None:
+    """What cannot be written has been told by now, or cannot be: from 3.14 on Python itself tries once more as it ends,
+    says so, and exits with a code of its own.
+    """
     for stream in (sys.stdout, sys.stderr):
         try:
-            os.dup2(nowhere, stream.fileno())
-        except (AttributeError, OSError, ValueError):  # it is no file, in a test for instance
+            stream.flush()
+        except (AttributeError, ValueError):  # it is closed
             continue
-    return Ending.PIPE_CLOSED
+        except OSError:
+            _let_go(stream)
+
+
+def _let_go(stream: TextIO) -> None:
+    """Let nothing that is still to be flushed complain."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):  # it is no file, in a test for instance
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nowhere, stream.fileno())
+        finally:
+            os.close(nowhere)

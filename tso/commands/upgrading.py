@@ -18,7 +18,7 @@ from versions import LevelRange
 from versions.levels import LEVEL_MAX
 
 SEEN_SECONDS: float = 11.0
-"""Clients have looked at the record with the data again by then (``client.catalog.catalog.ENTRY_AGE_SECONDS_MAX``)."""
+"""Clients have looked at the record with the data again by then (``client.catalog.age.ENTRY_AGE_SECONDS_MAX``)."""
 LOOK_SECONDS = 0.2
 WAIT_SECONDS_MAX = 60.0
 """For the holder of the lease, which writes it several times a second, or loses it."""

@@ -104,7 +104,7 @@ class Installation:
 @pytest.fixture(autouse=True)
 def made_anew_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table that was dropped; as if time had passed."""
-    monkeypatch.setattr("client.catalog.catalog.REMADE_AFTER_SECONDS_MIN", 0.0)
+    monkeypatch.setattr("client.catalog.stored_entries.REMADE_AFTER_SECONDS_MIN", 0.0)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from client import ClientSettings, NoPrimary, TransactionManager, UpgradeNeeded
 from client.bulk_writes import shadow_pass
-from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX
+from client.catalog.age import ENTRY_AGE_SECONDS_MAX
 from client.connection.primary import ZooKeeperDirectory
 from client.inquiry.asking import inquire
 from client.transactions import commit as committing
@@ -72,7 +72,7 @@ def time_passes(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
     def pass_time() -> None:
         later = monotonic_ms() + 1_000 * (ENTRY_AGE_SECONDS_MAX + 1)
-        monkeypatch.setattr("client.catalog.catalog.monotonic_ms", lambda: later)
+        monkeypatch.setattr("client.catalog.age.monotonic_ms", lambda: later)
 
     return pass_time
 

@@ -25,7 +25,7 @@ from client import (
     TransactionManager,
 )
 from client.bulk_writes.manifest import Job
-from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX
+from client.catalog.age import ENTRY_AGE_SECONDS_MAX
 from client.cells import decode_shadow, encode_value
 from client.connection.tickets import Decision
 from client.snapshots.moments import SINCE_THE_BEGINNING
@@ -153,7 +153,7 @@ def test_a_scan_that_a_vacuum_overtakes_fails_rather_than_shows_holes(
     first, _, last = write_three_times(manager)
     put(manager, b"s", b"1")
     monkeypatch.setattr("client.snapshots.reading.SCAN_BATCH_ROWS", 1)
-    monkeypatch.setattr("client.catalog.catalog.ENTRY_AGE_SECONDS_MAX", 0)
+    monkeypatch.setattr("client.catalog.age.ENTRY_AGE_SECONDS_MAX", 0)
     scan = manager.snapshot(at=first).scan("t")
     assert next(scan) == (b"r", {A: b"1"})
     vacuum_through(forgetful.manager(), last)
@@ -589,7 +589,7 @@ def test_a_vacuum_ends_where_the_level_is_raised(manager: TransactionManager, mo
     def raise_level(table: str, report: TableReport) -> None:
         LevelOfData(manager.store, SETTINGS.root).raise_to(2)
         later = monotonic_ms() + 1_000 * (ENTRY_AGE_SECONDS_MAX + 1)
-        monkeypatch.setattr("client.catalog.catalog.monotonic_ms", lambda: later)
+        monkeypatch.setattr("client.catalog.age.monotonic_ms", lambda: later)
 
     report = vacuum_through(manager, last, progress=raise_level)
     assert report.tables["t"].columns_trimmed > 0
@@ -639,7 +639,7 @@ def test_a_vacuum_that_ends_in_the_middle_of_a_read_changes_nothing_of_it(
         for row in ROWS:
             later.put("t", row, {B: b"x"})
     manager.create_snapshot("kept")
-    monkeypatch.setattr("client.catalog.catalog.ENTRY_AGE_SECONDS_MAX", 0.0)  # as if the vacuum waited for its marks
+    monkeypatch.setattr("client.catalog.age.ENTRY_AGE_SECONDS_MAX", 0.0)  # as if the vacuum waited for its marks
     reader = forgetful.manager()
     ask, asked = reader.commit_table.outcomes, list[int]()
 

@@ -196,6 +196,20 @@ def test_where_standard_error_takes_nothing_the_code_is_the_same() -> None:
             assert ended.returncode == Ending.WRONG_USE
 
 
+def test_where_standard_output_takes_nothing_it_is_told_once() -> None:
+    """Python would try once more as it ends, and exit with a code of its own."""
+    program = [
+        sys.executable,
+        "-c",
+        "from tso.commands.main import main; main(['ts', 'decode', '1'])",
+    ]
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            program, stdout=full, stderr=subprocess.PIPE, text=True, timeout=WAIT_S, check=False, cwd=ROOT
+        )
+    assert (ended.returncode, ended.stderr) == (Ending.REFUSED, "error: [Errno 28] No space left on device\n")
+
+
 def test_the_module_ends_as_the_command_does() -> None:
     command = [sys.executable, "-m", "tso", "drain", "--zookeeper", "nowhere", "--json"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False, cwd=ROOT)

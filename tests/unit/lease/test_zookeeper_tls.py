@@ -38,7 +38,7 @@ def secured(server: HalfZooKeeper, authority: Authority) -> Iterator[TlsTerminat
 
 @pytest.fixture(scope="module")
 def files(authority: Authority) -> TlsFiles:
-    own = authority.issue("oracle", "DNS:oracle")
+    own = authority.issue("oracle", "oracle")
     return TlsFiles(authority.certificate, own.certificate, own.key)
 
 
@@ -104,7 +104,7 @@ def test_a_certificate_has_to_name_the_host_or_the_name_that_is_set(
     server: HalfZooKeeper, authority: Authority, files: TlsFiles
 ) -> None:
     port = int(server.address.rpartition(":")[2])
-    with tls_before(port, authority.issue("named", "DNS:zookeeper.example")) as terminator:
+    with tls_before(port, authority.issue("named", "zookeeper.example")) as terminator:
         with pytest.raises(CoordinatorUnavailable, match=r"last: .*IP address mismatch"):
             read(terminator.port, files, connect_timeout_ms=SHORT_MS)
         assert server.sessions == 0

@@ -179,13 +179,28 @@ def test_a_body_that_is_no_json_is_told_what_is_wrong_with_it(served: Served) ->
 
 @pytest.mark.parametrize(
     ("body", "said"),
-    [(b'{"a": "\xff"}', "can't decode byte 0xff"), (b"[" * 100_000, "recursion"), (b"1" * 5_000, "4300 digits")],
+    [
+        (b'{"a": "\xff"}', "can't decode byte 0xff"),
+        (b"[" * 100_000, "nested"),
+        (b"1" * 5_000, "4300 digits"),
+    ],
+    ids=["letters", "depth", "digits"],
 )
 def test_a_body_that_no_reader_of_json_takes_is_told_why(served: Served, body: bytes, said: str) -> None:
     answer = served.client.post("/v1/oracle/begin", content=body, headers={"Content-Type": "application/json"})
     assert refused(answer) == (422, "invalid-request")
     assert "cannot be read as JSON" in problem(answer)["detail"]
     assert said in problem(answer)["detail"]
+
+
+@pytest.mark.parametrize("depth", [500, 5_000, 50_000])
+@pytest.mark.parametrize(("opened", "closed"), [(b"[", b"]"), (b'{"count":', b"}")], ids=["lists", "objects"])
+def test_a_body_of_any_depth_is_refused(served: Served, depth: int, opened: bytes, closed: bytes) -> None:
+    """How deep a reader of JSON goes depends on the release of Python."""
+    body = opened * depth + b"1" + closed * depth
+    for path in ("/v1/oracle/begin", "/v1/transactions"):
+        answer = served.client.post(path, content=body, headers={"Content-Type": "application/json"})
+        assert refused(answer) == (422, "invalid-request")
 
 
 def test_a_compressed_body_is_refused_as_such(served: Served) -> None:

@@ -91,7 +91,7 @@ def test_a_host_of_another_script_is_named_as_dns_has_it() -> None:
 
 def test_tls_may_be_spoken_below_it(framed: FakeGateway, door: HttpDoor, authority: Authority) -> None:
     settings = dataclasses.replace(IMPATIENT, tls=TlsFiles(authority.certificate))
-    with tls_before(door.port, authority.issue("local", "DNS:localhost")) as terminator:
+    with tls_before(door.port, authority.issue("local", "localhost")) as terminator:
         address = f"{'kerberos+' if door.kerberos else ''}https://localhost:{terminator.port}"
         read(address, settings)
         put_by_the_event_loop(address, settings, times=3)

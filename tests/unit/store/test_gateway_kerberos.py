@@ -73,7 +73,7 @@ def test_tls_may_be_spoken_before_it(framed: FakeGateway, layer: Layer, authorit
     both = dataclasses.replace(settings(), tls=TlsFiles(authority.certificate))
     with (
         kerberos_before(framed.port, layer) as door,
-        tls_before(door.port, authority.issue("local", "DNS:localhost")) as terminator,
+        tls_before(door.port, authority.issue("local", "localhost")) as terminator,
     ):
         address = f"kerberos+tls://localhost:{terminator.port}"
         read(address, both)

@@ -159,7 +159,7 @@ def test_without_an_authority_the_systems_own_are_believed(
 def test_the_certificate_has_to_name_the_host_or_the_name_that_is_set(
     gateway: FakeGateway, authority: Authority, tls: TlsFiles, door: Door
 ) -> None:
-    with tls_before(gateway.port, authority.issue("named", "DNS:gateway.example")) as terminator:
+    with tls_before(gateway.port, authority.issue("named", "gateway.example")) as terminator:
         address = f"tls://127.0.0.1:{terminator.port}"
         with pytest.raises(StoreUnavailable, match=r"not accepted: IP address mismatch"):
             door(address, impatient(tls))
@@ -171,7 +171,7 @@ def test_a_gateway_that_asks_for_a_certificate_lets_in_who_has_one(
     gateway: FakeGateway, authority: Authority, server_files: ServerFiles, tls: TlsFiles, door: Door
 ) -> None:
     asking = dataclasses.replace(server_files, client_authority=authority.certificate)
-    own = authority.issue("job", "DNS:job")
+    own = authority.issue("job", "job")
     with tls_before(gateway.port, asking) as terminator:
         address = f"tls://127.0.0.1:{terminator.port}"
         with pytest.raises(StoreUnavailable, match="hung up"):

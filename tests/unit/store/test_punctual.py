@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from typing import Any
 
 import pytest
@@ -18,12 +19,15 @@ class Line:
         self.now = 0.0
         self.limit = 0.0
         self.piece_seconds = 0.0
+        self.broken: OSError | None = None
+        """What to send to it meets."""
 
     def settimeout(self, seconds: float) -> None:
         self.limit = seconds
 
     def sendall(self, data: bytes) -> None:
-        pass
+        if self.broken is not None:
+            raise self.broken
 
     def recv(self, bytes_max: int) -> bytes:
         self.now += min(self.piece_seconds, self.limit)
@@ -91,3 +95,19 @@ def test_the_next_answer_has_the_whole_limit_again(line: Line, connected: Punctu
         line.piece_seconds = 9.9
         connected.sendall(b"")
         assert connected.recv(1)
+
+
+@pytest.mark.parametrize("error", [ssl.SSLEOFError, BrokenPipeError, ConnectionResetError])
+def test_who_hangs_up_before_a_request_is_sent_is_told_of_as_one_who_does_not_answer_it(
+    line: Line, connected: PunctualSocket, error: type[OSError]
+) -> None:
+    """Which of the two comes first is for the network to say."""
+    line.broken = error()
+    with pytest.raises(EOFError, match="hung up before it had answered anything"):
+        connected.sendall(b"request")
+    line.broken = None
+    connected.sendall(b"request")
+    connected.recv(1)
+    line.broken = error()
+    with pytest.raises(error):
+        connected.sendall(b"request")

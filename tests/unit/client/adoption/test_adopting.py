@@ -11,7 +11,8 @@ import pytest
 
 from client import Adopted, AsyncTransactionManager, CatalogEntry, Conflict, InvalidRequest, TransactionManager
 from client.adoption import adopting
-from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX, Catalog
+from client.catalog.age import ENTRY_AGE_SECONDS_MAX
+from client.catalog.catalog import Catalog
 from client.catalog.entry import ConflictLevel
 from client.cells import is_reserved
 from client.snapshots.plain_cells import TRANSACTIONS_FROM
@@ -264,8 +265,8 @@ def test_a_name_is_adopted_once_every_process_has_had_to_ask_again(
     manager.adopt_table("old")
     manager.drop_table("old")
     put_plainly(plain)
-    monkeypatch.setattr("client.catalog.catalog.REMADE_AFTER_SECONDS_MIN", ENTRY_AGE_SECONDS_MAX + 1)
-    monkeypatch.setattr("client.catalog.catalog.time.sleep", slept.append)
+    monkeypatch.setattr("client.catalog.stored_entries.REMADE_AFTER_SECONDS_MIN", ENTRY_AGE_SECONDS_MAX + 1)
+    monkeypatch.setattr("client.catalog.stored_entries.time.sleep", slept.append)
     manager.adopt_table("old")
     assert slept == [ENTRY_AGE_SECONDS_MAX + 1]
 

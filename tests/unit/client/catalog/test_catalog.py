@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from client import CatalogEntry, InvalidRequest, NoPrimary, TransactionManager
-from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX, Catalog
+from client.catalog.age import ENTRY_AGE_SECONDS_MAX
+from client.catalog.catalog import Catalog
 from client.catalog.entry import ConflictLevel, family_names
 from commit_table import table_name
 from store import Family, KeyRange, Row, RowPut, StoreUnavailable
@@ -38,7 +39,7 @@ def catalog(store: FaultyCellStore) -> Catalog:
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The catalogs' clock: ``now`` is what it shows."""
     clock = SimpleNamespace(now=1_000.0)
-    monkeypatch.setattr("client.catalog.catalog.monotonic_ms", lambda: 1_000 * clock.now)
+    monkeypatch.setattr("client.catalog.age.monotonic_ms", lambda: 1_000 * clock.now)
     return clock
 
 
@@ -100,13 +101,13 @@ def test_a_table_that_was_to_be_made_if_missing_is_left_as_it_is(store: FaultyCe
 def test_a_table_that_two_make_at_once_is_made_for_both_if_they_mean_the_same(
     store: FaultyCellStore, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other, seen = Catalog(store, "/pythia"), catalog._agreed_level
+    other, seen = Catalog(store, "/pythia"), catalog._stored.agreed_level
 
     def overtaken(table: str, level: ConflictLevel) -> ConflictLevel:
         other.create_table(table, CatalogEntry("cell", ("f", "g")))
         return seen(table, level)
 
-    monkeypatch.setattr(catalog, "_agreed_level", overtaken)
+    monkeypatch.setattr(catalog._stored, "agreed_level", overtaken)
     catalog.create_table("t", CatalogEntry("cell", ("g", "f")))
     with pytest.raises(InvalidRequest, match="differs in description"):
         catalog.create_table("u", CatalogEntry("cell", ("f", "g"), b"of the first"))
@@ -279,15 +280,15 @@ def test_who_looks_from_before_a_drop_is_told_of_it_and_sees_no_new_table(
 def test_a_name_is_nobodys_until_every_process_has_had_to_ask_again(
     store: FaultyCellStore, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("client.catalog.catalog.REMADE_AFTER_SECONDS_MIN", ENTRY_AGE_SECONDS_MAX + 1)
+    monkeypatch.setattr("client.catalog.stored_entries.REMADE_AFTER_SECONDS_MIN", ENTRY_AGE_SECONDS_MAX + 1)
     now_ms, slept = 1_000_000, list[float]()
 
     def sleep(seconds: float) -> None:
         assert "t" not in store.table_names(), "whoever remembers the old one would read it"
         slept.append(seconds)
 
-    monkeypatch.setattr("client.catalog.catalog.time.sleep", sleep)
-    monkeypatch.setattr("client.catalog.catalog.wall_ms", lambda: now_ms)
+    monkeypatch.setattr("client.catalog.stored_entries.time.sleep", sleep)
+    monkeypatch.setattr("client.catalog.stored_entries.wall_ms", lambda: now_ms)
     for later_ms, expected in [(0, 11), (29_000, 11), (35_000, 6), (41_000, None), (-5_000, 11)]:
         catalog.create_table("t", ENTRY)
         catalog.drop_table("t", fence)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from client import CatalogEntry, InvalidRequest, TransactionManager
-from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX, Catalog
+from client.catalog.age import ENTRY_AGE_SECONDS_MAX
+from client.catalog.catalog import Catalog
 from client.catalog.shadow_family import SHADOW_FAMILY, named_column, stored_choice, stored_column
 from client.cells import SHADOW_QUALIFIER, row_marker_column, shadow_column
 from client.tables.describing import describe
@@ -125,7 +126,7 @@ def test_it_is_asked_for_anew_after_a_while(installation: Installation, monkeypa
     installation.store.create_table("t", [Family("f")])
     other.create_table("t", ["f"])
     later = monotonic_ms() + 1_000 * (ENTRY_AGE_SECONDS_MAX + 1)
-    monkeypatch.setattr("client.catalog.catalog.monotonic_ms", lambda: later)
+    monkeypatch.setattr("client.catalog.age.monotonic_ms", lambda: later)
     manager.store.put("t", [RowPut(b"r", {F_SHADOW: b"x"})], 5)
     assert columns_of(installation.store, "t") == {F_SHADOW}
 

@@ -23,7 +23,7 @@ from client import (
     TransactionManager,
     TransactionStatus,
 )
-from client.catalog.catalog import ENTRY_AGE_SECONDS_MAX
+from client.catalog.age import ENTRY_AGE_SECONDS_MAX
 from client.cells import cell_id, decode_shadow, guard_id, row_id, shadow_column, write_set
 from client.transactions.fences import place_fence
 from client.transactions.guards import FENCE_COLUMN
@@ -255,7 +255,7 @@ def test_who_wrote_a_table_that_was_dropped_is_told_so_though_it_may_be_there_ag
     installation: Installation, monkeypatch: pytest.MonkeyPatch, anew: bool, entry_is_old: bool
 ) -> None:
     clock = SimpleNamespace(now=1_000.0)
-    monkeypatch.setattr("client.catalog.catalog.monotonic_ms", lambda: 1_000 * clock.now)
+    monkeypatch.setattr("client.catalog.age.monotonic_ms", lambda: 1_000 * clock.now)
     manager, other = installation.manager(), installation.manager()
     transaction = open_with(manager, b"r", b"late")
     other.drop_table("t")
