@@ -21,8 +21,8 @@ def interrupted_at(moment: int, act: Callable[[], object]) -> bool:
 
     Handlers run where a function of Python's begins, and where one of C has returned to it. (In loops, too. Not where a
     generator goes on with an error. Nor where a block of ``with`` is entered, but for a flaw of Python 3.14, which
-    leaves any lock in the process held then: python/cpython#148874.) The collector of garbage rests meanwhile: what is raised in what it calls is
-    swallowed, and its moments are not those of what is done.
+    leaves any lock in the process held then: python/cpython#148874.) The collector of garbage rests meanwhile: what is
+    raised in what it calls is swallowed, and its moments are not those of what is done.
     """
     seen = 0
 
