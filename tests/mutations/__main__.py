@@ -188,20 +188,51 @@ def run_all(console: Console, copies: Copies, mutations: Sequence[Mutation]) -> 
     return caught
 
 
-def chosen(only: str | None) -> list[Mutation]:
-    """The entries to run: all, or those whose name contains ``only``."""
-    mutations = [mutation for mutation in RULES if only is None or only.lower() in mutation.name.lower()]
-    if not mutations:
-        raise click.UsageError(f"no mutation's name contains {only!r}: --list shows them")
-    return mutations
+def changed_since(commit: str) -> frozenset[str]:
+    """The files of the project that are otherwise than they were, by their paths below it."""
+    command = ["git", "diff", "--name-only", "--relative", commit, "--"]
+    try:
+        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", None) or error
+        raise click.UsageError(f"git does not tell what changed since {commit!r}: {said}") from None
+    return frozenset(ended.stdout.splitlines())
+
+
+def chosen(
+    mutations: Sequence[Mutation], words: Sequence[str] = (), changed: frozenset[str] | None = None
+) -> list[Mutation]:
+    """The entries to run: all, or those that have one of ``words`` in their name, file or tests, and of these those
+    whose file or tests are among ``changed``.
+    """
+
+    def has_word(mutation: Mutation) -> bool:
+        told = f"{mutation.name} {mutation.file} {mutation.caught_by}".lower()
+        return not words or any(word.lower() in told for word in words)
+
+    def has_changed(mutation: Mutation) -> bool:
+        files = {mutation.file, *(f"tests/{test.partition('::')[0]}" for test in mutation.caught_by.split())}
+        return changed is None or not files.isdisjoint(changed)
+
+    found = [mutation for mutation in mutations if has_word(mutation) and has_changed(mutation)]
+    if not found:
+        raise click.UsageError("no mutation is like that: --list shows those that there are")
+    return found
 
 
 @click.command()
-@click.option("--only", metavar="NAME", help="Only the mutations whose name contains this.")
+@click.option(
+    "--only",
+    "words",
+    multiple=True,
+    metavar="WORD",
+    help="Only those with this, or another, in name, file or tests.",
+)
+@click.option("--since", metavar="COMMIT", help="Only those whose file or tests have changed since then.")
 @click.option("--list", "only_list", is_flag=True, help="Show the names and run nothing.")
-def main(only: str | None, only_list: bool) -> None:
+def main(words: tuple[str, ...], since: str | None, only_list: bool) -> None:
     """Break the rules one at a time, in a copy, and see that tests fail."""
-    mutations = chosen(only)
+    mutations = chosen(RULES, words, None if since is None else changed_since(since))
     if only_list:
         click.echo("\n".join(mutation.name for mutation in mutations))
         return

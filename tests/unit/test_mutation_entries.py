@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
+import pytest
+
 from tests.imports import ROOT
-from tests.mutations.__main__ import copy_project, run_tests, stale_entries
+from tests.mutations.__main__ import changed_since, chosen, copy_project, run_tests, stale_entries
+from tests.mutations.mutation import Mutation
 from tests.mutations.rules import RULES
 from tests.spark_jobs.breaking import BROKEN
 
@@ -24,3 +28,20 @@ def test_each_entry_names_tests_that_there_are() -> None:
     named = {test for mutation in RULES for test in mutation.caught_by.split()}
     found = run_tests(ROOT, named, "--collect-only")  # here, and in no copy: here their byte code is
     assert found.exit_code == 0, found.last_lines
+
+
+def test_those_are_run_that_have_to_do_with_what_is_named_or_has_changed() -> None:
+    one = Mutation("Nobody waits", "a/b.py", "x", "y", "unit/a/test_b.py::test_it unit/test_c.py")
+    other = Mutation("everybody waits", "a/d.py", "x", "y", "unit/a/test_d.py")
+    assert chosen([one, other]) == [one, other]
+    for words in (["nobody"], ["a/B"], ["test_it", "nowhere"]):
+        assert chosen([one, other], words) == [one]
+    for changed in ("a/b.py", "tests/unit/test_c.py", "tests/unit/a/test_b.py"):
+        assert chosen([one, other], ["waits"], frozenset([changed])) == [one]
+    with pytest.raises(click.UsageError, match="--list"):
+        chosen([one, other], ["nobody"], frozenset(["a/d.py"]))
+
+
+def test_a_commit_that_there_is_not_is_told_of() -> None:
+    with pytest.raises(click.UsageError, match="what changed since 'no-such-commit'"):
+        changed_since("no-such-commit")
