@@ -16,12 +16,21 @@ find_python() {
     fail "Python 3.11 or newer is missing: install it, or name it with PYTHON=/path/to/python3"
 }
 
+java_version() { "$1" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1; }
+
+# As devcluster/java.py does: Spark takes any from 17 on, HBase one up to 22, which may be installed beside it.
 check_java() {
     java=java
     [ -z "${JAVA_HOME:-}" ] || java=$JAVA_HOME/bin/java
-    command -v "$java" >/dev/null 2>&1 || fail "Java 17 or newer is missing (looked for $java): install a JRE, or set JAVA_HOME"
-    version=$("$java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1)
-    [ "${version:-0}" -ge 17 ] 2>/dev/null || fail "Java 17 or newer is needed, $java is version ${version:-unknown}: set JAVA_HOME"
+    command -v "$java" >/dev/null 2>&1 || fail "Java 17 is missing (looked for $java): install a JRE, or set JAVA_HOME"
+    version=$(java_version "$java")
+    [ "${version:-0}" -ge 17 ] 2>/dev/null || fail "Java 17 to 22 is needed, $java is version ${version:-unknown}: set JAVA_HOME"
+    home=$(dirname "$(dirname "$(readlink -f "$(command -v "$java")")")")
+    for each in "$java" /usr/lib/jvm/*/bin/java "$home"/../*/bin/java; do
+        version=$(java_version "$each" 2>/dev/null)
+        if [ "${version:-0}" -ge 17 ] 2>/dev/null && [ "$version" -le 22 ]; then return; fi
+    done
+    fail "HBase needs Java 17 to 22, $java is newer: install one beside it (Debian: openjdk-17-jre-headless or openjdk-21-jre-headless)"
 }
 
 python=$(find_python)

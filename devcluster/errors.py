@@ -30,6 +30,10 @@ class JavaTooOld(DevClusterError):
     """There is a Java, of a version that cannot run the cluster."""
 
 
+class JavaTooNew(DevClusterError):
+    """There is a Java, of a version that can run the cluster no more."""
+
+
 class PortTaken(DevClusterError):
     """A port that the cluster needs is in use."""
 

@@ -1,38 +1,55 @@
-"""Finding a Java that can run the cluster: JAVA_HOME where it is set, otherwise the one on PATH.
+"""Finding a Java that can run the cluster: JAVA_HOME where it is set, otherwise the one on PATH; where that is too new,
+which Spark takes it for all the same, one that is installed beside it.
 
-Invariant: a path that ``find_java`` returns has answered ``-version`` with a version that is new enough.
+Invariant: a path that ``find_java`` returns has answered ``-version`` with a version that HBase runs on.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
-from devcluster.errors import JavaMissing, JavaTooOld
+from devcluster.errors import JavaMissing, JavaTooNew, JavaTooOld
 
 JAVA_VERSION_MIN = 17
+JAVA_VERSION_MAX = 22
+"""Hadoop's classes, which HBase's are built on, ask who their caller is in a way that Java refuses from 23 on."""
+INSTALLED = Path("/usr/lib/jvm")
+"""Where packages put them, one in a directory each."""
 VERSION_TIMEOUT_SECONDS = 30.0
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
 def find_java() -> Path:
-    """Path of a Java executable of version 17 or newer.
+    """Path of a Java executable of a version from ``JAVA_VERSION_MIN`` to ``JAVA_VERSION_MAX``.
 
     Raises:
         JavaMissing: there is none, or it does not run.
         JavaTooOld: there is one, of an older version.
+        JavaTooNew: there are newer ones alone.
     """
     path = _candidate()
-    version = major_version(_version_text(path), path)
+    version = _version(path)
     if version < JAVA_VERSION_MIN:
         raise JavaTooOld(
             f"Java {version} found at {path}, but Java {JAVA_VERSION_MIN} or newer is needed; "
             f"install it (for example openjdk-{JAVA_VERSION_MIN}) or point JAVA_HOME at it"
         )
-    return path
+    if version <= JAVA_VERSION_MAX:
+        return path
+    for other in _beside(path):
+        with contextlib.suppress(JavaMissing):
+            if JAVA_VERSION_MIN <= _version(other) <= JAVA_VERSION_MAX:
+                return other
+    raise JavaTooNew(
+        f"Java {version} found at {path}, but HBase runs on Java {JAVA_VERSION_MIN} to {JAVA_VERSION_MAX}; "
+        f"install one beside it (for example openjdk-{JAVA_VERSION_MIN}), which is found, or point JAVA_HOME at one"
+    )
 
 
 def major_version(text: str, path: Path) -> int:
@@ -61,6 +78,16 @@ def _candidate() -> Path:
             "or point JAVA_HOME at one"
         )
     return Path(found)
+
+
+def _beside(path: Path) -> Iterator[Path]:
+    """The others, in the order of their names."""
+    for installed in dict.fromkeys((INSTALLED, path.resolve().parents[2])):
+        yield from sorted(installed.glob("*/bin/java"))
+
+
+def _version(path: Path) -> int:
+    return major_version(_version_text(path), path)
 
 
 def _version_text(path: Path) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.errors import JavaMissing, JavaTooOld
+from devcluster.errors import JavaMissing, JavaTooNew, JavaTooOld
 from devcluster.java import find_java, major_version
 
 Program = Callable[[str, str], Path]
@@ -42,15 +42,39 @@ def test_a_program_that_is_no_java_is_named(programs: Program) -> None:
         find_java()
 
 
+def install(folder: Path, version: str) -> Path:
+    """Below it, as packages do."""
+    java = folder / f"java-{version}" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n", encoding="utf-8")
+    java.chmod(0o755)
+    return java
+
+
 def test_java_home_goes_before_path(programs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = programs("java", """print('openjdk version "8"', file=sys.stderr)""")
-    home = tmp_path / "jdk"
-    (home / "bin").mkdir(parents=True)
-    new = home / "bin" / "java"
-    new.write_text(old.read_text(encoding="utf-8").replace('"8"', '"17.0.1"'), encoding="utf-8")
-    new.chmod(0o755)
-    monkeypatch.setenv("JAVA_HOME", str(home))
+    programs("java", """print('openjdk version "8"', file=sys.stderr)""")
+    new = install(tmp_path, "17.0.1")
+    monkeypatch.setenv("JAVA_HOME", str(new.parents[1]))
     assert find_java() == new
+
+
+@pytest.mark.parametrize("is_among_packages", [False, True])
+def test_where_it_is_too_new_one_beside_it_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_among_packages: bool
+) -> None:
+    packages, elsewhere = tmp_path / "packages", tmp_path / "elsewhere"
+    monkeypatch.setattr("devcluster.java.INSTALLED", packages)
+    newest = install(elsewhere, "25.0.3")
+    monkeypatch.setenv("JAVA_HOME", str(newest.parents[1]))
+    install(packages, "11.0.2")
+    install(packages, "23")
+    no_program = packages / "java-17-lost" / "bin" / "java"
+    no_program.parent.mkdir(parents=True)
+    no_program.touch()
+    with pytest.raises(JavaTooNew, match=f"Java 25 found at {newest}, but HBase runs on Java 17 to 22"):
+        find_java()
+    suits = install(packages if is_among_packages else elsewhere, "22.0.1")
+    assert find_java() == suits
 
 
 def test_a_wrong_java_home_is_named(java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
