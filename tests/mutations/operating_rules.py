@@ -314,6 +314,20 @@ OPERATING_RULES = [
         _DRAINING + "::test_of_several_of_one_name_none_is_drained_by_it",
     ),
     Mutation(
+        "what a command says and cannot be written is lost without a word",
+        "tso/commands/ending_group.py",
+        "                sys.stdout.flush()  # while it can be told that this fails\n",
+        "                pass\n",
+        "unit/documentation/test_endings.py::test_where_standard_output_takes_nothing_it_is_told_once",
+    ),
+    Mutation(
+        "the HBase of a development cluster is given a Java that it does not run on",
+        "devcluster/java.py",
+        "    if version <= JAVA_VERSION_MAX:\n",
+        "    if True:\n",
+        "unit/devcluster/test_devcluster_java.py::test_where_it_is_too_new_one_beside_it_is_taken",
+    ),
+    Mutation(
         "what cannot be kept is not compiled",
         "kernels/__init__.py",
         "except (RuntimeError, OSError) as error:",

@@ -57,6 +57,8 @@ class EndingGroup(click.Group):
         """Run the command, and exit with how it ended."""
         try:
             code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
+            if sys.stdout is not None:
+                sys.stdout.flush()  # while it can be told that this fails
         except click.exceptions.NoArgsIsHelpError as error:
             click.echo(error.format_message(), err=True)
             sys.exit(Ending.WRONG_USE)

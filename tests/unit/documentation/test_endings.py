@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import importlib
 import json
+import os
 import re
 import signal
 import subprocess
@@ -192,20 +193,25 @@ def test_where_standard_error_takes_nothing_the_code_is_the_same() -> None:
     with open("/dev/full", "w") as full:  # as on a disk that is full
         for code in ("main(['ts', 'decode', 'x'])", "main(['tso', 'drain', '--zookeeper', 'nowhere', '--json'])"):
             program = [sys.executable, "-c", f"from tso.commands.main import main; {code}"]
-            ended = subprocess.run(program, stderr=full, timeout=WAIT_S, check=False, cwd=ROOT)
+            buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
+            ended = subprocess.run(program, env=buffered, stderr=full, timeout=WAIT_S, check=False, cwd=ROOT)
             assert ended.returncode == Ending.WRONG_USE
 
 
-def test_where_standard_output_takes_nothing_it_is_told_once() -> None:
+@pytest.mark.parametrize("say", ["print", "click.echo"])
+def test_where_standard_output_takes_nothing_it_is_told_once(say: str) -> None:
     """Python would try once more as it ends, and exit with a code of its own."""
-    program = [
-        sys.executable,
-        "-c",
-        "from tso.commands.main import main; main(['ts', 'decode', '1'])",
-    ]
+    lines = f"import click\nfrom tso.commands.main import main\n@main.command()\ndef talk(): {say}('something')\n"
     with open("/dev/full", "w") as full:
         ended = subprocess.run(
-            program, stdout=full, stderr=subprocess.PIPE, text=True, timeout=WAIT_S, check=False, cwd=ROOT
+            [sys.executable, "-c", f"{lines}main(['talk'])"],
+            env={**os.environ, "PYTHONUNBUFFERED": ""},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=WAIT_S,
+            check=False,
+            cwd=ROOT,
         )
     assert (ended.returncode, ended.stderr) == (Ending.REFUSED, "error: [Errno 28] No space left on device\n")
 
