@@ -56,6 +56,8 @@ def test_an_idle_connection_that_was_hung_up_is_passed_over(gateway: FakeGateway
         await asyncio.gather(*(put(putter) for _ in range(2)))
         gone = await served_last(putter, [gateway, other])
         await asyncio.to_thread(gone.stop)
+        while all(connection.is_usable for connection, _ in putter._idle):  # until the loop has read of it
+            await asyncio.sleep(0.001)
         await put(putter)
 
     run(test, [gateway, other])
