@@ -6,21 +6,21 @@ import fcntl
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
+from devcluster.jars import cache_home
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 INSTALL_SECONDS_MAX = 200
 PACKAGE = "chromium"
+_MISSING = f"no {PACKAGE} on the PATH"
 TRIES_MAX = 5
 HOSTS_NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED"
 """What a browser says of all that was on its way when the host got another network: containers of other tests do."""
-_LOCK = Path(tempfile.gettempdir()) / "pythia-tests-browser.lock"
 
 
 class NoBrowser(Exception):
@@ -31,7 +31,11 @@ def browser_path() -> str:
     """Where a Chromium is; as root on Debian it is installed where there is none. Raises ``NoBrowser``."""
     found = _found()
     if found is None:
-        with _LOCK.open("w") as lock:
+        if os.geteuid() != 0 or shutil.which("apt-get") is None:
+            raise NoBrowser(f"{_MISSING}, and it can be installed only as root with apt-get: install it yourself")
+        place = cache_home() / "browser.lock"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with place.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes, and apt-get in one at a time
             if _found() is None:
                 _install()
@@ -79,9 +83,6 @@ def _found() -> str | None:
 
 
 def _install() -> None:
-    missing = f"no {PACKAGE} on the PATH"
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise NoBrowser(f"{missing}, and it can be installed only as root with apt-get: install it yourself")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for command in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", PACKAGE]):
         try:
@@ -89,6 +90,6 @@ def _install() -> None:
                 ["apt-get", *command], capture_output=True, text=True, env=environment, timeout=INSTALL_SECONDS_MAX
             )
         except subprocess.TimeoutExpired:
-            raise NoBrowser(f"{missing}, and apt-get {command[0]} took more than {INSTALL_SECONDS_MAX} s") from None
+            raise NoBrowser(f"{_MISSING}, and apt-get {command[0]} took more than {INSTALL_SECONDS_MAX} s") from None
         if done.returncode != 0:
-            raise NoBrowser(f"{missing}, and apt-get {command[0]} failed: {done.stderr[-300:]}")
+            raise NoBrowser(f"{_MISSING}, and apt-get {command[0]} failed: {done.stderr[-300:]}")
