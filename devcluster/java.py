@@ -82,7 +82,7 @@ def _candidate() -> Path:
 
 def _beside(path: Path) -> Iterator[Path]:
     """The others, in the order of their names."""
-    for installed in dict.fromkeys((INSTALLED, path.resolve().parents[2])):
+    for installed in dict.fromkeys((INSTALLED, path.resolve().parent.parent.parent)):
         yield from sorted(installed.glob("*/bin/java"))
 
 
