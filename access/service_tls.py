@@ -54,7 +54,7 @@ def not_agreed(error: OSError, limit_ms: int) -> OSError:
     """What to raise for an ``error`` of a handshake that was given ``limit_ms``."""
     if isinstance(error, TimeoutError):
         return TimeoutError(f"no TLS could be agreed on in {limit_ms} ms: {_PLAIN}")
-    if isinstance(error, ssl.SSLEOFError | ConnectionResetError):
+    if isinstance(error, ssl.SSLEOFError | BrokenPipeError | ConnectionResetError):
         return ConnectionError(f"it hung up before TLS was agreed on: {_PLAIN}")
     return error
 

@@ -29,6 +29,8 @@ _SILENT: Final = (
     "timed out; it has answered nothing over this connection yet: where it asks for Kerberos, its address begins with "
     "kerberos"
 )
+_HUNG_UP: Final = (ssl.SSLEOFError, BrokenPipeError, ConnectionResetError)
+"""Which of them, and whether what sends meets it or what receives, is for the network to say, and for TLS."""
 _HTTP_BEGIN: Final = b"HTTP"
 _ALERT_BEGIN: Final = b"\x15\x03"
 """What a TLS server says to bytes that are no TLS: an alert, of whatever version."""
@@ -72,7 +74,7 @@ class PunctualSocket:
         self._received, self._waited_seconds = 0, 0.0
         try:
             self._socket.sendall(data)
-        except (ssl.SSLEOFError, BrokenPipeError, ConnectionResetError) as error:
+        except _HUNG_UP as error:
             self._explain(error)
             raise
 
@@ -81,7 +83,7 @@ class PunctualSocket:
         began = self._limited()
         try:
             data = self._socket.recv(bytes_max)
-        except (ConnectionResetError, TimeoutError) as error:
+        except (*_HUNG_UP, TimeoutError) as error:
             self._explain(error)
             raise
         self._came(data, len(data), began)
@@ -92,7 +94,7 @@ class PunctualSocket:
         began = self._limited()
         try:
             received = self._socket.recv_into(buffer)
-        except (ConnectionResetError, TimeoutError) as error:
+        except (*_HUNG_UP, TimeoutError) as error:
             self._explain(error)
             raise
         self._came(buffer, received, began)

@@ -112,10 +112,9 @@ STORE_RULES = [
     Mutation(
         "what it may mean that a gateway hangs up is told only where it does so after the request",
         "store/hbase/punctual.py",
-        "        except (ssl.SSLEOFError, BrokenPipeError, ConnectionResetError) as error:\n",
+        "        except _HUNG_UP as error:\n",
         "        except ssl.SSLEOFError as error:\n",
-        "unit/store/test_punctual.py::"
-        "test_who_hangs_up_before_a_request_is_sent_is_told_of_as_one_who_does_not_answer_it",
+        "unit/store/test_punctual.py::test_who_hangs_up_is_told_of_in_one_way_whoever_meets_it",
     ),
     Mutation(
         "as much memory is taken as a gateway says",

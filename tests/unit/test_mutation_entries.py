@@ -31,15 +31,15 @@ def test_each_entry_names_tests_that_there_are() -> None:
 
 
 def test_those_are_run_that_have_to_do_with_what_is_named_or_has_changed() -> None:
-    one = Mutation("Nobody waits", "a/b.py", "x", "y", "unit/a/test_b.py::test_it unit/test_c.py")
-    other = Mutation("everybody waits", "a/d.py", "x", "y", "unit/a/test_d.py")
+    one = Mutation("Nobody waits", "access/gate.py", "x", "y", "unit/access/test_gate.py::test_it unit/test_kernels.py")
+    other = Mutation("everybody waits", "access/tokens.py", "x", "y", "unit/access/test_tokens.py")
     assert chosen([one, other]) == [one, other]
-    for words in (["nobody"], ["a/B"], ["test_it", "nowhere"]):
+    for words in (["nobody"], ["access/G"], ["test_it", "nowhere"]):
         assert chosen([one, other], words) == [one]
-    for changed in ("a/b.py", "tests/unit/test_c.py", "tests/unit/a/test_b.py"):
+    for changed in ("access/gate.py", "tests/unit/test_kernels.py", "tests/unit/access/test_gate.py"):
         assert chosen([one, other], ["waits"], frozenset([changed])) == [one]
     with pytest.raises(click.UsageError, match="--list"):
-        chosen([one, other], ["nobody"], frozenset(["a/d.py"]))
+        chosen([one, other], ["nobody"], frozenset(["access/tokens.py"]))
 
 
 def test_a_commit_that_there_is_not_is_told_of() -> None:

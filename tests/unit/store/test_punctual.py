@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ class Line:
         self.limit = 0.0
         self.piece_seconds = 0.0
         self.broken: OSError | None = None
-        """What to send to it meets."""
+        """What whoever uses it meets."""
 
     def settimeout(self, seconds: float) -> None:
         self.limit = seconds
@@ -30,6 +31,8 @@ class Line:
             raise self.broken
 
     def recv(self, bytes_max: int) -> bytes:
+        if self.broken is not None:
+            raise self.broken
         self.now += min(self.piece_seconds, self.limit)
         if self.piece_seconds > self.limit:
             raise TimeoutError
@@ -98,16 +101,16 @@ def test_the_next_answer_has_the_whole_limit_again(line: Line, connected: Punctu
 
 
 @pytest.mark.parametrize("error", [ssl.SSLEOFError, BrokenPipeError, ConnectionResetError])
-def test_who_hangs_up_before_a_request_is_sent_is_told_of_as_one_who_does_not_answer_it(
-    line: Line, connected: PunctualSocket, error: type[OSError]
+@pytest.mark.parametrize("use", [lambda one: one.sendall(b"request"), lambda one: one.recv(1)])
+def test_who_hangs_up_is_told_of_in_one_way_whoever_meets_it(
+    line: Line, connected: PunctualSocket, use: Callable[[PunctualSocket], object], error: type[OSError]
 ) -> None:
-    """Which of the two comes first is for the network to say."""
     line.broken = error()
     with pytest.raises(EOFError, match="hung up before it had answered anything"):
-        connected.sendall(b"request")
+        use(connected)
     line.broken = None
     connected.sendall(b"request")
     connected.recv(1)
     line.broken = error()
     with pytest.raises(error):
-        connected.sendall(b"request")
+        use(connected)
