@@ -25,8 +25,9 @@ check_java() {
     command -v "$java" >/dev/null 2>&1 || fail "Java 17 is missing (looked for $java): install a JRE, or set JAVA_HOME"
     version=$(java_version "$java")
     [ "${version:-0}" -ge 17 ] 2>/dev/null || fail "Java 17 to 22 is needed, $java is version ${version:-unknown}: set JAVA_HOME"
+    if [ "$version" -le 22 ]; then return; fi
     home=$(dirname "$(dirname "$(readlink -f "$(command -v "$java")")")")
-    for each in "$java" /usr/lib/jvm/*/bin/java "$home"/../*/bin/java; do
+    for each in /usr/lib/jvm/*/bin/java "$home"/../*/bin/java; do
         version=$(java_version "$each" 2>/dev/null)
         if [ "${version:-0}" -ge 17 ] 2>/dev/null && [ "$version" -le 22 ]; then return; fi
     done

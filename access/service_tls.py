@@ -16,6 +16,10 @@ from typing import Final
 from access.services import TLS, TlsFiles
 from access.tls import BadTls, client_context, what_failed
 
+HUNG_UP: Final = (ssl.SSLEOFError, BrokenPipeError, ConnectionResetError)
+"""What a socket meets where the other side has hung up. Which of them, and whether as it sends or as it receives, is
+for the network to say, and for TLS.
+"""
 _PLAIN: Final = "where it listens in clear text, its address has no tls://"
 
 
@@ -54,7 +58,7 @@ def not_agreed(error: OSError, limit_ms: int) -> OSError:
     """What to raise for an ``error`` of a handshake that was given ``limit_ms``."""
     if isinstance(error, TimeoutError):
         return TimeoutError(f"no TLS could be agreed on in {limit_ms} ms: {_PLAIN}")
-    if isinstance(error, ssl.SSLEOFError | BrokenPipeError | ConnectionResetError):
+    if isinstance(error, HUNG_UP):
         return ConnectionError(f"it hung up before TLS was agreed on: {_PLAIN}")
     return error
 

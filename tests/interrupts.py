@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import gc
 import inspect
 import sys
@@ -10,6 +11,8 @@ from types import FrameType
 
 _SWALLOWED = ("_weakrefset.py", "weakref.py")
 """What is raised in their callbacks goes nowhere."""
+_LOAD_SPECIAL = dis.opmap.get("LOAD_SPECIAL")
+"""What comes before the call that enters a block of ``with``, from 3.14 on; before that it was no call."""
 
 
 class Interrupt(BaseException):
@@ -30,7 +33,7 @@ def interrupted_at(moment: int, act: Callable[[], object]) -> bool:
         nonlocal seen
         code = frame.f_code
         begins = event == "call" and not code.co_flags & inspect.CO_GENERATOR
-        returns = event == "c_return" and getattr(argument, "__name__", None) != "__enter__"
+        returns = event == "c_return" and not _enters_a_block(frame)
         if (begins or returns) and not code.co_filename.endswith(_SWALLOWED):
             seen += 1
             if seen == moment:
@@ -48,3 +51,7 @@ def interrupted_at(moment: int, act: Callable[[], object]) -> bool:
         if collects:
             gc.enable()
     return False
+
+
+def _enters_a_block(frame: FrameType) -> bool:
+    return frame.f_code.co_code[frame.f_lasti - 2] == _LOAD_SPECIAL

@@ -35,14 +35,7 @@ from client.catalog.vacuum_records import VacuumRecords
 from client.cells import family_of
 from client.errors import InvalidRequest
 from commit_table import system_table
-from store import (
-    ALL_ROWS,
-    ALL_VERSIONS,
-    CellStore,
-    Family,
-    TableExists,
-    TableMissing,
-)
+from store import ALL_ROWS, ALL_VERSIONS, CellStore, Family, TableExists, TableMissing
 
 FENCE_FAMILY = "f"
 

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from access.service_tls import HUNG_UP
+
 ANSWER_BYTES_IN_TIME: Final = 2**18
 """So much of an answer has the whole limit to come in: with 10 s it comes at 26 KB/s at least."""
 
@@ -29,8 +31,6 @@ _SILENT: Final = (
     "timed out; it has answered nothing over this connection yet: where it asks for Kerberos, its address begins with "
     "kerberos"
 )
-_HUNG_UP: Final = (ssl.SSLEOFError, BrokenPipeError, ConnectionResetError)
-"""Which of them, and whether what sends meets it or what receives, is for the network to say, and for TLS."""
 _HTTP_BEGIN: Final = b"HTTP"
 _ALERT_BEGIN: Final = b"\x15\x03"
 """What a TLS server says to bytes that are no TLS: an alert, of whatever version."""
@@ -74,7 +74,7 @@ class PunctualSocket:
         self._received, self._waited_seconds = 0, 0.0
         try:
             self._socket.sendall(data)
-        except _HUNG_UP as error:
+        except HUNG_UP as error:
             self._explain(error)
             raise
 
@@ -83,7 +83,7 @@ class PunctualSocket:
         began = self._limited()
         try:
             data = self._socket.recv(bytes_max)
-        except (*_HUNG_UP, TimeoutError) as error:
+        except (*HUNG_UP, TimeoutError) as error:
             self._explain(error)
             raise
         self._came(data, len(data), began)
@@ -94,7 +94,7 @@ class PunctualSocket:
         began = self._limited()
         try:
             received = self._socket.recv_into(buffer)
-        except (*_HUNG_UP, TimeoutError) as error:
+        except (*HUNG_UP, TimeoutError) as error:
             self._explain(error)
             raise
         self._came(buffer, received, began)

@@ -112,7 +112,7 @@ STORE_RULES = [
     Mutation(
         "what it may mean that a gateway hangs up is told only where it does so after the request",
         "store/hbase/punctual.py",
-        "        except _HUNG_UP as error:\n",
+        "        except HUNG_UP as error:\n",
         "        except ssl.SSLEOFError as error:\n",
         "unit/store/test_punctual.py::test_who_hangs_up_is_told_of_in_one_way_whoever_meets_it",
     ),
