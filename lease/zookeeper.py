@@ -26,6 +26,7 @@ from kazoo.exceptions import (
     AuthFailedError,
     BadArgumentsError,
     BadVersionError,
+    ConnectionClosedError,
     ConnectionLoss,
     InvalidACLError,
     KazooException,
@@ -324,10 +325,11 @@ class ZooKeeperCoordinator:
     def _be_answered(self, timeout_ms: float) -> None:
         with self._deadline(timeout_ms, "being known") as deadline:
             while True:
-                self._await_connection(deadline)
+                # Asked first: who was refused since is told so, and would wait in vain to be connected.
                 with contextlib.suppress(ConnectionLoss):  # kazoo connects again
                     deadline.answer(self._client.sync_async("/"))
                     return
+                self._await_connection(deadline)
 
     def _await_connection(self, deadline: _Deadline) -> None:
         with self._changing:
@@ -395,6 +397,8 @@ class _Deadline:
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if isinstance(error, AuthFailedError) and self._by_kerberos:  # which may have tickets again
             raise CoordinatorUnavailable(f"{self._doing}: not known{self._trouble()}") from error
+        if isinstance(error, ConnectionClosedError):
+            raise CoordinatorUnavailable(f"{self._doing}: not connected{self._trouble()}") from error
         if isinstance(error, SessionClosedRequireSaslError):
             raise CoordinatorUnavailable(f"{self._doing}: {_NO_KERBEROS}") from error
         if isinstance(error, _REFUSALS):

@@ -323,6 +323,13 @@ LEASE_RULES = [
         _ZOOKEEPER_KERBEROS + "test_who_is_refused_is_told_so_and_tries_again",
     ),
     Mutation(
+        "who was refused before it asked anything waits to be connected",
+        "lease/zookeeper.py",
+        "                # Asked first:",
+        "                self._await_connection(deadline)\n                # Asked first:",
+        _ZOOKEEPER_KERBEROS + "test_a_refusal_that_comes_before_anything_is_asked_is_told_at_once",
+    ),
+    Mutation(
         "who has no tickets for a moment is refused for good",
         "lease/zookeeper.py",
         "        if isinstance(error, AuthFailedError) and self._by_kerberos:",

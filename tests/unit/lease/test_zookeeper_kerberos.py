@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from threading import Event
 
 import pytest
+from kazoo.protocol.states import KeeperState
 
 from access.sasl import Layer
 from access.services import ZOOKEEPER, Kerberos
@@ -21,6 +22,7 @@ from tests.unit.store.half_kerberos import HELLO, PROOF, Asked, HalfContext, sil
 SHORT_MS = 500
 LONG_MS = 20_000
 ETL = Kerberos(principal="etl@REALM")
+REFUSED = r"being known, .*: not (known|connected); last: it refuses who this process is"
 
 
 class Knowing:
@@ -103,7 +105,23 @@ def test_who_is_refused_is_told_so_and_tries_again(server: HalfZooKeeper, chosen
         server.known = known
         read_again(once_known)
     server.known = lambda: refuse
-    with pytest.raises(CoordinatorUnavailable, match=r"not known; last: it refuses who this process is"):
+    with pytest.raises(CoordinatorUnavailable, match=REFUSED):
+        session(server)
+
+
+def test_a_refusal_that_comes_before_anything_is_asked_is_told_at_once(
+    server: HalfZooKeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The refusal may come between what the constructor waits for and what it asks."""
+    asks = ZooKeeperCoordinator._be_answered
+
+    def asks_late(coordinator: ZooKeeperCoordinator, timeout_ms: float) -> None:
+        wait_until(lambda: coordinator._client.client_state == KeeperState.CLOSED, "the refusal", 20)
+        asks(coordinator, timeout_ms)
+
+    monkeypatch.setattr(ZooKeeperCoordinator, "_be_answered", asks_late)
+    server.known = lambda: refuse
+    with pytest.raises(CoordinatorUnavailable, match=REFUSED):
         session(server)
 
 
