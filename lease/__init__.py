@@ -6,7 +6,7 @@ importing this package imports none of them.
 
 from lease.candidate import Candidate
 from lease.clocks import monotonic_ms, wall_ms
-from lease.coordinator import Check, Coordinator, Create, Node, Operation, SetData
+from lease.coordinator import Check, Coordinator, Create, Delete, Node, Operation, SetData
 from lease.election import Contender, Holding, StandBy
 from lease.errors import (
     CoordinatorRefused,
@@ -40,6 +40,7 @@ __all__ = [
     "CoordinatorUnavailable",
     "Create",
     "DataRefused",
+    "Delete",
     "EpochRecord",
     "Floor",
     "FloorRecord",

@@ -253,11 +253,16 @@ class Candidate:
         self, lease: StoredLease | None, epoch: StoredEpoch | None, level: StoredLevel, lost: FloorRecord | None
     ) -> Tenure | StandBy:
         """``lost``: the floor, where the record of the epoch is lost."""
-        registry = self._registry
+        registry, seen = self._registry, self._sighting
+        begun = registry.begun_tenures()
+        now_stored = self._read_lease()
+        if self._sighting is not seen:  # then others have begun, maybe, that must go on
+            return self._after_failed_takeover(now_stored)
         claim = self._new_claim(lease, epoch, level, lost)
         self._claims.append(claim)
         result = registry.commit(
             [
+                *registry.begin_tenure(claim.lease.record.nonce, begun),
                 registry.put_lease(claim.lease.record, None if lease is None else lease.version),
                 registry.put_epoch(claim.epoch.record, None if epoch is None else epoch.version),
                 registry.gate.unchanged(level),

@@ -17,8 +17,8 @@ from lease.paths import ZnodePaths
 from store import Applied, CompareAndSet, Rejected, Unknown
 
 __all__ = [
-    "Applied", "Check", "CompareAndSet", "Coordinator", "Create", "Node", "Operation", "Rejected", "SetData", "Unknown",
-    "create_root",
+    "Applied", "Check", "CompareAndSet", "Coordinator", "Create", "Delete", "Node", "Operation", "Rejected", "SetData",
+    "Unknown", "create_root",
 ]  # fmt: skip
 
 
@@ -49,6 +49,13 @@ class Create:
 
 
 @dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove the node, which must exist and have no children."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """Have the other operations fail unless the node stands at ``version``; changes nothing."""
 
@@ -56,7 +63,7 @@ class Check:
     version: int
 
 
-Operation = SetData | Create | Check
+Operation = SetData | Create | Delete | Check
 
 
 class Coordinator(Protocol):

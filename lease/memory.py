@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lease.coordinator import Applied, Check, CompareAndSet, Create, Node, Operation, Rejected, SetData, Unknown
+from lease.coordinator import Applied, Check, CompareAndSet, Create, Delete, Node, Operation, Rejected, Unknown
 from lease.errors import CoordinatorUnavailable
 from lease.floor import FloorRecord
 from store.forking import leave_at_fork
@@ -91,35 +91,40 @@ class MemoryTree:
     def commit(self, operations: Sequence[Operation], session_id: int) -> CompareAndSet:
         """All operations, or none."""
         with self._lock:
-            staged: dict[str, _Entry] = {}
+            staged: dict[str, _Entry | None] = {}
             for operation in operations:
-                if isinstance(operation, Check):
-                    checked = staged.get(operation.path) or self._entries.get(operation.path)
-                    if checked is None or checked.version != operation.version:
-                        return Rejected()
-                    continue
-                entry = self._stage(operation, staged, session_id)
-                if entry is None:
+                if not self._stage(operation, staged, session_id):
                     return Rejected()
-                staged[operation.path] = entry
             self._store(staged)
             return Applied()
 
-    def _stage(self, operation: SetData | Create, staged: dict[str, _Entry], session_id: int) -> _Entry | None:
-        """The entry as the operation leaves it, or ``None`` when the operation does not hold."""
-        entry = staged.get(operation.path) or self._entries.get(operation.path)
+    def _stage(self, operation: Operation, staged: dict[str, _Entry | None], session_id: int) -> bool:
+        """Have ``staged`` as the operation leaves it (``None``: removed); false where the operation does not hold."""
+        path = operation.path
+        entry = self._staged(staged, path)
         if isinstance(operation, Create):
-            parent = staged.get(_parent(operation.path)) or self._entries.get(_parent(operation.path))
-            allowed = entry is None and parent is not None and parent.session_id is None
-            return _Entry(operation.data, 0, session_id if operation.ephemeral else None) if allowed else None
-        if entry is None or operation.version not in (None, entry.version):
-            return None
-        return _Entry(operation.data, entry.version + 1, entry.session_id)
+            parent = self._staged(staged, _parent(path))
+            staged[path] = _Entry(operation.data, 0, session_id if operation.ephemeral else None)
+            return entry is None and parent is not None and parent.session_id is None
+        if entry is None:
+            return False
+        if isinstance(operation, Check):
+            return entry.version == operation.version
+        if isinstance(operation, Delete):
+            staged[path] = None
+            below = {other for other in (*self._entries, *staged) if _parent(other) == path}
+            return all(self._staged(staged, other) is None for other in below)
+        staged[path] = _Entry(operation.data, entry.version + 1, entry.session_id)
+        return operation.version in (None, entry.version)
 
-    def _store(self, staged: dict[str, _Entry]) -> None:
+    def _staged(self, staged: dict[str, _Entry | None], path: str) -> _Entry | None:
+        return staged[path] if path in staged else self._entries.get(path)
+
+    def _store(self, staged: dict[str, _Entry | None]) -> None:
         for path, entry in staged.items():
-            old = self._entries.get(path)
-            self._entries[path] = entry
+            old = self._entries.pop(path, None)
+            if entry is not None:
+                self._entries[path] = entry
             _fire(self._absent_watches.pop(path, set()) if old is None else old.watches)
 
 

@@ -58,7 +58,16 @@ class ZnodePaths:
         """The parent of the ephemeral member nodes."""
         return f"{self.root}/members"
 
+    @property
+    def tenures(self) -> str:
+        """The parent of the nodes by which a tenure's writes are told from those of another."""
+        return f"{self.root}/tenures"
+
+    def tenure(self, nonce: str) -> str:
+        """The node that stands for as long as no other tenure has begun after the one with this nonce."""
+        return f"{self.tenures}/{nonce}"
+
     def parents(self) -> list[str]:
-        """Every node that must exist before the records and members do, outermost first."""
+        """Every node that must exist before the records, members and tenures do, outermost first."""
         steps = self.root.split("/")
-        return ["/".join(steps[: end + 1]) for end in range(1, len(steps))] + [self.members]
+        return ["/".join(steps[: end + 1]) for end in range(1, len(steps))] + [self.members, self.tenures]

@@ -44,7 +44,6 @@ class Tenure:
         self._level = level
         self._after_renewal = after_renewal
         self._valid_until_ms = valid_until_ms(sent_ms, registry.settings)
-        self._session_id = registry.coordinator.session_id()
         self._unresolved_since_ms: float | None = None
         self._ended_ms: float | None = None
         self._ran_out = False
@@ -111,15 +110,10 @@ class Tenure:
     def release(self) -> None:
         """Stop holding, then mark the record released so that a standby takes over at once.
 
-        Where that cannot be written the standby waits out the lease instead: nothing is raised. Nor is it written in
-        another session than the last renewal was: a coordinator that lost its data counts versions anew, and the lease
-        there may be another's.
+        Where that cannot be written the standby waits out the lease instead: nothing is raised.
         """
         self._end()
         with self._writing:
-            session_id = self._registry.coordinator.session_id()
-            if session_id is None or session_id != self._session_id:
-                return
             for _ in range(WRITES_PER_CALL_MAX):
                 if self._release_once():
                     return
@@ -137,13 +131,11 @@ class Tenure:
     def _renew_once(self, reached: int, durable: int) -> bool:
         """Send the renewal; true when there is nothing more to try in this call."""
         sent_ms = self._registry.monotonic_ms()
-        session_id = self._registry.coordinator.session_id()
         epoch = self._wanted_epoch(reached, durable)
         try:
             result = self._registry.commit(self._renewal(epoch))
             if isinstance(result, Applied):
                 self._confirm(sent_ms, self._lease.version + 1, epoch)
-                self._session_id = session_id
                 return True
             if self._unresolved_since_ms is None:
                 self._unresolved_since_ms = sent_ms
@@ -165,10 +157,14 @@ class Tenure:
         return StoredEpoch(EpochRecord(record.epoch, ceiling, max(durable, record.durable)), self._epoch.version + 1)
 
     def _renewal(self, epoch: StoredEpoch) -> list[Operation]:
-        operations = [self._registry.put_lease(self._lease.record, self._lease.version)]
+        operations = [*self._put_lease(self._lease.record)]
         if epoch is not self._epoch:
             operations.append(self._registry.put_epoch(epoch.record, self._epoch.version))
         return [*operations, self._registry.gate.unchanged(self._level)]
+
+    def _put_lease(self, record: LeaseRecord) -> list[Operation]:
+        registry = self._registry
+        return [registry.in_tenure(record.nonce), registry.put_lease(record, self._lease.version)]
 
     def _resolve(self) -> bool:
         """After a write that was not plainly applied: read what is stored, and compare the nonce.
@@ -177,6 +173,9 @@ class Tenure:
         """
         lease, epoch = self._registry.read_lease(), self._registry.read_epoch()
         if lease is None or not self._is_ours(lease.record) or epoch is None or epoch.record.epoch != self.epoch:
+            self._end()
+            return True
+        if not self._registry.goes_on(lease.record.nonce):
             self._end()
             return True
         self._know_level(self._registry.gate.admitted())
@@ -216,7 +215,7 @@ class Tenure:
     def _release_once(self) -> bool:
         released = dataclasses.replace(self._lease.record, released=True)
         try:
-            result = self._registry.commit([self._registry.put_lease(released, self._lease.version)])
+            result = self._registry.commit(self._put_lease(released))
             lease = None if isinstance(result, Applied) else self._registry.read_lease()
         except LeaseError:
             return True

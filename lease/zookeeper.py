@@ -33,6 +33,7 @@ from kazoo.exceptions import (
     NoAuthError,
     NodeExistsError,
     NoNodeError,
+    NotEmptyError,
     QuotaExceededError,
     RolledBackError,
     RuntimeInconsistency,
@@ -49,7 +50,7 @@ from access import service_tls
 from access.kerberos import BadKerberos
 from access.services import KERBEROS, ZOOKEEPER, Kerberos, TlsFiles
 from access.tls import BadTls
-from lease.coordinator import Applied, Check, CompareAndSet, Create, Node, Operation, Rejected, Unknown
+from lease.coordinator import Applied, Check, CompareAndSet, Create, Delete, Node, Operation, Rejected, Unknown
 from lease.credentials import ZooKeeperCredentials
 from lease.ensemble import parse_ensemble
 from lease.errors import CoordinatorRefused, CoordinatorUnavailable, InvalidLeaseSettings
@@ -75,7 +76,7 @@ _NOBODY = Kerberos()
 _ANY_VERSION = -1
 _NO_VERSION = -2
 """What no node has; ZooKeeper looks at it once it has seen that a change is allowed."""
-_REJECTIONS = (BadVersionError, NodeExistsError, NoNodeError)
+_REJECTIONS = (BadVersionError, NodeExistsError, NoNodeError, NotEmptyError)
 _REFUSALS = (NoAuthError, AuthFailedError, InvalidACLError, BadArgumentsError, QuotaExceededError)
 # Not the user's digest, but "who has authenticated": ZooKeeper puts in what it knows this session by, by whatever
 # algorithm it makes digests, so that nobody can lock himself out.
@@ -443,6 +444,8 @@ def _abandon(client: KazooClient) -> None:
 def _add(transaction: TransactionRequest, operation: Operation) -> None:
     if isinstance(operation, Create):
         transaction.create(operation.path, operation.data, ephemeral=operation.ephemeral)
+    elif isinstance(operation, Delete):
+        transaction.delete(operation.path)
     elif isinstance(operation, Check):
         transaction.check(operation.path, operation.version)
     else:

@@ -13,6 +13,7 @@ from lease.coordinator import (
     Check,
     Coordinator,
     Create,
+    Delete,
     Node,
     Operation,
     Rejected,
@@ -109,7 +110,19 @@ def test_a_check_that_holds_changes_nothing(connect: Connect, root: str) -> None
 
 
 @pytest.mark.parametrize("position", [0, 1])
-@pytest.mark.parametrize("failing", ["set", "create", "set absent", "create without parent", "check", "check absent"])
+@pytest.mark.parametrize(
+    "failing",
+    [
+        "set",
+        "create",
+        "set absent",
+        "create without parent",
+        "check",
+        "check absent",
+        "delete absent",
+        "delete a parent",
+    ],
+)
 def test_a_multi_with_one_failure_changes_nothing(connect: Connect, root: str, failing: str, position: int) -> None:
     coordinator = connect()
     path, other = f"{root}/n", f"{root}/o"
@@ -121,12 +134,29 @@ def test_a_multi_with_one_failure_changes_nothing(connect: Connect, root: str, f
         "create without parent": Create(f"{root}/absent/n", b"x"),
         "check": Check(path, 1),
         "check absent": Check(f"{root}/absent", 0),
+        "delete absent": Delete(f"{root}/absent"),
+        "delete a parent": Delete(root),
     }
     operations: list[Operation] = [SetData(other, b"y", 0)]
     operations.insert(position, choices[failing])
     assert coordinator.commit(operations, timeout_ms=TIMEOUT_MS) == Rejected()
     assert read(coordinator, path) == Node(b"a", 0)
     assert read(coordinator, other) == Node(b"b", 0)
+
+
+def test_a_node_is_deleted_and_can_be_made_anew(connect: Connect, root: str) -> None:
+    coordinator, changed = connect(), threading.Event()
+    path, below = f"{root}/n", f"{root}/n/b"
+    coordinator.commit([Create(path, b"a"), Create(below, b"")], timeout_ms=TIMEOUT_MS)
+    coordinator.commit([SetData(path, b"b", 0)], timeout_ms=TIMEOUT_MS)
+    assert read(coordinator, path, changed) == Node(b"b", 1)
+    assert coordinator.commit([Delete(below), Delete(path)], timeout_ms=TIMEOUT_MS) == Applied()
+    assert changed.wait(WAIT_S)
+    assert read(coordinator, path) is None
+    assert coordinator.commit([Create(path, b"c"), SetData(path, b"d", 0)], timeout_ms=TIMEOUT_MS) == Applied()
+    assert coordinator.commit([Delete(path), Create(path, b"e")], timeout_ms=TIMEOUT_MS) == Applied()
+    assert read(coordinator, path) == Node(b"e", 0)
+    assert coordinator.commit([Delete(path), Check(path, 0)], timeout_ms=TIMEOUT_MS) == Rejected()
 
 
 def test_of_many_at_once_one_wins(connect: Connect, root: str) -> None:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
-from lease import Candidate, EpochRecord, LeaseRecord, LeaseSettings, Node, Operation, StandBy, Tenure, ZnodePaths
+from lease import (
+    Candidate,
+    EpochRecord,
+    LeaseRecord,
+    LeaseSettings,
+    Node,
+    Operation,
+    StandBy,
+    Tenure,
+    ZnodePaths,
+    floor,
+)
 from lease.coordinator import CompareAndSet
 from lease.memory import MemoryCoordinator, MemoryFloor, MemoryTree
 
@@ -17,6 +31,20 @@ DEFAULTS = LeaseSettings(lease_ms=1000)
 ROOT = "/team/pythia"
 
 Hook = Callable[[Sequence[str]], None]
+
+
+class InlineThread(threading.Thread):
+    """Does all at its start."""
+
+    def start(self) -> None:
+        self.run()
+
+
+@contextlib.contextmanager
+def floor_raised_at_once() -> Iterator[None]:
+    """The floor is raised within the renewal, so that the same steps have the same end."""
+    with mock.patch.object(floor, "threading", SimpleNamespace(Thread=InlineThread, Lock=threading.Lock)):
+        yield
 
 
 class Client(MemoryCoordinator):

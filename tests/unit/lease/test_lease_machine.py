@@ -7,19 +7,19 @@ how a process is paused between a check and a write. Writes end ambiguously, or 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
-from unittest import mock
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from lease import Candidate, LeaseSettings, Node, Operation, Tenure, floor
+from lease import Candidate, LeaseSettings, Node, Operation, Tenure
 from lease.coordinator import CompareAndSet
 from lease.memory import MemoryCoordinator, MemoryFloor, MemoryTree, WriteFault
+from tests.unit.lease.conftest import floor_raised_at_once
 
 LEASE = LeaseSettings(lease_ms=1000)
 PROCESSES = 3
@@ -27,13 +27,6 @@ ROUNDS_UNTIL_SERVED_MAX = 20
 """Once nothing fails any more, somebody serves after at most this many half leases."""
 
 Interruption = Callable[[], None]
-
-
-class InlineThread(threading.Thread):
-    """Does all at its start."""
-
-    def start(self) -> None:
-        self.run()
 
 
 class InterruptedCoordinator(MemoryCoordinator):
@@ -130,6 +123,7 @@ STEPS = st.one_of(
     st.tuples(st.just("renew"), WHO),
     st.tuples(st.just("release"), WHO),
     st.tuples(st.just("deliver"), WHO),
+    st.tuples(st.just("lose_everything"), st.just(0)),
 )
 Step = tuple[str, int]
 Interruptions = dict[int, list[Step]]
@@ -150,10 +144,8 @@ class LeaseMachine(RuleBasedStateMachine):
         self.tenures: list[Tenure] = []
         self.due: Interruptions = {}
         self.moments = itertools.count()
-        # The floor is raised within the renewal, so that the same steps have the same end.
-        inline = SimpleNamespace(Thread=InlineThread, Lock=threading.Lock)
-        self.patched = mock.patch.object(floor, "threading", inline)
-        self.patched.start()
+        self.patched = contextlib.ExitStack()
+        self.patched.enter_context(floor_raised_at_once())
 
     @initialize(rates=st.lists(st.sampled_from([0.95, 1.0, 1.05]), min_size=PROCESSES, max_size=PROCESSES))
     def start(self, rates: list[float]) -> None:
@@ -229,6 +221,8 @@ class LeaseMachine(RuleBasedStateMachine):
         for kind, number in self.due.pop(next(self.moments), []):
             if kind == "advance":
                 self.true_ms += number
+            elif kind == "lose_everything":
+                self.lose_everything()
             else:
                 self.act(number, getattr(self.processes[number], kind))
             self.check()
@@ -250,7 +244,7 @@ class LeaseMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Once nothing fails any more, somebody serves."""
-        self.patched.stop()
+        self.patched.close()
         for process in getattr(self, "processes", []):
             process.client.unreachable = False
             process.deliver()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from lease import CoordinatorRefused, FloorRecord, LeaseSettings, Tenure
+from lease import CoordinatorRefused, Create, FloorRecord, LeaseSettings, Tenure
 from lease.floor import FloorKeeper
 from lease.memory import MemoryFloor
 from lease.records import EpochRecord
@@ -221,13 +221,36 @@ def test_a_release_does_not_reach_the_lease_of_another_who_served_since(site: In
     assert site.lease() == second.record
 
 
-def test_a_hand_over_in_the_same_session_is_written(site: Installation) -> None:
+def test_a_hand_over_in_another_session_is_written(site: Installation) -> None:
     candidate, client = site.candidate("a")
     tenure = site.held(candidate)
     client.expire_session()
-    assert tenure.renew()
     tenure.release()
     assert site.lease().released
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_a_tenure_whose_node_was_removed_ends_and_the_next_begins_at_once(site: Installation, left: bool) -> None:
+    candidate, _ = site.candidate("a")
+    tenure = site.held(candidate)
+    site.tree.remove(site.paths.tenure(tenure.record.nonce) if left else site.paths.tenures)
+    assert not tenure.renew()
+    assert site.held(candidate).epoch >= tenure.ceiling
+
+
+def test_a_takeover_ends_what_began_before_also_of_a_release_that_knew_no_such_nodes(site: Installation) -> None:
+    held = site.held(site.candidate("a")[0])
+    old, _ = site.candidate("b")
+    site.waiting(old)
+    site.advance(DEFAULTS.lease_ms)
+    by_old = site.held(old)
+    site.tree.remove(site.paths.tenure(by_old.record.nonce))
+    site.by_hand.commit([Create(site.paths.tenure(held.record.nonce), b"")], timeout_ms=1)
+    new, _ = site.candidate("c")
+    site.waiting(new)
+    site.advance(DEFAULTS.lease_ms)
+    last = site.held(new)
+    assert site.by_hand.children(site.paths.tenures, timeout_ms=1) == [last.record.nonce]
 
 
 def test_records_are_lost_where_there_is_no_epoch_or_one_far_below_the_floor() -> None:
