@@ -157,14 +157,13 @@ class Tenure:
         return StoredEpoch(EpochRecord(record.epoch, ceiling, max(durable, record.durable)), self._epoch.version + 1)
 
     def _renewal(self, epoch: StoredEpoch) -> list[Operation]:
-        operations = [*self._put_lease(self._lease.record)]
+        operations = self._put_lease(self._lease.record)
         if epoch is not self._epoch:
             operations.append(self._registry.put_epoch(epoch.record, self._epoch.version))
         return [*operations, self._registry.gate.unchanged(self._level)]
 
     def _put_lease(self, record: LeaseRecord) -> list[Operation]:
-        registry = self._registry
-        return [registry.in_tenure(record.nonce), registry.put_lease(record, self._lease.version)]
+        return [self._registry.in_tenure(record.nonce), self._registry.put_lease(record, self._lease.version)]
 
     def _resolve(self) -> bool:
         """After a write that was not plainly applied: read what is stored, and compare the nonce.

@@ -95,7 +95,7 @@ def test_an_attacker_reads_and_changes_nothing(site: Site, credentials: ZooKeepe
     assert owner.commit([Create(f"{site.root}/history", b"1")], timeout_ms=TIMEOUT_MS) == Applied()
     attacker = site.attacker(credentials)
     nodes = below(attacker, site.root)
-    assert len(nodes) == 7, "root, lease, epoch, level, members, a member and a history"
+    assert len(nodes) == 9, "root, lease, epoch, level, members, a member, tenures, a tenure and a history"
     before = {node: attacker.get(node) for node in nodes}
     for node in nodes:
         writes: list[Callable[[], object]] = [
@@ -183,7 +183,7 @@ def test_an_installation_that_is_running_gets_its_protection(site: Site, tmp_pat
 
     _, tenure = site.serve(OURS)  # as it does where it is told to take part although anybody may write
     code, output = protect(site, file)
-    assert (code, output) == (0, f"5 znodes below {site.root} protected\n")
+    assert (code, output) == (0, f"6 znodes below {site.root} protected\n")
     assert tenure.renew(), "nothing but what the nodes grant has changed"
     assert protect(site, file) == (0, f"every znode below {site.root} was protected\n")
     require_protection(site.connect(OURS), site.root)

@@ -159,8 +159,8 @@ LEASE_RULES = [
     Mutation(
         "the ceiling is moved without asserting the lease",
         "lease/tenure.py",
-        "operations = [self._registry.put_lease(self._lease.record, self._lease.version)]\n",
-        "operations = [self._registry.put_lease(self._lease.record, self._lease.version)] * (epoch is self._epoch)\n",
+        "operations = self._put_lease(self._lease.record)\n",
+        "operations = self._put_lease(self._lease.record) * (epoch is self._epoch)\n",
         "unit/lease/test_tenure.py::test_an_ambiguous_renewal_is_settled",
     ),
     Mutation(
@@ -251,11 +251,40 @@ LEASE_RULES = [
         "unit/lease/test_lost_records.py::test_a_holder_whose_own_older_lease_came_back_holds_no_longer",
     ),
     Mutation(
-        "a lease is given back by its version in another session",
+        "a lease is given back by its version alone",
         "lease/tenure.py",
-        "if session_id is None or session_id != self._session_id:",
-        "if session_id is None:",
+        "self._put_lease(released))",
+        "self._put_lease(released)[1:])",
         "unit/lease/test_lost_records.py::test_a_release_does_not_reach_the_lease_of_another_who_served_since",
+    ),
+    Mutation(
+        "a lease is renewed by its version alone",
+        "lease/tenure.py",
+        "operations = self._put_lease(self._lease.record)",
+        "operations = self._put_lease(self._lease.record)[1:]",
+        "unit/lease/test_loss_races.py::test_who_renews_after_a_loss_does_not_take_what_another_holds",
+    ),
+    Mutation(
+        "a takeover does not end the tenure before",
+        "lease/registry.py",
+        "*(Delete(self.paths.tenure(other)) for other in begun), ",
+        "",
+        "unit/lease/test_loss_races.py::test_who_takes_over_after_a_loss_does_not_take_what_another_holds "
+        "unit/lease/test_lost_records.py",
+    ),
+    Mutation(
+        "a takeover ends tenures that began after it looked at the lease",
+        "lease/candidate.py",
+        "if self._sighting is not seen:",
+        "if False:",
+        "unit/lease/test_loss_races.py::test_who_takes_over_after_a_loss_does_not_take_what_another_holds",
+    ),
+    Mutation(
+        "a tenure whose node is gone waits for its end",
+        "lease/tenure.py",
+        "if not self._registry.goes_on(lease.record.nonce):",
+        "if False:",
+        "unit/lease/test_lost_records.py::test_a_tenure_whose_node_was_removed_ends_and_the_next_begins_at_once",
     ),
     Mutation(
         "a client that no server takes any more is kept",

@@ -104,13 +104,20 @@ class LosingWorld(World):
         return self.now_ms
 
 
-def one_holds_at_most(world: World) -> None:
-    assert isinstance(world, LosingWorld)
-    holders = [tenure.record.holder for tenure in world.tenures if tenure.is_held()]
-    assert len(holders) <= 1, f"two processes both believe that they hold the lease: {holders}"
-    ranges = sorted((tenure.epoch, tenure.ceiling) for tenure in world.tenures)
-    for (_, ceiling), (epoch, _) in itertools.pairwise(ranges):
-        assert ceiling <= epoch, "two tenures own the same timestamps"
+class Watch:
+    """The invariants, looked at after each step. ``served``: who held the lease at any time of any run."""
+
+    def __init__(self) -> None:
+        self.served: set[str] = set()
+
+    def __call__(self, world: World) -> None:
+        assert isinstance(world, LosingWorld)
+        holders = [tenure.record.holder for tenure in world.tenures if tenure.is_held()]
+        assert len(holders) <= 1, f"two processes both believe that they hold the lease: {holders}"
+        ranges = sorted((tenure.epoch, tenure.ceiling) for tenure in world.tenures)
+        for (_, ceiling), (epoch, _) in itertools.pairwise(ranges):
+            assert ceiling <= epoch, "two tenures own the same timestamps"
+        self.served.update(holders)
 
 
 Loss = Callable[[LosingWorld], Callable[[], None]]
@@ -155,7 +162,9 @@ def test_who_renews_after_a_loss_does_not_take_what_another_holds(loss: Loss, mo
         world.others(loss(world), "b", "c")
         return world
 
-    print(explore(make, one_holds_at_most))
+    watch = Watch()
+    explore(make, watch)
+    assert watch.served == {"a", "b", "c"}
 
 
 @LOSSES
@@ -175,4 +184,6 @@ def test_who_takes_over_after_a_loss_does_not_take_what_another_holds(loss: Loss
         world.others(loss(world), "b", "c")
         return world
 
-    print(explore(make, one_holds_at_most))
+    watch = Watch()
+    explore(make, watch)
+    assert watch.served == {"b", "c", "s"}
