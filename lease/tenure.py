@@ -174,7 +174,7 @@ class Tenure:
         if lease is None or not self._is_ours(lease.record) or epoch is None or epoch.record.epoch != self.epoch:
             self._end()
             return True
-        if not self._registry.goes_on(lease.record.nonce):
+        if not self._registry.goes_on(self._lease.record.nonce):
             self._end()
             return True
         self._know_level(self._registry.gate.admitted())

@@ -282,7 +282,7 @@ LEASE_RULES = [
     Mutation(
         "a tenure whose node is gone waits for its end",
         "lease/tenure.py",
-        "if not self._registry.goes_on(lease.record.nonce):",
+        "if not self._registry.goes_on(self._lease.record.nonce):",
         "if False:",
         "unit/lease/test_lost_records.py::test_a_tenure_whose_node_was_removed_ends_and_the_next_begins_at_once",
     ),
