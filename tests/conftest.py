@@ -21,6 +21,7 @@ from configuration.rooms import all_sections
 from configuration.sources import FILE_VARIABLE
 from drills.guard import Guard
 from tests.certificates import Authority
+from tests.examples import examples
 from tests.gateways import FRAMED, HTTP, gateway_of
 from tests.imports import ROOT
 from tests.kerberos.cluster import Kerberized, kerberized_hbase
@@ -47,7 +48,10 @@ for _module in (kazoo.protocol.connection, kazoo.retry):
 
 # No test asserts a time, nor how soon Hypothesis has made its examples.
 hypothesis.settings.register_profile(
-    "shared machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "shared machine",
+    deadline=None,
+    max_examples=examples(100),
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("shared machine")
 

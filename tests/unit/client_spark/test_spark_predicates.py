@@ -33,6 +33,7 @@ from client.spark.key_codec import row_key
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.predicates import KEY_RANGES_MAX, demands_a_value, plan
 from store import KeyRange
+from tests.examples import examples
 
 TEXT = st.text(st.sampled_from("a\x00\x01\x7fä\U0010ffff"), max_size=3)
 
@@ -116,7 +117,7 @@ def held(ranges: Sequence[KeyRange], key: bytes) -> bool:
 
 
 @pytest.mark.parametrize("first", sorted(VALUES))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(data=st.data())
 def test_ranges_and_remaining_filters_are_the_filters(first: str, data: st.DataObject) -> None:
     plain = first in TEXTS and data.draw(st.booleans())

@@ -36,6 +36,7 @@ from client.vacuum.swept import NOT_SWEPT, Sweeping, Swept
 from commit_table import Aborted, CommitTable, Committed, Undecided, layout
 from commit_table.timestamps import compose
 from store import Cell, Family, KeyRange, RowPut, StoreUnavailable
+from tests.examples import examples
 from tests.recording import record
 from tests.unit.client_vacuum.watching import Killed, WatchedStore
 
@@ -45,7 +46,7 @@ END_MS = 60
 ROWS = (b"r1", b"r2")
 COLUMNS = (b"f:a", b"f:b", b"g:a")
 EVERYTHING = KeyRange(b"", b"")
-FEW = settings(max_examples=50)
+FEW = settings(max_examples=examples(50))
 """Each test runs six times (``expected_columns``, ``is_adopted``), with the same examples."""
 WAIT_SECONDS_MAX = 30
 TOO_MANY_WOULD_COME_SECONDS = 0.2
@@ -415,7 +416,7 @@ def partly_without(first_ms: int, second_ms: int) -> list[Writer]:
     ]
 
 
-@settings(max_examples=75)
+@settings(max_examples=examples(75))
 @given(histories, st.lists(moments, min_size=2, max_size=3, unique=True), lasting_numbers)
 @example(partly_without(2, 3), [compose(3), compose(3, 3)], [9] * 3)
 @example(deleted_twice(2, 3, 4), [compose(5), compose(10)], [9] * 3)
@@ -442,7 +443,7 @@ def test_vacuum_after_vacuum_leaves_what_one_leaves_that_goes_over_everything(
     live_on(one_after_the_other, writers, horizon)
 
 
-@settings(max_examples=75)
+@settings(max_examples=examples(75))
 @given(histories, st.lists(moments, min_size=2, max_size=3, unique=True), lasting_numbers)
 def test_a_vacuum_that_goes_less_far_than_one_before_leaves_what_later_ones_need(
     writers: list[Writer], horizons: list[int], lasting: list[int]

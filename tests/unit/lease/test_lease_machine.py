@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from lease import Candidate, LeaseSettings, Node, Operation, Tenure
 from lease.coordinator import CompareAndSet
 from lease.memory import MemoryCoordinator, MemoryFloor, MemoryTree, WriteFault
+from tests.examples import examples
 from tests.unit.lease.conftest import floor_raised_at_once
 
 LEASE = LeaseSettings(lease_ms=1000)
@@ -258,5 +259,5 @@ class LeaseMachine(RuleBasedStateMachine):
         assert not hasattr(self, "processes"), "nobody serves though nothing fails"
 
 
-LeaseMachine.TestCase.settings = settings(max_examples=300, stateful_step_count=25, deadline=None)
+LeaseMachine.TestCase.settings = settings(max_examples=examples(300), stateful_step_count=25, deadline=None)
 TestLeaseMachine = LeaseMachine.TestCase

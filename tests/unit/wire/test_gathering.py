@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from wire import (
     BeginReply,
     BeginRequest,
@@ -83,7 +84,7 @@ def test_the_columns_are_those_of_the_messages(messages: list[CommitRequest]) ->
     assert [part(gathered, place) for place in range(len(messages))] == messages
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(requests(), requests(), st.data())
 def test_damaged_payloads_are_left_out_exactly_where_the_message_refuses_them(
     sound: CommitRequest, broken: CommitRequest, data: st.DataObject

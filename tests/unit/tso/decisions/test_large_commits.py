@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.unit.tso.decisions.by_hand import EPOCH, NOW, begin, commit_one, make, reasons, settle
 from tso.decisions.large_write_sets import LargeWriteSets
 from tso.decisions.oracle import Begun, Decided, Impossible, Later, Moment, Oracle
@@ -267,7 +268,7 @@ def test_a_conflict_that_is_forgotten_to_make_room_for_it_makes_it_too_old() -> 
 SETS = st.lists(st.lists(st.integers(0, 15), min_size=1, max_size=6), min_size=1, max_size=20)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=(HealthCheck.too_slow,))
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=(HealthCheck.too_slow,))
 @given(SETS, st.lists(st.booleans(), min_size=20, max_size=20), st.lists(st.integers(0, 3), min_size=20, max_size=20))
 def test_large_and_small_commits_are_decided_alike(sets: list[list[int]], large: list[bool], ages: list[int]) -> None:
     """Against the book: every commit for ever, every set compared with every other."""

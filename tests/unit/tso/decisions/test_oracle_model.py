@@ -8,12 +8,13 @@ from itertools import pairwise
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.unit.tso.decisions import by_hand
 from tests.unit.tso.decisions.by_hand import EPOCH, begin, make
 from tso.decisions.oracle import Decided, Oracle, Recalled
 from wire import Reason
 
-PATIENT = settings(max_examples=300, deadline=None, suppress_health_check=(HealthCheck.too_slow,))
+PATIENT = settings(max_examples=examples(300), deadline=None, suppress_health_check=(HealthCheck.too_slow,))
 """No test here is about time: a busy machine must not fail one."""
 
 IN_FLIGHT_MAX = 8
