@@ -262,14 +262,14 @@ LEASE_RULES = [
         "lease/tenure.py",
         "operations = self._put_lease(self._lease.record)",
         "operations = self._put_lease(self._lease.record)[1:]",
-        "unit/lease/test_loss_races.py::test_who_renews_after_a_loss_does_not_take_what_another_holds",
+        "unit/lease/test_loss_races.py::test_what_a_tenure_says_after_a_loss_does_not_reach_the_lease_of_another",
     ),
     Mutation(
         "a takeover does not end the tenure before",
         "lease/registry.py",
         "*(Delete(self.paths.tenure(other)) for other in begun), ",
         "",
-        "unit/lease/test_loss_races.py::test_who_takes_over_after_a_loss_does_not_take_what_another_holds "
+        "unit/lease/test_loss_races.py::test_a_takeover_after_a_loss_does_not_reach_the_lease_of_another "
         "unit/lease/test_lost_records.py",
     ),
     Mutation(
@@ -277,7 +277,7 @@ LEASE_RULES = [
         "lease/candidate.py",
         "if self._sighting is not seen:",
         "if False:",
-        "unit/lease/test_loss_races.py::test_who_takes_over_after_a_loss_does_not_take_what_another_holds",
+        "unit/lease/test_loss_races.py::test_a_takeover_after_a_loss_does_not_reach_the_lease_of_another",
     ),
     Mutation(
         "a tenure whose node is gone waits for its end",
