@@ -136,6 +136,18 @@ LEASE_RULES = [
         "unit/lease/test_tenure.py::test_a_holder_whose_record_now_names_another_loses_the_lease",
     ),
     Mutation(
+        "the lease is overwritten, whatever stands there and whoever's tenure goes on",
+        "lease/registry.py",
+        "        return self.coordinator.commit(operations, ",
+        "        operations = [\n"
+        "            SetData(each.path, each.data, None) if isinstance(each, SetData)\n"
+        "            and each.path == self.paths.lease else each\n"
+        "            for each in operations if isinstance(each, SetData | Create) or 'tenures/' not in each.path\n"
+        "        ]\n"
+        "        return self.coordinator.commit(operations, ",
+        "unit/lease/test_tenure.py::test_a_holder_whose_record_now_names_another_loses_the_lease",
+    ),
+    Mutation(
         "the epoch is overwritten without a compare",
         "lease/registry.py",
         "SetData(path, data, version)",

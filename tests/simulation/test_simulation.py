@@ -36,7 +36,7 @@ NOTICED = [
     "conflicts are ignored",
     "the cell timestamp of a commit is not the epoch",
     "the ceiling is moved without asserting the lease",
-    "the lease is overwritten without a compare",
+    "the lease is overwritten, whatever stands there and whoever's tenure goes on",
     "what is guarded does not travel with the commit",
 ]
 """Rules of ``tests.mutations``, of all rooms, that the random runs notice soon. Others take the exhaustive
