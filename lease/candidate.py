@@ -256,7 +256,7 @@ class Candidate:
         registry, seen = self._registry, self._sighting
         begun = registry.begun_tenures()
         now_stored = self._read_lease()
-        if self._sighting is not seen:  # then others have begun, maybe, that must go on
+        if self._sighting is not seen:  # what has begun may be the tenure of whoever took the lease meanwhile
             return self._after_failed_takeover(now_stored)
         claim = self._new_claim(lease, epoch, level, lost)
         self._claims.append(claim)
