@@ -1,4 +1,4 @@
-"""The lease and epoch records where they are stored: reading, parsing, and the operations that change them.
+"""The lease and epoch records, and the nodes of tenures, where they are stored: reading them, and what changes them.
 
 Invariant: every change of the epoch record travels in one multi with a compare-and-set of the lease record, so that
 only the holder of the lease can move the ceiling, and a new epoch starts at exactly the moment the lease changes hands.

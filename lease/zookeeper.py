@@ -77,6 +77,8 @@ _ANY_VERSION = -1
 _NO_VERSION = -2
 """What no node has; ZooKeeper looks at it once it has seen that a change is allowed."""
 _REJECTIONS = (BadVersionError, NodeExistsError, NoNodeError, NotEmptyError)
+_NOT_LET_IN = (AuthFailedError, ConnectionClosedError)
+"""What kazoo says to one that was refused, and a moment later, when it has closed the connection over it."""
 _REFUSALS = (NoAuthError, AuthFailedError, InvalidACLError, BadArgumentsError, QuotaExceededError)
 # Not the user's digest, but "who has authenticated": ZooKeeper puts in what it knows this session by, by whatever
 # algorithm it makes digests, so that nobody can lock himself out.
@@ -396,10 +398,8 @@ class _Deadline:
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        if isinstance(error, AuthFailedError) and self._by_kerberos:  # which may have tickets again
+        if isinstance(error, _NOT_LET_IN) and self._by_kerberos:  # which may have tickets again
             raise CoordinatorUnavailable(f"{self._doing}: not known{self._trouble()}") from error
-        if isinstance(error, ConnectionClosedError):
-            raise CoordinatorUnavailable(f"{self._doing}: not connected{self._trouble()}") from error
         if isinstance(error, SessionClosedRequireSaslError):
             raise CoordinatorUnavailable(f"{self._doing}: {_NO_KERBEROS}") from error
         if isinstance(error, _REFUSALS):

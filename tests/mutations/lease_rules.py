@@ -373,7 +373,7 @@ LEASE_RULES = [
     Mutation(
         "who has no tickets for a moment is refused for good",
         "lease/zookeeper.py",
-        "        if isinstance(error, AuthFailedError) and self._by_kerberos:",
+        "        if isinstance(error, _NOT_LET_IN) and self._by_kerberos:",
         "        if False:",
         _ZOOKEEPER_KERBEROS + "test_who_is_refused_is_told_so_and_tries_again",
     ),
