@@ -49,7 +49,7 @@ class ClusterStatus:
 
     ``running``: both JVMs live and answer; ``partial``: something lives, but not all of it serves; ``stopped``: nothing
     lives, data may be kept; ``absent``: there never was a cluster, or it was wiped. Addresses and pids are None where
-    there is none.
+    there is none. ``gone``: of each JVM that ended without the cluster being taken down, how, and the end of its log.
     """
 
     directory: Path
@@ -58,10 +58,11 @@ class ClusterStatus:
     thrift: str | None = None
     hbase_pid: int | None = None
     gateway_pid: int | None = None
+    gone: tuple[str, ...] = ()
 
-    def to_fields(self) -> dict[str, str | int | None]:
+    def to_fields(self) -> dict[str, str | int | list[str] | None]:
         """The same as plain values, for JSON."""
-        return asdict(self) | {"directory": str(self.directory)}
+        return asdict(self) | {"directory": str(self.directory), "gone": list(self.gone)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +239,9 @@ def status(directory: Path) -> ClusterStatus:
     if state is None:
         return ClusterStatus(directory, "partial" if servers.remains(directory) else "stopped")
     pids = {part: state.processes[part].pid for part in PARTS if servers.alive(directory, state, part)}
+    gone = tuple(why for part in PARTS if (why := servers.why_gone(directory, state, part)))
     if not pids:
-        return ClusterStatus(directory, "stopped")
+        return ClusterStatus(directory, "stopped", gone=gone)
     return ClusterStatus(
         directory,
         "running" if _answers(directory, state) else "partial",
@@ -247,6 +249,7 @@ def status(directory: Path) -> ClusterStatus:
         thrift=f"{LOOPBACK}:{state.thrift_port}",
         hbase_pid=pids.get("hbase"),
         gateway_pid=pids.get("gateway"),
+        gone=gone,
     )
 
 

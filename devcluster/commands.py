@@ -120,5 +120,7 @@ def status(directory: Path, as_json: bool) -> None:
         if found.zookeeper is not None:
             click.echo(f"--zookeeper {found.zookeeper} --thrift {found.thrift}")
             click.echo(f"HBase pid {found.hbase_pid or 'gone'}, gateway pid {found.gateway_pid or 'gone'}")
+        for why in found.gone:
+            click.echo(why)
     if found.condition != "running":
         raise SystemExit(3)

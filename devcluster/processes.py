@@ -55,13 +55,30 @@ def _wait_for_arguments(pid: int) -> None:
 
 
 def _state_and_start(pid: int) -> tuple[str, int] | None:
+    fields = _fields_from_the_third(pid)
+    return None if fields is None else (fields[0], int(fields[19]))
+
+
+def _fields_from_the_third(pid: int) -> list[str] | None:
+    """Of /proc/PID/stat."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
     # The second field, the name, is in brackets and may itself hold blanks and brackets.
-    rest = text.rpartition(")")[2].split()
-    return rest[0], int(rest[19])
+    return text.rpartition(")")[2].split()
+
+
+def how_it_ended(record: ProcessRecord) -> str:
+    """In words that follow its name: how is known only until the parent that started it has asked the kernel."""
+    fields = _fields_from_the_third(record.pid)
+    if fields is None or fields[0] != "Z" or int(fields[19]) != record.start_ticks:
+        return "is gone"
+    try:
+        code = os.waitstatus_to_exitcode(int(fields[49]))
+    except ValueError:  # a status that says neither
+        return "is gone"
+    return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
 def _arguments(pid: int) -> list[str]:

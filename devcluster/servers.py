@@ -26,7 +26,7 @@ from devcluster.configuration import (
     stop_command,
 )
 from devcluster.errors import DevClusterError, DiskFull, NotReady, PortTaken, StartFailed, StopFailed
-from devcluster.processes import ProcessRecord, find_marked, is_alive, send, spawn, wait_gone
+from devcluster.processes import ProcessRecord, find_marked, how_it_ended, is_alive, send, spawn, wait_gone
 from devcluster.readiness import hbase_answers, prove, zookeeper_answers
 from devcluster.settings import Progress, Step
 from devcluster.state import STATE_NAME, ClusterState, write_state
@@ -42,7 +42,7 @@ TITLES: dict[Part, str] = {"hbase": "HBase (with ZooKeeper inside)", "gateway": 
 _PORT_TROUBLE = re.compile(r"Address already in use|Could not start ZK at requested port|BindException")
 _DISK_TROUBLE = re.compile(r"No space left on device|Disk quota exceeded")
 _LOG_SUFFIXES = (".log", ".out")
-_GIVEN_UP = "***** ABORTING master"
+_GIVEN_UP = "***** ABORTING "  # the master, or the region server in it
 
 
 def write_configuration(directory: Path, zookeeper_port: int) -> None:
@@ -113,7 +113,7 @@ def _check_alive(directory: Path, state: ClusterState) -> None:
     for part in PARTS:
         if not alive(directory, state, part):
             raise explain_death(directory, state, part)
-    # A master that gives up may leave its JVM behind, waiting for a ZooKeeper that went with it.
+    # What gives up may leave its JVM behind, waiting for a ZooKeeper that went with it.
     if _GIVEN_UP in _log_text(directory, "hbase"):
         raise explain_death(directory, state, "hbase")
 
@@ -129,6 +129,20 @@ def explain_death(directory: Path, state: ClusterState, part: Part) -> DevCluste
             f"another process took port {port} before {TITLES[part]} could; try again or give another port"
         )
     return StartFailed(f"{TITLES[part]} died while it was starting. {_tail_of(directory, part)}")
+
+
+def why_gone(directory: Path, state: ClusterState, part: Part) -> str | None:
+    """What is known of the end of a part that was started; None where it goes on, or never was."""
+    record = state.processes.get(part)
+    if record is None:
+        return None
+    if not alive(directory, state, part):
+        how = how_it_ended(record)
+    elif _GIVEN_UP in _log_text(directory, part):  # its JVM may stay, see _check_alive
+        how = "has given up"
+    else:
+        return None
+    return f"{TITLES[part]} {how}. {_tail_of(directory, part)}"
 
 
 def _log_text(directory: Path, part: Part) -> str:

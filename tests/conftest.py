@@ -6,8 +6,9 @@ import gc
 import os
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import hypothesis
 import kazoo.protocol.connection
@@ -56,6 +57,10 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("shared machine")
 
 
+# The tables of all tests are more than a gigabyte has room for, of which the collector keeps a third for what is new.
+HBASE_HEAP_MEBIBYTES = 1_536
+
+
 @dataclass(frozen=True)
 class Services:
     """Where the real ZooKeeper and the real HBase Thrift gateway listen, as ``host:port``."""
@@ -75,11 +80,27 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     directory = tmp_path_factory.mktemp("cluster")
     with Guard() as guard:  # of several processes of one run each is killed when the run is interrupted
         guard.watch_cluster(directory)
-        cluster = devcluster.up(devcluster.ClusterSettings(directory=directory))
+        cluster = devcluster.up(devcluster.ClusterSettings(directory, hbase_heap_mebibytes=HBASE_HEAP_MEBIBYTES))
+        _brought_up.append(directory)
         try:
             yield Services(zookeeper=cluster.zookeeper, thrift=cluster.thrift)
         finally:
+            _brought_up.remove(directory)
             devcluster.down(directory, wipe=True)
+
+
+_brought_up: list[Path] = []
+"""The directories of the clusters that this process's tests share."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say of a failed test that a server is gone, and its last words: they are why all that comes after it fails."""
+    report = yield
+    if report.failed:
+        for directory in _brought_up:
+            report.sections.extend(("the services of the tests", why) for why in devcluster.status(directory).gone)
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ import pytest
 from devcluster.artifacts import committed_list
 from devcluster.jars import jar_directory
 from drills.compose.engine import NoEngine, find_compose
+from tests.console.browser import NoBrowser, browser_path
 from tests.imports import ROOT
 
 pytestmark = pytest.mark.integration
@@ -47,6 +49,9 @@ def engine() -> Iterator[dict[str, str]]:
             f"NO DRILL ON CONTAINERS: {reason}; to have an engine started, be root and set PYTHIA_COMPOSE_ENGINE to a "
             f"directory with its scripts up and stop"
         )
+    # apt-get is the script's from here on: what another process of the tests installs by it comes before.
+    with suppress(NoBrowser):
+        browser_path()
     # Its base images are on no registry, which BuildKit would ask.
     environment = {**os.environ, "DOCKER_BUILDKIT": "0"}
     try:

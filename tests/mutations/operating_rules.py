@@ -328,6 +328,20 @@ OPERATING_RULES = [
         "unit/devcluster/test_devcluster_java.py::test_where_it_is_too_new_one_beside_it_is_taken",
     ),
     Mutation(
+        "a region server that gave up is taken for one that serves",
+        "devcluster/servers.py",
+        '_GIVEN_UP = "***** ABORTING "',
+        '_GIVEN_UP = "***** ABORTING master"',
+        "unit/devcluster/test_gone_servers.py",
+    ),
+    Mutation(
+        "how a server ended is told of another process that has got its pid",
+        "devcluster/processes.py",
+        '    if fields is None or fields[0] != "Z" or int(fields[19]) != record.start_ticks:\n        return "is gone"',
+        '    if fields is None or fields[0] != "Z":\n        return "is gone"',
+        "unit/devcluster/test_gone_servers.py",
+    ),
+    Mutation(
         "what cannot be kept is not compiled",
         "kernels/__init__.py",
         "except (RuntimeError, OSError) as error:",
