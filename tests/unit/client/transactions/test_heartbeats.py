@@ -16,20 +16,23 @@ from tests.unit.client.conftest import SETTINGS, Installation
 from tests.unit.client.transacting import get, open_with
 from wire import HEARTBEAT_TRANSACTIONS_MAX, LIVES_TRANSACTIONS_MAX, Life
 
+LIFE_MS = 1_500
+"""Long enough that a busy machine holds no heartbeat up for it."""
+
 
 @pytest.fixture
 def short_lived(empty_installation: Installation) -> Installation:
-    """An oracle that gives transactions up which nothing is heard of for 300 ms."""
-    empty_installation.serve(limits=small_limits(transaction_life_ms=300))
+    """An oracle that gives up transactions of which it hears nothing for ``LIFE_MS``."""
+    empty_installation.serve(limits=small_limits(transaction_life_ms=LIFE_MS))
     empty_installation.manager().create_table("t", ["f"])
     return empty_installation
 
 
 def silent(manager: TransactionManager, of: Callable[[], Transaction]) -> Transaction:
-    """A transaction that was given up, found out without a heartbeat of its own."""
+    """A transaction that is given up by now, unless a heartbeat has spoken for it."""
     transaction = of()
     begun_ms = milliseconds_of(transaction.start_timestamp)
-    while milliseconds_of(manager.oracle.begin().first_start_timestamp) < begun_ms + 1_000:
+    while milliseconds_of(manager.oracle.begin().first_start_timestamp) < begun_ms + 2 * LIFE_MS:
         pass
     return transaction
 

@@ -125,7 +125,7 @@ def test_whatever_ends_a_call_elsewhere_ends_the_callers() -> None:
     helpers, made = HelperThreads(NAME, 1), []
     with pytest.raises(Ended):
         call_at_once(helpers, [lambda: made.append(0), end, lambda: made.append(2)])
-    assert made == [0, 2]
+    assert sorted(made) == [0, 2]  # the last may have found the thread free again, before the caller made the first
     assert helpers._threads == 1
 
 
