@@ -221,5 +221,5 @@ class ConnectionPool(Generic[C]):
                 self._leased.discard(connection)
             self._opening.discard(held)
             self._changed.notify_all()
-        if connection is not None:
-            connection.close()
+            if connection is not None:
+                connection.close()  # before anybody else opens one in its place

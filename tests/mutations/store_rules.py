@@ -16,6 +16,13 @@ _REGIONS = _GATEWAY + "TestRegions::"
 
 STORE_RULES = [
     Mutation(
+        "a connection is opened in the place of one that is not closed yet",
+        "store/hbase/pool.py",
+        "            if connection is not None:\n                connection.close()  # before anybody",
+        "        if connection is not None:\n            connection.close()  # before anybody",
+        "unit/store/test_store_pool.py::test_nobody_opens_a_connection_in_the_place_of_one_that_is_not_closed_yet",
+    ),
+    Mutation(
         "who is interrupted while a connection is opened for him keeps its place",
         "store/hbase/pool.py",
         "            self._opening.discard(held)\n            self._changed.notify_all()\n",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -14,6 +14,8 @@ from store import StoreUnavailable
 from store.hbase import PoolSettings, pool
 from store.hbase.pool import ConnectionPool
 from tests.interrupts import interrupted_at
+
+TIME_TO_GO_WRONG_SECONDS = 0.1
 
 
 class Answer(Exception):
@@ -223,7 +225,8 @@ def test_never_more_than_the_limit_whatever_the_threads_do() -> None:
             with guard:
                 assert connection.number not in in_use
                 in_use.add(connection.number)
-                most = max(most, sum(each.is_open for each in setting.made))
+                made = list(setting.made)  # of these, whoever is open a moment later was open now
+                most = max(most, sum(each.is_open for each in made))
             with guard:
                 in_use.remove(connection.number)
             if turn % 7 == 0:
@@ -238,6 +241,24 @@ def test_never_more_than_the_limit_whatever_the_threads_do() -> None:
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(survive, range(400)))
     assert most <= 3
+
+
+def test_nobody_opens_a_connection_in_the_place_of_one_that_is_not_closed_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = Setting(connections_max=1, lease_wait_ms=30_000)
+    with ThreadPoolExecutor(1) as other:
+        following: list[Future[int]] = []
+
+        def close(connection: FakeConnection) -> None:
+            following.append(other.submit(setting.use))
+            with contextlib.suppress(TimeoutError):
+                following[0].result(TIME_TO_GO_WRONG_SECONDS)
+            assert len(setting.made) == 1
+            connection.is_open = False
+
+        monkeypatch.setattr(FakeConnection, "close", close)
+        with contextlib.suppress(OSError), setting.pool.lease():
+            raise OSError
+        assert following[0].result() == 1
 
 
 @pytest.mark.parametrize("fresh", [False, True])

@@ -338,7 +338,7 @@ def test_a_scan_of_several_pieces_and_one_that_is_left(
     with manager.transaction() as transaction:
         for number in range(rows):
             transaction.put("t", b"%04d" % number, {A: b"1"})
-    closed_in = list[str]()
+    closed_in, closed = list[str](), threading.Event()
     scan = Snapshot.scan
 
     def noting(*arguments: object, **named: object) -> Iterator[object]:
@@ -346,6 +346,7 @@ def test_a_scan_of_several_pieces_and_one_that_is_left(
             yield from scan(*arguments, **named)  # type: ignore[arg-type]
         finally:
             closed_in.append(threading.current_thread().name)
+            closed.set()
 
     monkeypatch.setattr(Snapshot, "scan", noting)
 
@@ -355,7 +356,9 @@ def test_a_scan_of_several_pieces_and_one_that_is_left(
         left = snapshot.scan("t")
         assert (await anext(left))[0] == b"0000"
         closed_in.clear()
+        closed.clear()
         await left.aclose()
+        assert await asyncio.to_thread(closed.wait, WAIT_SECONDS_MAX)  # nobody else waits for it
         (thread,) = closed_in
         assert thread.startswith("pythia-blocking")
         async with front.transaction() as transaction:
