@@ -57,10 +57,6 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("shared machine")
 
 
-# The tables of all tests are more than a gigabyte has room for, of which the collector keeps a third for what is new.
-HBASE_HEAP_MEBIBYTES = 1_536
-
-
 @dataclass(frozen=True)
 class Services:
     """Where the real ZooKeeper and the real HBase Thrift gateway listen, as ``host:port``."""
@@ -80,7 +76,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     directory = tmp_path_factory.mktemp("cluster")
     with Guard() as guard:  # of several processes of one run each is killed when the run is interrupted
         guard.watch_cluster(directory)
-        cluster = devcluster.up(devcluster.ClusterSettings(directory, hbase_heap_mebibytes=HBASE_HEAP_MEBIBYTES))
+        cluster = devcluster.up(devcluster.ClusterSettings(directory=directory))
         _brought_up.append(directory)
         try:
             yield Services(zookeeper=cluster.zookeeper, thrift=cluster.thrift)
@@ -99,7 +95,10 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     report = yield
     if report.failed:
         for directory in _brought_up:
-            report.sections.extend(("the services of the tests", why) for why in devcluster.status(directory).gone)
+            found = devcluster.status(directory)
+            if found.condition != "running":
+                text = "\n".join([f"{found.condition}: {directory}", *found.gone])
+                report.sections.append(("the services of the tests", text))
     return report
 
 
