@@ -122,5 +122,7 @@ def status(directory: Path, as_json: bool) -> None:
             click.echo(f"HBase pid {found.hbase_pid or 'gone'}, gateway pid {found.gateway_pid or 'gone'}")
         for why in found.gone:
             click.echo(why)
+        if found.gone:
+            click.echo("pythia dev up brings it up again, on the same data")
     if found.condition != "running":
         raise SystemExit(3)

@@ -61,7 +61,8 @@ def test_how_a_server_ended_is_told_with_the_end_of_its_log(directory: Path, pro
     (why,) = devcluster.status(directory).gone
     assert why == f"HBase (with ZooKeeper inside) {told}. From its log:\n  no memory"
     shown = status(directory)
-    assert (shown.exit_code, shown.stdout) == (3, f"stopped: {directory}\n{why}\n")
+    again = "pythia dev up brings it up again, on the same data"
+    assert (shown.exit_code, shown.stdout) == (3, f"stopped: {directory}\n{why}\n{again}\n")
     assert json.loads(status(directory, "--json").stdout)["gone"] == [why]
 
 
