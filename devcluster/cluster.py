@@ -60,9 +60,9 @@ class ClusterStatus:
     gateway_pid: int | None = None
     gone: tuple[str, ...] = ()
 
-    def to_fields(self) -> dict[str, str | int | list[str] | None]:
+    def to_fields(self) -> dict[str, str | int | tuple[str, ...] | None]:
         """The same as plain values, for JSON."""
-        return asdict(self) | {"directory": str(self.directory), "gone": list(self.gone)}
+        return asdict(self) | {"directory": str(self.directory)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,11 +111,13 @@ def wait_ready(directory: Path, state: ClusterState, progress: Progress) -> None
 
 def _check_alive(directory: Path, state: ClusterState) -> None:
     for part in PARTS:
-        if not alive(directory, state, part):
+        if not _goes_on(directory, state, part):
             raise explain_death(directory, state, part)
-    # What gives up may leave its JVM behind, waiting for a ZooKeeper that went with it.
-    if _GIVEN_UP in _log_text(directory, "hbase"):
-        raise explain_death(directory, state, "hbase")
+
+
+def _goes_on(directory: Path, state: ClusterState, part: Part) -> bool:
+    """It runs, and has not given up: that may leave its JVM behind, waiting for a ZooKeeper that went with it."""
+    return alive(directory, state, part) and _GIVEN_UP not in _log_text(directory, part)
 
 
 def explain_death(directory: Path, state: ClusterState, part: Part) -> DevClusterError:
@@ -134,14 +136,9 @@ def explain_death(directory: Path, state: ClusterState, part: Part) -> DevCluste
 def why_gone(directory: Path, state: ClusterState, part: Part) -> str | None:
     """What is known of the end of a part that was started; None where it goes on, or never was."""
     record = state.processes.get(part)
-    if record is None:
+    if record is None or _goes_on(directory, state, part):
         return None
-    if not alive(directory, state, part):
-        how = how_it_ended(record)
-    elif _GIVEN_UP in _log_text(directory, part):  # its JVM may stay, see _check_alive
-        how = "has given up"
-    else:
-        return None
+    how = "has given up" if alive(directory, state, part) else how_it_ended(record)
     return f"{TITLES[part]} {how}. {_tail_of(directory, part)}"
 
 

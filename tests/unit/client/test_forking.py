@@ -13,15 +13,12 @@ from client.connection.primary import ZooKeeperDirectory
 from client.snapshots.resolver import OutcomeCache
 from client.spark import connections
 from commit_table import Committed
-from commit_table.timestamps import milliseconds_of
 from testkit import small_limits
 from tests.forked import entered_in_a_thread, forked, in_child
 from tests.unit.client.conftest import SETTINGS, Installation
-from tests.unit.client.transacting import get, open_with, put
+from tests.unit.client.transacting import LIFE_MS, get, open_with, outlive, put
 
 BEATING = dataclasses.replace(SETTINGS, heartbeat_interval_ms=20)
-LIFE_MS = 1_500
-"""Long enough that a busy machine holds no heartbeat up for it."""
 
 
 @pytest.fixture
@@ -32,12 +29,6 @@ def short_lived(empty_installation: Installation) -> TransactionManager:
     manager.create_table("t", ["f"])
     put(manager, b"before", b"1")
     return manager
-
-
-def outlive(manager: TransactionManager, begun: int) -> None:
-    """Until a transaction that began then is given up, where nobody speaks for it."""
-    while milliseconds_of(manager.oracle.begin().first_start_timestamp) < milliseconds_of(begun) + 2 * LIFE_MS:
-        pass
 
 
 def test_a_child_begins_reads_and_commits_and_its_transactions_live(short_lived: TransactionManager) -> None:

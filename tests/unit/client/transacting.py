@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from client import Committed, Transaction, TransactionManager
+from commit_table.timestamps import milliseconds_of
 from tests.unit.client.conftest import A, Installation
 from tso.settings import Limits
+
+LIFE_MS = 1_500
+"""Of transactions that heartbeats keep: long enough that a busy machine holds none of these up for it."""
 
 
 def put(manager: TransactionManager, row: bytes, value: bytes, column: bytes = A, table: str = "t") -> Committed:
@@ -23,6 +27,12 @@ def open_with(manager: TransactionManager, row: bytes, value: bytes, column: byt
     transaction = manager.transaction()
     transaction.put("t", row, {column: value})
     return transaction
+
+
+def outlive(manager: TransactionManager, begun: int) -> None:
+    """Until a transaction that began then is given up by an oracle that does so after ``LIFE_MS`` of silence."""
+    while milliseconds_of(manager.oracle.begin().first_start_timestamp) < milliseconds_of(begun) + 2 * LIFE_MS:
+        pass
 
 
 def fail_over(installation: Installation, limits: Limits | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Fake programs on a PATH of their own, so that no test of this folder runs the real Java or Maven."""
+"""Fake programs on a PATH of their own, so that no test of this folder runs the real Java or Maven; and a state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from devcluster.processes import ProcessRecord
+from devcluster.state import ClusterState
+
 Program = Callable[[str, str], Path]
+
+STATE = ClusterState(
+    zookeeper_port=2181,
+    thrift_port=9090,
+    java="/usr/bin/java",
+    jars=("/cache/a.jar",),
+    heap_mebibytes={"hbase": 1024, "gateway": 512},
+    ready_timeout_seconds=120.0,
+    stop_timeout_seconds=30.0,
+).with_process("hbase", ProcessRecord(17, 4711))
+"""Of a cluster that never was."""
 
 
 @pytest.fixture

@@ -14,17 +14,8 @@ from devcluster.errors import Busy, DiskFull, InvalidSettings, PortTaken, StateD
 from devcluster.locks import file_lock
 from devcluster.processes import ProcessRecord
 from devcluster.settings import ClusterSettings
-from devcluster.state import ClusterState, read_state, write_state
-
-STATE = ClusterState(
-    zookeeper_port=2181,
-    thrift_port=9090,
-    java="/usr/bin/java",
-    jars=("/cache/a.jar",),
-    heap_mebibytes={"hbase": 1024, "gateway": 512},
-    ready_timeout_seconds=120.0,
-    stop_timeout_seconds=30.0,
-).with_process("hbase", ProcessRecord(17, 4711))
+from devcluster.state import read_state, write_state
+from tests.unit.devcluster.conftest import STATE
 
 
 def test_the_state_comes_back_as_it_was_written(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is told of a server that ended without being told to: to who asks for the status, and of a failed test."""
+"""What the status of a cluster tells of a server that ended without being told to."""
 
 from __future__ import annotations
 
@@ -16,17 +16,8 @@ import devcluster
 from devcluster import configuration, processes
 from devcluster.commands import dev
 from devcluster.processes import ProcessRecord
-from devcluster.state import ClusterState, write_state
-
-STATE = ClusterState(
-    zookeeper_port=1,
-    thrift_port=1,
-    java="/usr/bin/java",
-    jars=(),
-    heap_mebibytes={"hbase": 1024, "gateway": 512},
-    ready_timeout_seconds=120.0,
-    stop_timeout_seconds=30.0,
-)
+from devcluster.state import write_state
+from tests.unit.devcluster.conftest import STATE
 
 
 @pytest.fixture

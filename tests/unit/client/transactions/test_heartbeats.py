@@ -10,14 +10,10 @@ from dataclasses import dataclass
 import pytest
 
 from client import Transaction, TransactionExpired, TransactionManager
-from commit_table.timestamps import milliseconds_of
 from testkit import small_limits
 from tests.unit.client.conftest import SETTINGS, Installation
-from tests.unit.client.transacting import get, open_with
+from tests.unit.client.transacting import LIFE_MS, get, open_with, outlive
 from wire import HEARTBEAT_TRANSACTIONS_MAX, LIVES_TRANSACTIONS_MAX, Life
-
-LIFE_MS = 1_500
-"""Long enough that a busy machine holds no heartbeat up for it."""
 
 
 @pytest.fixture
@@ -31,9 +27,7 @@ def short_lived(empty_installation: Installation) -> Installation:
 def silent(manager: TransactionManager, of: Callable[[], Transaction]) -> Transaction:
     """A transaction that is given up by now, unless a heartbeat has spoken for it."""
     transaction = of()
-    begun_ms = milliseconds_of(transaction.start_timestamp)
-    while milliseconds_of(manager.oracle.begin().first_start_timestamp) < begun_ms + 2 * LIFE_MS:
-        pass
+    outlive(manager, transaction.start_timestamp)
     return transaction
 
 
