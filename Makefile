@@ -7,7 +7,7 @@ CODE := access benchmarks client commit_table configuration demo devcluster dril
 # Hundreds of processes import the same modules: where this is set, each of them would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check kernels compiled unit simulate mutations format clean
+.PHONY: demo test check kernels compiled unit simulate mutations oldest format clean
 
 demo: .venv/installed-from
 	$(VENV)/pythia demo $(DEMO_OPTIONS)
@@ -39,6 +39,14 @@ simulate: .venv/installed-from
 
 mutations: .venv/installed-from
 	$(VENV)/python -m tests.mutations
+
+# All tests, with the oldest packages that pyproject.toml says are enough in place of the newest. Some warn of themselves.
+oldest: .venv/installed-from
+	$(VENV)/uv venv --quiet --seed --clear --python $(VENV)/python build/oldest
+	$(VENV)/uv pip compile --quiet --resolution lowest-direct --extra bench --extra connect \
+	    --python $(VENV)/python --output-file build/oldest/packages.txt pyproject.toml
+	$(VENV)/uv pip install --quiet --python build/oldest --constraint build/oldest/packages.txt --editable '.[dev]'
+	build/oldest/bin/python -m pytest -W default -n 3 --dist loadgroup --no-loadscope-reorder $(TEST_OPTIONS)
 
 format: .venv/installed-from
 	$(VENV)/ruff check --fix $(CODE)

@@ -28,17 +28,18 @@ class Display:
             TimeElapsedColumn(),
             console=console,
             transient=True,
-            disable=not console.is_terminal,
         )
 
     def __enter__(self) -> Display:
-        self._progress.start()
+        if self.is_live:  # one that is only disabled ends in an empty line, before rich 14.3
+            self._progress.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._progress.stop()
+        if self.is_live:
+            self._progress.stop()
 
     @property
     def is_live(self) -> bool:

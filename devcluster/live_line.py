@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from rich import progress
 from rich.console import Console
@@ -21,7 +21,8 @@ def live_line(console: Console) -> Iterator[Progress]:
         progress.MofNCompleteColumn(),
         progress.TimeElapsedColumn(),
     )
-    with progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as live:
+    live = progress.Progress(*columns, console=console, transient=True)
+    with live if console.is_terminal else nullcontext():  # one only disabled ends in an empty line, before rich 14.3
         task = live.add_task("beginning", total=None)
 
         def show(step: Step) -> None:

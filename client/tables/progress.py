@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import click
 from rich.console import Console
@@ -22,7 +22,8 @@ def lines(first: str) -> Iterator[Callable[[str, bool], None]]:
     """What is to be told how things are, and whether that is a step that counts; elsewhere only these are shown."""
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as live:
+    live = Progress(*columns, console=console, transient=True)
+    with live if console.is_terminal else nullcontext():  # one only disabled ends in an empty line, before rich 14.3
         task = live.add_task(first, total=None)
 
         def tell(text: str, counts: bool) -> None:

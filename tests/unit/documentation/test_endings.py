@@ -125,9 +125,8 @@ def test_every_command_refuses_what_it_does_not_know_and_explains_itself(path: s
     arguments = path.split()[1:]
     refused = invoke(*arguments, "--no-such-option")
     assert (refused.exit_code, refused.stdout) == (Ending.WRONG_USE, "")
-    assert refused.stderr == (f"error: No such option '--no-such-option'; {path} --help says what can be given\n"), (
-        refused.stderr
-    )
+    what = click.NoSuchOption("--no-such-option").format_message().rstrip(".")  # as this version of click puts it
+    assert refused.stderr == f"error: {what}; {path} --help says what can be given\n"
     told = invoke(*arguments, "--help")
     assert told.exit_code == Ending.DONE
     assert told.stdout.startswith(f"Usage: {path} ")
