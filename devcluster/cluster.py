@@ -17,7 +17,7 @@ from typing import Literal
 from devcluster import servers
 from devcluster.configuration import PARTS, Part
 from devcluster.errors import AlreadyRunning, NotRunning, PortTaken, StateDamaged, UnusableDirectory, disk_errors
-from devcluster.jars import check_free_space, ensure_jars
+from devcluster.jars import OTHER_JARS, check_free_space, ensure_jars, other_jars
 from devcluster.java import find_java
 from devcluster.locks import file_lock
 from devcluster.ports import claim
@@ -127,6 +127,12 @@ def _same(settings: ClusterSettings, state: ClusterState) -> Cluster:
     if any(port not in (0, running) for port, running in zip(asked, have, strict=True)):
         raise AlreadyRunning(
             f"the cluster in {settings.directory} runs with ZooKeeper on port {have[0]} and Thrift on port {have[1]}; "
+            "take it down first, or use another directory"
+        )
+    others = other_jars()
+    if others is not None and tuple(map(str, others)) != state.jars:
+        raise AlreadyRunning(
+            f"the cluster in {settings.directory} runs other jars than those that {OTHER_JARS} names; "
             "take it down first, or use another directory"
         )
     return _cluster(settings.directory, state)

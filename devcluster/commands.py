@@ -79,7 +79,10 @@ def up(
     fresh: bool,
     ready_timeout_seconds: float,
 ) -> None:
-    """Bring the cluster up, or find it running."""
+    """Bring the cluster up, or find it running.
+
+    It runs HBase 2.6.1, or the HBase whose jars lie in the directories that PYTHIA_HBASE_JARS names.
+    """
     with _shown() as tell:
         settings = ClusterSettings(
             directory,

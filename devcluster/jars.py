@@ -1,4 +1,4 @@
-"""The user's cache of jars: filled once, checked at every use.
+"""The jars that a cluster runs: of the user's cache, filled once and checked at every use, or of another HBase.
 
 Invariant: a file enters the cache only by a rename within one file system, after its sha256 was found right; a fetch
 that is cut short leaves only a scratch directory, which the next one removes. One lock: one process fetches at a time.
@@ -7,18 +7,22 @@ that is cut short leaves only a scratch directory, which the next one removes. O
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from devcluster.artifacts import Artifact, committed_list, digest, not_matching
-from devcluster.errors import DiskFull, JarMismatch, disk_errors
+from devcluster.errors import DiskFull, InvalidSettings, JarMismatch, disk_errors
 from devcluster.locks import file_lock
 from devcluster.resolve import Client, fetch, find_client
 from devcluster.settings import Progress, Step
 
 FETCH_FREE_MEBIBYTES = 300
+OTHER_JARS = "PYTHIA_HBASE_JARS"
+"""The variable that names the directories of another HBase's jars, as many as a search path may hold."""
+_OTHERS_NEEDED = ("hbase-server", "hbase-thrift", "zookeeper")
 _SCRATCH_PREFIX = "fetch-"
 
 
@@ -33,13 +37,45 @@ def jar_directory(artifacts: Sequence[Artifact]) -> Path:
 
 
 def ensure_jars(java: Path, timeout_seconds: float, progress: Progress) -> tuple[Path, ...]:
-    """The paths of the committed list's jars, each checked, fetched first where that is needed.
+    """The paths of another HBase's jars, where there is one; otherwise of the committed list's, each checked, fetched
+    first where that is needed.
 
     Raises:
-        JarClientMissing, JarsUnreachable, JarFetchFailed, JarMismatch, DiskFull, Busy, UnusableDirectory:
-            see ``errors``.
+        InvalidSettings, JarClientMissing, JarsUnreachable, JarFetchFailed, JarMismatch, DiskFull, Busy,
+        UnusableDirectory: see ``errors``.
     """
+    others = other_jars()
+    if others is not None:
+        return others
     return ensure_listed(committed_list(), lambda: find_client(java), java, timeout_seconds, progress)
+
+
+def other_jars() -> tuple[Path, ...] | None:
+    """All jars in the directories that ``PYTHIA_HBASE_JARS`` names; ``None``: it names none.
+
+    Raises:
+        InvalidSettings: there is no jar in one of them, or they lack what a cluster runs.
+    """
+    named = os.environ.get(OTHER_JARS)
+    if not named:
+        return None
+    found: list[Path] = []
+    for directory in named.split(os.pathsep):
+        jars = sorted(Path(directory).expanduser().resolve().glob("*.jar"))
+        if not jars:
+            raise InvalidSettings(
+                f"{OTHER_JARS}: there is no jar in {directory!r}; name the directories of another HBase's jars, "
+                f"with {os.pathsep!r} between them, or unset it"
+            )
+        found += jars
+    names = [jar.name for jar in found]
+    missing = [need for need in _OTHERS_NEEDED if not any(re.match(rf"{need}-\d", name) for name in names)]
+    if missing:
+        raise InvalidSettings(
+            f"{OTHER_JARS}: no jar of {', '.join(missing)} among the {len(found)} in {named}; a cluster runs HBase's "
+            "master, its Thrift gateway and ZooKeeper, with all that they need"
+        )
+    return tuple(found)
 
 
 def ensure_listed(

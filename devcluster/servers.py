@@ -54,8 +54,8 @@ def write_configuration(directory: Path, zookeeper_port: int) -> None:
     for name in ("conf", "data", "logs", "tmp"):
         (directory / name).mkdir(exist_ok=True)
     (directory / "conf" / "hbase-site.xml").write_bytes(site_file(hbase_settings(directory, zookeeper_port)))
-    logging = resources.files("devcluster").joinpath("log4j2.properties").read_bytes()
-    (directory / "conf" / "log4j2.properties").write_bytes(logging)
+    for name in ("log4j2.properties", "log4j.properties"):
+        (directory / "conf" / name).write_bytes(resources.files("devcluster").joinpath(name).read_bytes())
 
 
 def start(directory: Path, state: ClusterState, part: Part) -> ClusterState:

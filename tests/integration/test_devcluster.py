@@ -92,6 +92,16 @@ def test_up_again_returns_the_same_cluster(cluster: devcluster.Cluster) -> None:
     assert (found.condition, found.zookeeper, found.thrift) == ("running", cluster.zookeeper, cluster.thrift)
 
 
+def test_one_of_other_jars_than_those_asked_for_is_not_the_same(
+    cluster: devcluster.Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("hbase-server", "hbase-thrift", "zookeeper"):
+        (tmp_path / f"{name}-0.jar").touch()
+    monkeypatch.setenv("PYTHIA_HBASE_JARS", str(tmp_path))
+    with pytest.raises(devcluster.AlreadyRunning, match="other jars than those that PYTHIA_HBASE_JARS names; take it"):
+        devcluster.up(devcluster.ClusterSettings(cluster.directory))
+
+
 def test_nothing_listens_off_loopback(cluster: devcluster.Cluster) -> None:
     sockets = listening(cluster.hbase_pid) | listening(cluster.gateway_pid)
     assert {port_of(cluster.zookeeper), port_of(cluster.thrift)} <= {port for _, port in sockets}

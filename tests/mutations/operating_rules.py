@@ -335,6 +335,13 @@ OPERATING_RULES = [
         "unit/devcluster/test_gone_servers.py",
     ),
     Mutation(
+        "the jars of another HBase may be of anything",
+        "devcluster/jars.py",
+        "    if missing:\n        raise InvalidSettings(\n",
+        "    if False:\n        raise InvalidSettings(\n",
+        "unit/devcluster/test_devcluster_jars.py::test_jars_that_make_no_cluster_are_told_before_anything_is_started",
+    ),
+    Mutation(
         "how a server ended is told of another process that has got its pid",
         "devcluster/processes.py",
         '    if fields is None or fields[0] != "Z" or int(fields[19]) != record.start_ticks:\n        return "is gone"',

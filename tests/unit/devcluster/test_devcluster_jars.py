@@ -11,7 +11,14 @@ import pytest
 
 from devcluster import jars
 from devcluster.artifacts import Artifact, parse_list
-from devcluster.errors import DiskFull, JarClientMissing, JarFetchFailed, JarMismatch, JarsUnreachable
+from devcluster.errors import (
+    DiskFull,
+    InvalidSettings,
+    JarClientMissing,
+    JarFetchFailed,
+    JarMismatch,
+    JarsUnreachable,
+)
 from devcluster.resolve import IvyClient, explain_failure, find_client, ivy_description, maven_description
 from devcluster.settings import Step
 
@@ -193,3 +200,38 @@ def test_ivys_words_for_no_network_are_known() -> None:
     lines = ["WARN: Host mirror.example not found. url=…", "WARN: UNRESOLVED DEPENDENCIES"]
     assert isinstance(explain_failure(client, lines), JarsUnreachable)
     assert isinstance(explain_failure(client, lines[1:]), JarFetchFailed)
+
+
+def others(monkeypatch: pytest.MonkeyPatch, *directories: Path) -> None:
+    monkeypatch.setenv(jars.OTHER_JARS, ":".join(map(str, directories)))
+
+
+def test_the_jars_of_another_hbase_are_taken_as_they_are(
+    programs: Program, java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = maven(programs, "True")
+    names = ("hbase-server-2.4.17.jar", "hbase-thrift-2.4.17.jar", "reload4j.jar", "third/zookeeper-3.5.7.jar")
+    (tmp_path / "third").mkdir()
+    for name in (*names, "LICENSE"):
+        (tmp_path / name).touch()
+    others(monkeypatch, tmp_path, tmp_path / "third")
+    assert jars.ensure_jars(java, 60.0, lambda step: None) == tuple(tmp_path / name for name in names)
+    assert not runs.exists()
+
+
+def test_jars_that_make_no_cluster_are_told_before_anything_is_started(
+    tmp_path: Path, java: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others(monkeypatch, tmp_path / "none")
+    with pytest.raises(InvalidSettings, match=r"PYTHIA_HBASE_JARS: there is no jar in '.*/none'; name the directories"):
+        jars.ensure_jars(java, 60.0, lambda step: None)
+    for name in ("hbase-server-2.4.17.jar", "zookeeper-jute-3.5.7.jar"):
+        (tmp_path / name).touch()
+    others(monkeypatch, tmp_path)
+    with pytest.raises(InvalidSettings, match=r"no jar of hbase-thrift, zookeeper among the 2 in .*; a cluster runs"):
+        jars.ensure_jars(java, 60.0, lambda step: None)
+
+
+def test_a_variable_that_names_nothing_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(jars.OTHER_JARS, "")
+    assert jars.other_jars() is None
