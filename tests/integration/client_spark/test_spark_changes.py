@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -301,6 +302,8 @@ def test_a_stream_goes_on_where_it_stopped_and_after_a_batch_that_was_not_finish
     forget_last_batch(following.checkpoint)
     source.put({5: 5})
     following.catch_up()
+    if tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 2):  # there it stops with the one that it repeats
+        following.catch_up()
     assert copy.rows() == source.rows() == {2: 3, 5: 5}
     assert following.batches == [2, 2, 2, 1], "the one that Spark had forgotten is the same, and the rest comes then"
 
