@@ -42,10 +42,11 @@ mutations: .venv/installed-from
 
 # All tests, with the oldest packages that pyproject.toml says are enough in place of the newest. Some warn of themselves.
 oldest: .venv/installed-from
-	$(VENV)/uv venv --quiet --seed --clear --python $(VENV)/python build/oldest
-	$(VENV)/uv pip compile --quiet --resolution lowest-direct --extra bench --extra connect \
-	    --python $(VENV)/python --output-file build/oldest/packages.txt pyproject.toml
-	$(VENV)/uv pip install --quiet --python build/oldest --constraint build/oldest/packages.txt --editable '.[dev]'
+	$(VENV)/python -m venv --clear build/oldest
+	build/oldest/bin/pip install --quiet uv
+	build/oldest/bin/uv pip compile --quiet --resolution lowest-direct --extra bench --extra connect \
+	    --python build/oldest/bin/python --output-file build/oldest/packages.txt pyproject.toml
+	build/oldest/bin/uv pip install --quiet --python build/oldest --constraint build/oldest/packages.txt --editable '.[dev]'
 	build/oldest/bin/python -m pytest -W default -n 3 --dist loadgroup --no-loadscope-reorder $(TEST_OPTIONS)
 
 format: .venv/installed-from
