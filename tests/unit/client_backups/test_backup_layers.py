@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from client import ChangedColumns
@@ -60,6 +60,13 @@ def together(files: Sequence[tuple[Path, TableBackup]]) -> list[tuple[bytes, Map
     lines_max=st.integers(1, 9),
     places_max=st.integers(1, 20),
     batch_rows=st.integers(1, 5),
+)
+@example(  # a row of the two older files, beside one of the newest
+    rows={b"b": {b"f:x": b"0"}},
+    later=[{b"b": {b"f:x": b"1"}}, {b"a": {b"f:x": b"2"}, b"c": {b"f:x": b"2"}}],
+    lines_max=9,
+    places_max=20,
+    batch_rows=5,
 )
 def test_they_are_what_the_changes_made_of_them_one_after_the_other(
     tmp_path_factory: pytest.TempPathFactory,
