@@ -24,7 +24,7 @@ from devcluster.configuration import (
     zookeeper_settings,
 )
 from devcluster.errors import DevClusterError
-from devcluster.jars import ensure_jars
+from devcluster.jars import checked_jars
 from devcluster.settings import ClusterSettings, Step
 
 DATA = Path("/var/lib/hbase")
@@ -79,7 +79,7 @@ def main(directory: Path) -> None:
     # Only who fetches needs a Java: where all jars are there already, the image is built without one.
     java = Path(shutil.which("java") or "java")
     try:
-        lay_out(directory, ensure_jars(java, ClusterSettings(DATA).fetch_timeout_seconds, tell))
+        lay_out(directory, checked_jars(java, ClusterSettings(DATA).fetch_timeout_seconds, tell))
     except DevClusterError as error:
         sys.exit(str(error))
 

@@ -37,16 +37,22 @@ def jar_directory(artifacts: Sequence[Artifact]) -> Path:
 
 
 def ensure_jars(java: Path, timeout_seconds: float, progress: Progress) -> tuple[Path, ...]:
-    """The paths of another HBase's jars, where there is one; otherwise of the committed list's, each checked, fetched
-    first where that is needed.
+    """The paths of the jars to run: another HBase's as they are, where one is named, and otherwise ``checked_jars``.
 
     Raises:
-        InvalidSettings, JarClientMissing, JarsUnreachable, JarFetchFailed, JarMismatch, DiskFull, Busy,
-        UnusableDirectory: see ``errors``.
+        InvalidSettings: see ``other_jars``; and what ``checked_jars`` raises.
     """
     others = other_jars()
-    if others is not None:
-        return others
+    return checked_jars(java, timeout_seconds, progress) if others is None else others
+
+
+def checked_jars(java: Path, timeout_seconds: float, progress: Progress) -> tuple[Path, ...]:
+    """The paths of the committed list's jars, each checked, fetched first where that is needed.
+
+    Raises:
+        JarClientMissing, JarsUnreachable, JarFetchFailed, JarMismatch, DiskFull, Busy, UnusableDirectory:
+            see ``errors``.
+    """
     return ensure_listed(committed_list(), lambda: find_client(java), java, timeout_seconds, progress)
 
 
@@ -85,7 +91,7 @@ def ensure_listed(
     timeout_seconds: float,
     progress: Progress,
 ) -> tuple[Path, ...]:
-    """As ``ensure_jars``, for any list and client; the client is only chosen when something is to be fetched."""
+    """As ``checked_jars``, for any list and client; the client is only chosen when something is to be fetched."""
     directory = jar_directory(artifacts)
     progress(Step("checking the jars"))
     with disk_errors(directory), file_lock(directory.with_suffix(".lock"), 2 * timeout_seconds):

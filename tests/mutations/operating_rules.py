@@ -342,6 +342,13 @@ OPERATING_RULES = [
         "unit/devcluster/test_devcluster_jars.py::test_jars_that_make_no_cluster_are_told_before_anything_is_started",
     ),
     Mutation(
+        "an image may hold jars that nobody checked",
+        "devcluster/image.py",
+        "from devcluster.jars import checked_jars\n",
+        "from devcluster.jars import ensure_jars as checked_jars\n",
+        "unit/devcluster/test_devcluster_image.py::test_an_image_has_no_jars_that_nobody_checked",
+    ),
+    Mutation(
         "how a server ended is told of another process that has got its pid",
         "devcluster/processes.py",
         '    if fields is None or fields[0] != "Z" or int(fields[19]) != record.start_ticks:\n        return "is gone"',

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from devcluster import image
+from devcluster import image, jars
 from devcluster.errors import JarClientMissing
 
 PLACE = Path("/opt/hbase")
@@ -46,7 +46,20 @@ def test_jars_that_cannot_be_had_end_it_in_words(tmp_path: Path, monkeypatch: py
     def none(*given: object) -> tuple[Path, ...]:
         raise JarClientMissing("install Maven")
 
-    monkeypatch.setattr(image, "ensure_jars", none)
+    monkeypatch.setattr(image, "checked_jars", none)
+    with pytest.raises(SystemExit, match="install Maven"):
+        image.main(tmp_path / "hbase")
+    assert not (tmp_path / "hbase").exists()
+
+
+def test_an_image_has_no_jars_that_nobody_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*given: object) -> tuple[Path, ...]:
+        raise JarClientMissing("install Maven")
+
+    for name in ("hbase-server", "hbase-thrift", "zookeeper"):
+        (tmp_path / f"{name}-0.jar").touch()
+    monkeypatch.setenv(jars.OTHER_JARS, str(tmp_path))
+    monkeypatch.setattr(jars, "ensure_listed", none)
     with pytest.raises(SystemExit, match="install Maven"):
         image.main(tmp_path / "hbase")
     assert not (tmp_path / "hbase").exists()

@@ -30,6 +30,8 @@ from tso.commands.main import SECTIONS, RoomCommands, main
 
 WAIT_S = 60.0
 DOCUMENTED = (ROOT / "docs" / "command-line.md").read_text()
+NO_SUCH_OPTION = ("No such option '--no-such-option'", "No such option: --no-such-option")
+"""As click puts it, and as it did before 8.4."""
 
 
 def invoke(*arguments: str) -> Result:
@@ -125,8 +127,8 @@ def test_every_command_refuses_what_it_does_not_know_and_explains_itself(path: s
     arguments = path.split()[1:]
     refused = invoke(*arguments, "--no-such-option")
     assert (refused.exit_code, refused.stdout) == (Ending.WRONG_USE, "")
-    what = click.NoSuchOption("--no-such-option").format_message().rstrip(".")  # as this version of click puts it
-    assert refused.stderr == f"error: {what}; {path} --help says what can be given\n"
+    possible = [f"error: {what}; {path} --help says what can be given\n" for what in NO_SUCH_OPTION]
+    assert refused.stderr in possible, refused.stderr
     told = invoke(*arguments, "--help")
     assert told.exit_code == Ending.DONE
     assert told.stdout.startswith(f"Usage: {path} ")
