@@ -24,7 +24,7 @@ check: .venv/installed-from
 
 # Before several processes of the tests compile them at once.
 kernels: .venv/installed-from
-	$(VENV)/python -m tests.kernel_caches
+	$(VENV)/pythia kernels
 
 # Where one process of the tests compiles the project, the others would wait for it.
 compiled: .venv/installed-from

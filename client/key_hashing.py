@@ -21,7 +21,7 @@ import xxhash
 
 from kernels import kernel
 from store.columns import ABSENT, Bytes, CellColumns, Places, taken
-from store.lines import packed
+from store.lines import copy, packed, write_number
 
 HASHED_BYTES_MAX: Final = 240
 """Of one input: beyond it XXH3 has other rules, in which the cost of an object does not matter."""
@@ -169,19 +169,9 @@ def _hash(data: Bytes, length: int) -> np.uint64:
 
 
 @kernel(nogil=True)
-def _copy(buffer: Bytes, at: int, data: Bytes, start: int, length: int) -> int:
-    """Copy bytes; returns where they end."""
-    for place in range(length):
-        buffer[np.uint64(at + place)] = data[np.uint64(start + place)]
-    return int(at + length)
-
-
-@kernel(nogil=True)
 def _copy_row(buffer: Bytes, at: int, data: Bytes, start: int, length: int) -> int:
     """A row's key behind its length; returns where it ends."""
-    for place in range(LENGTH_BYTES):
-        buffer[np.uint64(at + place)] = (length >> (8 * (LENGTH_BYTES - 1 - place))) & 0xFF
-    return int(_copy(buffer, at + LENGTH_BYTES, data, start, length))
+    return int(copy(buffer, write_number(buffer, at, length, LENGTH_BYTES), data, start, length))
 
 
 @kernel("void(uint8[::1], uint8[::1], int64[::1], int64[::1], uint64[::1])", nogil=True)
@@ -190,7 +180,7 @@ def hash_rows(before: Bytes, data: Bytes, starts: Places, lengths: Places, hashe
     shorter than ``HASHED_BYTES_MIN``.
     """
     buffer = np.empty(HASHED_BYTES_MAX, np.uint8)
-    at = _copy(buffer, 0, before, 0, before.size)
+    at = copy(buffer, 0, before, 0, before.size)
     for row in range(starts.size):
         hashes[row] = _hash(buffer, _copy_row(buffer, at, data, starts[row], lengths[row]))
 
@@ -214,7 +204,7 @@ def hash_cells(
     Column ``c`` is ``columns[column_ends[c]:column_ends[c + 1]]``. ``hashes`` has room for all of every row.
     """
     buffer = np.empty(HASHED_BYTES_MAX, np.uint8)
-    at = _copy(buffer, 0, before, 0, before.size)
+    at = copy(buffer, 0, before, 0, before.size)
     found = 0
     for row in range(starts.size):
         row_end = _copy_row(buffer, at, data, starts[row], lengths[row])
@@ -222,6 +212,6 @@ def hash_cells(
             if value_lengths[column, row] == ABSENT:
                 continue
             start = column_ends[column]
-            hashes[found] = _hash(buffer, _copy(buffer, row_end, columns, start, column_ends[column + 1] - start))
+            hashes[found] = _hash(buffer, copy(buffer, row_end, columns, start, column_ends[column + 1] - start))
             found += 1
     return found

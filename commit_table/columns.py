@@ -12,7 +12,7 @@ import numpy.typing as npt
 from commit_table import layout
 from commit_table.timestamps import COUNTER_BITS, TIMESTAMP_MAX, TIMESTAMPS_PER_MILLISECOND
 from kernels import kernel
-from store.lines import ByteLines
+from store.lines import ByteLines, write_number
 
 Timestamps = npt.NDArray[np.int64]
 
@@ -58,16 +58,6 @@ def _wrong(start_timestamp: int) -> str:
     return f"a start timestamp lies between 0 and {TIMESTAMP_MAX}, not {start_timestamp}"
 
 
-@kernel()
-def _write_number(line: ByteLines, at: int, number: int, count: int) -> None:
-    """The low ``count`` bytes of ``number``, big-endian.
-
-    Here and not shared with other kernels: numba's cache does not notice a change in another module.
-    """
-    for place in range(count):
-        line[at + place] = (number >> (8 * (count - 1 - place))) & 0xFF
-
-
 @kernel("int64(int64[::1], int64[::1], int64[::1], uint8[:, ::1], uint8[:, ::1], uint8[:, ::1])")
 def lay_out(
     starts: Timestamps,
@@ -86,9 +76,9 @@ def lay_out(
         before = start
         block = start >> COUNTER_BITS
         rows[place, 0] = (np.uint64(block) * _SALT_FACTOR) >> _SALT_SHIFT
-        _write_number(rows[place], 1, block, _TIMESTAMP_BYTES)
+        write_number(rows[place], 1, block, _TIMESTAMP_BYTES)
         for letter in range(_PREFIX.shape[0]):
             columns[place, letter] = _PREFIX[letter]
-        _write_number(columns[place], _PREFIX.shape[0], start & (TIMESTAMPS_PER_MILLISECOND - 1), _COUNTER_BYTES)
-        _write_number(values[place], 0, commits[order[place]], _TIMESTAMP_BYTES)
+        write_number(columns[place], _PREFIX.shape[0], start & (TIMESTAMPS_PER_MILLISECOND - 1), _COUNTER_BYTES)
+        write_number(values[place], 0, commits[order[place]], _TIMESTAMP_BYTES)
     return -1

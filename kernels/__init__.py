@@ -14,58 +14,66 @@ can, each compiles for itself.
 
 from __future__ import annotations
 
-import logging
+import functools
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from kernels.keeping import KeptKernel
 
-Parameters = ParamSpec("Parameters")
+Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
 
-_KERNELS: list[Kernel[..., Any]] = []
+KERNELS: list[Any] = []
+"""All whose modules have been imported."""
 
 
-class Kernel(Generic[Parameters, Result]):
-    """One function. ``signature``: numba's, of one that Python calls; ``None``: of one that only other kernels call."""
+class Kernel(Generic[*Arguments, Result]):
+    """One function. ``signature``: numba's; ``None``: whatever types it is called with, by other kernels most of all.
 
-    are_kept: ClassVar[bool] = True
-    """Whether what is compiled could be kept for the next process so far."""
+    ``inline``: whether each kernel that calls it gets a copy of its own.
+    """
 
-    def __init__(self, function: Callable[Parameters, Result], signature: str | None, *, nogil: bool) -> None:
+    def __init__(
+        self,
+        function: Callable[[*Arguments], Result],
+        signature: str | None = None,
+        *,
+        nogil: bool = False,
+        inline: bool = False,
+    ) -> None:
         self._function = function
         self._signature = signature
         self._nogil = nogil
-        self._compiled: Callable[Parameters, Result] | None = None
-        self.__doc__ = function.__doc__
-        _KERNELS.append(self)
+        self._inline = inline
+        self._run: Callable[[*Arguments], Result] = self._compile_and_run
+        self._dispatcher: Any = None
+        functools.update_wrapper(self, function)
+        KERNELS.append(self)
 
-    def __call__(self, *arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
-        """Run it, compiled."""
-        return (self._compiled or self.compile())(*arguments, **named)
+    def __call__(self, *arguments: *Arguments) -> Result:
+        """Run it, compiled. Arguments have no names: those would cost as much as a small kernel does."""
+        return self._run(*arguments)
 
-    def compile(self) -> Callable[Parameters, Result]:
-        """Compile it now, or read it from numba's cache; harmless to repeat, and in several threads at once."""
-        if self._compiled is None:
+    @property
+    def keeping(self) -> KeptKernel | None:
+        """What was compiled, and where it is kept; ``None`` before ``compile``."""
+        kept: KeptKernel | None = self._dispatcher and self._dispatcher._cache
+        return kept
+
+    def compile(self) -> Callable[[*Arguments], Result]:
+        """Compile it now, or take what was compiled before; harmless to repeat, and in several threads at once."""
+        if self._dispatcher is None:
+            from kernels.compiling import compiled
+
             self._resolve()
-            try:
-                self._compiled = self._made(cache=Kernel.are_kept)
-            except (RuntimeError, OSError) as error:  # neither the source's directory nor a home can be written to
-                if Kernel.are_kept:
-                    log.warning(
-                        "each process has to compile for itself, and takes longer to begin: %s; set NUMBA_CACHE_DIR to "
-                        "a directory that it may write to",
-                        error,
-                    )
-                Kernel.are_kept = False
-                self._compiled = self._made(cache=False)
-        return self._compiled
+            self._run = self._dispatcher = compiled(
+                self._function, self._signature, nogil=self._nogil, inline=self._inline
+            )
+        return self._run
 
-    def _made(self, *, cache: bool) -> Callable[Parameters, Result]:
-        import numba
-
-        made: Callable[Parameters, Result] = numba.njit(self._signature, cache=cache, nogil=self._nogil)(self._function)
-        return made
+    def _compile_and_run(self, *arguments: *Arguments) -> Result:
+        return self.compile()(*arguments)
 
     def _resolve(self) -> None:
         """Numba takes a function's globals as they are: those that are kernels have to be numba's own."""
@@ -76,13 +84,13 @@ class Kernel(Generic[Parameters, Result]):
 
 
 def kernel(
-    signature: str | None = None, *, nogil: bool = False
-) -> Callable[[Callable[Parameters, Result]], Kernel[Parameters, Result]]:
-    """Make a function a ``Kernel``; ``nogil``: others may run meanwhile."""
-    return lambda function: Kernel(function, signature, nogil=nogil)
+    signature: str | None = None, *, nogil: bool = False, inline: bool = False
+) -> Callable[[Callable[[*Arguments], Result]], Kernel[*Arguments, Result]]:
+    """Make a function a ``Kernel``; ``nogil``: others may run meanwhile; ``inline``: see there."""
+    return lambda function: Kernel(function, signature, nogil=nogil, inline=inline)
 
 
 def compile_all() -> None:
     """Have every kernel compiled that has been imported: for processes that must not wait for it later."""
-    for each in _KERNELS:
+    for each in KERNELS:
         each.compile()

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernels import kernel
+from store.columns import Bytes
 
 ByteLines: TypeAlias = npt.NDArray[np.uint8]
 """One line of bytes for each cell, all of one width."""
@@ -35,3 +36,19 @@ def first_without_family(columns: ByteLines, family_bytes_max: int) -> int:
         if not 1 <= colon <= family_bytes_max or colon == columns.shape[1]:
             return line
     return -1
+
+
+@kernel(nogil=True)
+def copy(buffer: Bytes, at: int, data: Bytes, start: int, length: int) -> int:
+    """Copy bytes; returns where they end."""
+    for place in range(length):
+        buffer[np.uint64(at + place)] = data[np.uint64(start + place)]
+    return int(at + length)
+
+
+@kernel(nogil=True)
+def write_number(buffer: Bytes, at: int, number: int, count: int) -> int:
+    """The low ``count`` bytes of ``number``, big-endian; returns where they end."""
+    for place in range(count):
+        buffer[np.uint64(at + place)] = (number >> (8 * (count - 1 - place))) & 0xFF
+    return int(at + count)

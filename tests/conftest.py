@@ -24,12 +24,8 @@ from drills.guard import Guard
 from tests.certificates import Authority
 from tests.examples import examples
 from tests.gateways import FRAMED, HTTP, gateway_of
-from tests.imports import ROOT
 from tests.kerberos.cluster import Kerberized, kerberized_hbase
-from tests.kernel_caches import drop_stale_kernels
 from tests.tls_terminator import tls_before
-
-drop_stale_kernels(ROOT)  # here: the conftests of the rooms load kernels
 
 os.environ.pop(FILE_VARIABLE, None)  # whoever set where oracles of his own are tests no other settings by it
 for _section in all_sections():

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TypeAlias
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from kernels import kernel
 from wire.columns import Cells, Codes, Timestamps
 from wire.frames import VERSION, Kind
 
@@ -26,13 +26,13 @@ _FEWEST_WORDS = 6
 _VERSION, _KIND = int(VERSION), int(Kind.COMMIT_REPLY)
 
 
-@numba.njit(cache=True)
+@kernel()
 def _half(words: Words, base: Number, place: Number) -> np.int64:
     """The ``place``-th 32-bit number after word ``base``."""
     return np.int64((words[base + (place >> 1)] >> np.uint64(32 * (place & 1))) & np.uint64(0xFFFFFFFF))
 
 
-@numba.njit(cache=True)
+@kernel()
 def _is_well_formed(words: Words, base: Number, transactions: Number, cells: Number) -> bool:
     for place in range(base + 1, base + 1 + 3 * transactions):
         if words[place] >> np.uint64(63):
@@ -50,7 +50,7 @@ def _is_well_formed(words: Words, base: Number, transactions: Number, cells: Num
     return bool(previous == cells and _half(words, offsets, 2 * transactions + 1) == 0)
 
 
-@numba.njit(cache=True)
+@kernel()
 def measure(
     words: Words, lengths: Counts, bounds: Counts, well_formed: Codes, first: Counts, first_cell: Counts
 ) -> tuple[int, int, int]:
@@ -75,7 +75,7 @@ def measure(
     return first[lengths.size], first_cell[lengths.size], malformed
 
 
-@numba.njit(cache=True)
+@kernel()
 def gather(
     words: Words,
     bounds: Counts,
@@ -110,7 +110,7 @@ def gather(
             guards[begin + place] = _half(words, base, count + 1 + place)
 
 
-@numba.njit(cache=True)
+@kernel()
 def _store(frames: Codes, position: int, value: np.uint64, size: int) -> int:
     """Write the low ``size`` bytes of a number; returns where it ends."""
     for place in range(size):
@@ -118,7 +118,7 @@ def _store(frames: Codes, position: int, value: np.uint64, size: int) -> int:
     return position + size
 
 
-@numba.njit(cache=True)
+@kernel()
 def scatter(ids: Words, counts: Counts, timestamps: Timestamps, reasons: Codes, frames: Codes) -> None:
     """Write the answers to requests ``ids``, frame after frame; ``counts``: transactions of each."""
     position, transaction = 0, 0

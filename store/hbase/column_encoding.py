@@ -19,7 +19,7 @@ from store.columns import ABSENT, Bytes, CellColumns, Places, cuts
 from store.hbase.binary_protocol import COUNT_BYTES, FRAME_BYTES, INT64, LIST, STOP, STRING, STRUCT
 from store.hbase.encoding import put_head
 from store.hbase.settings import RequestLimits
-from store.lines import packed
+from store.lines import copy, packed, write_number
 
 _KEY_FIELD = np.array(bytearray(struct.pack(">bh", STRING, 1)), np.uint8)
 _MUTATIONS_FIELD = np.array(bytearray(struct.pack(">bhb", LIST, 2, STRUCT)), np.uint8)
@@ -80,22 +80,6 @@ def row_sizes(header_ends: Places, key_lengths: Places, value_lengths: Places) -
     return sizes
 
 
-@kernel(nogil=True)
-def _write_count(buffer: Bytes, at: int, count: int) -> int:
-    """``count`` in four bytes; returns where they end."""
-    for place in range(COUNT_BYTES):
-        buffer[np.uint64(at + place)] = (count >> (8 * (COUNT_BYTES - 1 - place))) & 0xFF
-    return at + COUNT_BYTES
-
-
-@kernel(nogil=True)
-def _copy(buffer: Bytes, at: int, data: Bytes, start: int, length: int) -> int:
-    """Copy bytes; returns where they end."""
-    for place in range(length):
-        buffer[np.uint64(at + place)] = data[np.uint64(start + place)]
-    return int(at + length)
-
-
 @kernel(
     "int64(uint8[::1], int64, uint8[::1], int64[::1], uint8[::1], int64[::1], int64[::1], int64[:, ::1], "
     "int64[:, ::1], int64, int64)",
@@ -116,10 +100,10 @@ def write_rows(
 ) -> int:
     """Write the ``BatchMutation`` of each row from ``first`` up to ``last``; returns where they end."""
     for row in range(first, last):
-        at = _copy(buffer, at, _KEY_FIELD, 0, _KEY_FIELD.shape[0])
-        at = _write_count(buffer, at, key_lengths[row])
-        at = _copy(buffer, at, data, key_starts[row], key_lengths[row])
-        at = _copy(buffer, at, _MUTATIONS_FIELD, 0, _MUTATIONS_FIELD.shape[0])
+        at = copy(buffer, at, _KEY_FIELD, 0, _KEY_FIELD.shape[0])
+        at = write_number(buffer, at, key_lengths[row], COUNT_BYTES)
+        at = copy(buffer, at, data, key_starts[row], key_lengths[row])
+        at = copy(buffer, at, _MUTATIONS_FIELD, 0, _MUTATIONS_FIELD.shape[0])
         count_at, mutations = at, 0
         at += COUNT_BYTES
         for column in range(value_lengths.shape[0]):
@@ -128,12 +112,12 @@ def write_rows(
                 continue
             mutations += 1
             start = header_ends[column]
-            at = _copy(buffer, at, header_data, start, header_ends[column + 1] - start)
-            at = _write_count(buffer, at, length)
-            at = _copy(buffer, at, data, value_starts[column, row], length)
+            at = copy(buffer, at, header_data, start, header_ends[column + 1] - start)
+            at = write_number(buffer, at, length, COUNT_BYTES)
+            at = copy(buffer, at, data, value_starts[column, row], length)
             buffer[at] = STOP
             at += 1
-        _write_count(buffer, count_at, mutations)
+        write_number(buffer, count_at, mutations, COUNT_BYTES)
         buffer[at] = STOP
         at += 1
     return at

@@ -37,7 +37,7 @@ from store.hbase.binary_protocol import (
     STRUCT,
     VERSION,
 )
-from store.lines import ByteLines, packed
+from store.lines import ByteLines, packed, write_number
 
 _SEQUENCE_AFTER_NAME = 4 + COUNT_BYTES
 """From the start of a message, beside the method's name: the version and the name's length are before it."""
@@ -200,27 +200,16 @@ def count_batches(rows: ByteLines) -> int:
 
 
 @kernel()
-def _write_number(buffer: _Bytes, at: int, number: int, count: int) -> int:
-    """``number`` in ``count`` bytes, big-endian; returns where they end.
-
-    Here and not shared with other kernels: numba's cache does not notice a change in another module.
-    """
-    for place in range(count):
-        buffer[at + place] = (number >> (8 * (count - 1 - place))) & 0xFF
-    return at + count
-
-
-@kernel()
 def _write_field_start(buffer: _Bytes, at: int, kind: int, number: int) -> int:
     """Type and number of a field; returns where its content starts."""
     buffer[at] = kind
-    return _write_number(buffer, at + 1, number, 2)
+    return write_number(buffer, at + 1, number, 2)
 
 
 @kernel()
 def _write_string_field(buffer: _Bytes, at: int, number: int, text: _Bytes) -> int:
     """A field with the bytes ``text``; returns where it ends."""
-    at = _write_number(buffer, _write_field_start(buffer, at, STRING, number), text.shape[0], COUNT_BYTES)
+    at = write_number(buffer, _write_field_start(buffer, at, STRING, number), text.shape[0], COUNT_BYTES)
     for place in range(text.shape[0]):
         buffer[at + place] = text[place]
     return int(at + text.shape[0])
@@ -260,10 +249,10 @@ def write_batches(
                 buffer[at + value_at + place] = values[line, place]
             at += mutation.shape[0]
             line += 1
-        _write_number(buffer, count_at, line - first_line, COUNT_BYTES)
+        write_number(buffer, count_at, line - first_line, COUNT_BYTES)
         if not is_one:
             buffer[at] = STOP
             at += 1
-    at = _write_number(buffer, _write_field_start(buffer, at, INT64, 3 + is_one), timestamp, 8)
+    at = write_number(buffer, _write_field_start(buffer, at, INT64, 3 + is_one), timestamp, 8)
     buffer[at] = STOP
     return int(at + 1)

@@ -20,10 +20,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.compiled_code import PROJECT, Code
+from kernels.keeping import SUFFIX
 from tests.conftest import Services
 from tests.imports import taken_from
 from tests.integration.conftest import COMPILING_SECONDS_MAX
-from tests.kernel_caches import take_kernels_along
 
 pytestmark = [pytest.mark.takes_minutes, pytest.mark.timeout(COMPILING_SECONDS_MAX)]
 
@@ -50,7 +50,11 @@ def copy(compiled: Code, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(compiled.directory, place)
     for folder in ("tests", "docs", "operations"):
         shutil.copytree(PROJECT / folder, place / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    take_kernels_along(place)
+    for kept in PROJECT.glob(f"[!.]*/**/__pycache__/*{SUFFIX}"):
+        beside = place / kept.relative_to(PROJECT).parent
+        if beside.parent.is_dir():
+            beside.mkdir(exist_ok=True)
+            shutil.copy2(kept, beside)
     return place
 
 

@@ -40,9 +40,6 @@ LEFT_OUT = (".git", ".venv", ".*_cache", ".hypothesis", "build", "*.egg-info", "
 ENVIRONMENT_LEFT_OUT = ("PYTEST_ADDOPTS", "PYTHONPATH", "PYTHONSAFEPATH")
 """Of the tests that run in a copy: what would have them, or a process that they begin, import the sound project."""
 _COMPILE = """
-import pathlib
-from tests.kernel_caches import drop_stale_kernels
-drop_stale_kernels(pathlib.Path())
 from tso.warmth import warm_kernels
 warm_kernels()
 """
@@ -129,8 +126,7 @@ def run_tests(project: Path, tests: Iterable[str], *options: str, seconds_max: i
 class Copies:
     """Copies of the project to break, one for each run that is under way.
 
-    They are used again, since kernels are kept compiled beside the source; those that a broken file outdates, and then
-    the sound one, are dropped by the run itself (``tests.kernel_caches``).
+    They are used again, since kernels are kept compiled beside the source.
     """
 
     def __init__(self, project: Path, directory: Path) -> None:

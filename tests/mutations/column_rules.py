@@ -237,13 +237,6 @@ COLUMN_RULES = [
         _CODECS + "test_a_null_is_a_tombstone_and_a_row_of_nulls_has_a_marker",
     ),
     Mutation(
-        "a kernel calls others that are not compiled",
-        "kernels/__init__.py",
-        "            self._resolve()\n",
-        "",
-        "unit/test_kernels.py",
-    ),
-    Mutation(
         "batches that are gathered lose the place of their rows",
         "store/columns.py",
         "np.hstack([each.value_starts + before for each, before in zip(cells, data_before, strict=True)]),",

@@ -356,13 +356,6 @@ OPERATING_RULES = [
         "unit/devcluster/test_gone_servers.py",
     ),
     Mutation(
-        "what cannot be kept is not compiled",
-        "kernels/__init__.py",
-        "except (RuntimeError, OSError) as error:",
-        "except ZeroDivisionError as error:",
-        "unit/test_kernels.py::test_where_nothing_can_be_kept_each_process_compiles_for_itself",
-    ),
-    Mutation(
         "a process that is drained ends with what REST beside it holds",
         "tso/process.py",
         "        held = await self._held_beside(ends_s)\n",

@@ -13,6 +13,7 @@ from tests.mutations.commit_table_rules import COMMIT_TABLE_RULES
 from tests.mutations.console_rules import CONSOLE_RULES
 from tests.mutations.drill_rules import DRILL_RULES
 from tests.mutations.failover_rules import FAILOVER_RULES
+from tests.mutations.kernel_rules import KERNEL_RULES
 from tests.mutations.lease_rules import LEASE_RULES
 from tests.mutations.metrics_rules import METRICS_RULES
 from tests.mutations.mutation import Mutation
@@ -34,6 +35,7 @@ from tests.mutations.vacuum_rules import VACUUM_RULES
 RULES: list[Mutation] = [
     *LEASE_RULES,
     *COMMIT_TABLE_RULES,
+    *KERNEL_RULES,
     *TSO_RULES,
     *PIPELINE_RULES,
     *CLIENT_RULES,

@@ -18,7 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "kernels": set(),
     "logs": set(),
     "store": {"access", "kernels"},
-    "wire": {"versions"},
+    "wire": {"kernels", "versions"},
     "devcluster": set(),
     "versions": set(),
     "commit_table": {"kernels", "store", "versions"},
@@ -177,6 +177,10 @@ INPUT_OR_OUTPUT = {
     "uuid",
 }
 
+COMPILER = {ROOT / "kernels" / "compiling.py", ROOT / "kernels" / "keeping.py"}
+"""It is asked for a rule's machine code at its first use, and changes nothing of what that decides: as numba, which has
+files of its own, too, is not looked into."""
+
 
 def files(room: str) -> list[Path]:
     return sorted((ROOT / room).rglob("*.py"))
@@ -200,7 +204,7 @@ def ways_out(path: Path) -> dict[str, str]:
             if module.partition(".")[0] in INPUT_OR_OUTPUT:
                 found[module] = reached[here]
             following = defining(module, name) if module.partition(".")[0] in ALLOWED else None
-            if following is not None and following not in reached:
+            if following is not None and following not in reached and following not in COMPILER:
                 reached[following] = f"{reached[here]} → {'.'.join(following.relative_to(ROOT).with_suffix('').parts)}"
                 waiting.append(following)
     return found

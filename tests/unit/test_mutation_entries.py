@@ -31,12 +31,13 @@ def test_each_entry_names_tests_that_there_are() -> None:
 
 
 def test_those_are_run_that_have_to_do_with_what_is_named_or_has_changed() -> None:
-    one = Mutation("Nobody waits", "access/gate.py", "x", "y", "unit/access/test_gate.py::test_it unit/test_kernels.py")
+    tests = "unit/access/test_gate.py::test_it unit/kernels/test_kernels.py"
+    one = Mutation("Nobody waits", "access/gate.py", "x", "y", tests)
     other = Mutation("everybody waits", "access/tokens.py", "x", "y", "unit/access/test_tokens.py")
     assert chosen([one, other]) == [one, other]
     for words in (["nobody"], ["access/G"], ["test_it", "nowhere"]):
         assert chosen([one, other], words) == [one]
-    for changed in ("access/gate.py", "tests/unit/test_kernels.py", "tests/unit/access/test_gate.py"):
+    for changed in ("access/gate.py", "tests/unit/kernels/test_kernels.py", "tests/unit/access/test_gate.py"):
         assert chosen([one, other], ["waits"], frozenset([changed])) == [one]
     with pytest.raises(click.UsageError, match="--list"):
         chosen([one, other], ["nobody"], frozenset(["access/tokens.py"]))

@@ -21,7 +21,7 @@ GROUP = "pythia.commands"
 COMPLETION_VARIABLE = "_PYTHIA_COMPLETE"
 
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Run an installation", ("tso", "config", "token", "upgrade")),
+    ("Run an installation", ("tso", "config", "token", "upgrade", "kernels")),
     ("Find out what is wrong, or what happened", ("check", "txn", "ts")),
     ("Work with data", ("table", "snapshot", "backup", "vacuum")),
     ("Try it", ("demo", "dev")),

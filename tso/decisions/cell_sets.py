@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, TypeAlias
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from kernels import kernel
 from tso.decisions.recency_index import RecencyTable
 from tso.decisions.recency_kernels import TOUCHED_AT_ONCE, look_up, touch_all
 
@@ -37,7 +37,7 @@ class CellSets(NamedTuple):
     touched: Cells
 
 
-@numba.njit(cache=True)
+@kernel()
 def _first_place(places: Cells, seed: np.uint64, cell: np.uint64) -> np.int64:
     mixed = (cell ^ seed) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(32)
@@ -46,7 +46,7 @@ def _first_place(places: Cells, seed: np.uint64, cell: np.uint64) -> np.int64:
     return np.int64(((mixed >> np.uint64(32)) * np.uint64(places.size)) >> np.uint64(32))
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _touch_all(places: Cells, seed: np.uint64, cells: Cells, touched: Cells) -> None:
     """Load the places of a batch of cells: their cache misses overlap. ``touched`` keeps it from being left out."""
     mixed = np.uint64(0)
@@ -55,7 +55,7 @@ def _touch_all(places: Cells, seed: np.uint64, cells: Cells, touched: Cells) -> 
     touched[0] ^= mixed
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _place_of(places: Cells, seed: np.uint64, cell: np.uint64) -> np.int64:
     """Where a cell is that is not 0, or else the empty place for it."""
     place = _first_place(places, seed, cell)
@@ -66,7 +66,7 @@ def _place_of(places: Cells, seed: np.uint64, cell: np.uint64) -> np.int64:
     return np.int64(place)
 
 
-@numba.njit(cache=True)
+@kernel()
 def _contains_any(places: Cells, has_zero: bool, seed: np.uint64, cells: Cells, touched: Cells) -> bool:
     """Whether one of a batch of cells is in a set."""
     _touch_all(places, seed, cells, touched)
@@ -77,7 +77,7 @@ def _contains_any(places: Cells, has_zero: bool, seed: np.uint64, cells: Cells, 
     return False
 
 
-@numba.njit(cache=True)
+@kernel()
 def any_is_in_a_set_after(sets: CellSets, cells: Cells, snapshot: Number, but: Number) -> bool:
     """Whether a set other than ``but`` that was committed after ``snapshot``, or is not decided, has one of the cells.
 
@@ -93,7 +93,7 @@ def any_is_in_a_set_after(sets: CellSets, cells: Cells, snapshot: Number, but: N
     return False
 
 
-@numba.njit(cache=True)
+@kernel()
 def _is_taken(sets: CellSets, own: Number, written: RecencyTable, batch: Cells, snapshot: Number) -> bool:
     """Whether one of a batch of cells was written after the snapshot, or is in another set that may be."""
     touch_all(written, batch)
@@ -103,7 +103,7 @@ def _is_taken(sets: CellSets, own: Number, written: RecencyTable, batch: Cells, 
     return bool(latest > snapshot or any_is_in_a_set_after(sets, batch, snapshot, own))
 
 
-@numba.njit(cache=True)
+@kernel()
 def _enter_all(places: Cells, seed: np.uint64, cells: Cells, touched: Cells) -> bool:
     """Put a batch of cells into a set; whether the id 0, which needs no place, is among them."""
     has_zero = False
@@ -117,7 +117,7 @@ def _enter_all(places: Cells, seed: np.uint64, cells: Cells, touched: Cells) -> 
     return has_zero
 
 
-@numba.njit(cache=True)
+@kernel()
 def add_free_of_conflicts(
     sets: CellSets, own: Number, written: RecencyTable, cells: Cells, entered: Number, snapshot: Number
 ) -> bool:

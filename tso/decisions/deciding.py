@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from kernels import kernel
 from tso.decisions.cell_sets import CellSets, any_is_in_a_set_after
 from tso.decisions.recency_index import FORGOTTEN, RecencyTable
 from tso.decisions.recency_kernels import enter, look_up, touch_all
@@ -29,7 +29,7 @@ _COMMITTED, _CONFLICT = int(Reason.COMMITTED), int(Reason.CONFLICT)
 _TOO_OLD, _TOO_LARGE = int(Reason.TOO_OLD), int(Reason.TOO_LARGE)
 
 
-@numba.njit(cache=True)
+@kernel()
 def decide(
     starts: Numbers,
     snapshots: Numbers,
@@ -86,7 +86,7 @@ def decide(
     return new
 
 
-@numba.njit(cache=True)
+@kernel()
 def are_all_possible(starts: Numbers, snapshots: Numbers, validated: Numbers, last: Number) -> bool:
     """Whether each snapshot lies below its start timestamp, and nothing above ``last``, the latest timestamp given."""
     possible = True
@@ -95,7 +95,7 @@ def are_all_possible(starts: Numbers, snapshots: Numbers, validated: Numbers, la
     return possible
 
 
-@numba.njit(cache=True)
+@kernel()
 def look_over(
     starts: Numbers,
     snapshots: Numbers,
@@ -120,13 +120,13 @@ def look_over(
     return any_old
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def decision(timestamp: Number, refused: Number) -> np.int64:
     """How a decision made at a timestamp is remembered: the timestamp doubled, and odd where it was a refusal."""
     return np.int64(timestamp) * np.int64(2) + np.int64(refused)
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _is_written_after(written: RecencyTable, cells: Cells, begin: Number, end: Number, snapshot: Number) -> bool:
     found = False
     for cell in range(begin, end):

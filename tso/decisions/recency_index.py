@@ -7,19 +7,16 @@ How the kernels of the map are written. A call passes some 40 words and counts r
 which made a look-up ten times as slow. So all are inlined, arrays are named only as ``table.x[...]``, each function has
 one exit, and ``table`` is used in its last block: then the compiler can remove every count. An int64 that meets a
 uint64 would become a float64: hence the casts.
-
-What inlines these kernels is compiled anew when its own file changes, not when this one does (so numba's cache works):
-after a change here, remove ``tso/__pycache__``.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels import kernel
 from tso.decisions.bucket_words import BUCKET_WORDS, lowest_bit, words_alike
 
 BUCKET_SLOTS = BUCKET_WORDS - 1
@@ -62,7 +59,7 @@ class RecencyTable(NamedTuple):
     state: NDArray[np.int64]
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _hash(table: RecencyTable, key: np.uint64) -> np.uint64:
     """Keyed by three secret words, two of them odd multipliers: who does not know them cannot make keys collide."""
     mixed = (key ^ np.uint64(table.state[SEED_1])) * np.uint64(table.state[SEED_2])
@@ -71,13 +68,13 @@ def _hash(table: RecencyTable, key: np.uint64) -> np.uint64:
     return mixed ^ (mixed >> np.uint64(32))
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _home(table: RecencyTable, hashed: np.uint64) -> np.uint64:
     """The bucket at which a search begins, by the high half of the hash."""
     return ((hashed >> np.uint64(32)) * np.uint64(table.state[BUCKET_COUNT])) >> np.uint64(32)
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _tag(table: RecencyTable, hashed: np.uint64) -> np.uint64:
     """The tag, where it lies in a word of the index: the high bits of the low half of the hash, or 1 if they are 0."""
     bits = np.uint64(table.state[POSITION_BITS])
@@ -85,20 +82,20 @@ def _tag(table: RecencyTable, hashed: np.uint64) -> np.uint64:
     return tag + (np.uint64(tag == np.uint64(0)) << bits)
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _bucket_after(table: RecencyTable, bucket: np.uint64) -> np.uint64:
     following = bucket + np.uint64(1)
     return following * np.uint64(following != np.uint64(table.state[BUCKET_COUNT]))
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _slots_with(table: RecencyTable, base: np.uint64, wanted: np.uint64, shift_bits: np.uint64) -> np.uint32:
     """A bit for each slot of the bucket at ``base`` whose word is ``wanted``, whatever its lowest bits are."""
     alike = words_alike(table.buckets, base, np.uint32(wanted), np.uint32(shift_bits))
     return np.uint32(alike & np.uint32((1 << BUCKET_SLOTS) - 1))
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def find(table: RecencyTable, key: np.uint64) -> np.int64:
     """The position of the key's entry; -1: it has none."""
     hashed = _hash(table, key)
@@ -123,13 +120,13 @@ def find(table: RecencyTable, key: np.uint64) -> np.int64:
     return position
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def touch(table: RecencyTable, key: np.uint64) -> np.uint32:
     """Load the key's home bucket. The result has no meaning, but must be used: add it to ``state[TOUCHED]``."""
     return np.uint32(table.buckets[_home(table, _hash(table, key)) * np.uint64(BUCKET_WORDS)])
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def empty_word(table: RecencyTable, key: np.uint64) -> np.int64:
     """Which word may lead to the key's entry, of a key that has none; -1: none within ``PROBES_MAX`` buckets."""
     bucket = _home(table, _hash(table, key))
@@ -146,7 +143,7 @@ def empty_word(table: RecencyTable, key: np.uint64) -> np.int64:
     return word
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _add_to_counts(table: RecencyTable, home: np.uint64, word: np.uint64, change: np.uint32) -> None:
     """Change the count of each bucket from the home to before the one that the word is in."""
     bucket = home
@@ -155,7 +152,7 @@ def _add_to_counts(table: RecencyTable, home: np.uint64, word: np.uint64, change
         bucket = _bucket_after(table, bucket)
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def link(table: RecencyTable, word: np.uint64, key: np.uint64, position: np.uint64) -> None:
     """Let an empty word lead to the key's entry."""
     hashed = _hash(table, key)
@@ -163,7 +160,7 @@ def link(table: RecencyTable, word: np.uint64, key: np.uint64, position: np.uint
     _add_to_counts(table, _home(table, hashed), word, np.uint32(1))
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def unlink(table: RecencyTable, position: np.uint64) -> None:
     """Empty the word that leads to an entry; there must be one."""
     hashed = _hash(table, table.entries[position, 0])
@@ -180,7 +177,7 @@ def unlink(table: RecencyTable, position: np.uint64) -> None:
     _add_to_counts(table, _home(table, hashed), np.uint64(word), np.uint32(0xFFFF_FFFF))
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def oldest_in_the_way(table: RecencyTable, key: np.uint64) -> np.uint64:
     """The position of the oldest entry in the buckets where a key may be, all of which are full."""
     mask = (np.uint64(1) << np.uint64(table.state[POSITION_BITS])) - np.uint64(1)

@@ -18,10 +18,10 @@ once lie in order, so the hand finds one at each step; at worst it passes 130 fo
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels import kernel
 from tso.decisions.recency_index import (
     CURRENT,
     EVICTED,
@@ -57,7 +57,7 @@ TOUCHED_AT_ONCE = 1024
 """Keys of a batch whose buckets are brought into the cache before the first of them is worked on."""
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def look_up(table: RecencyTable, key: np.uint64) -> np.int64:
     """The timestamp last entered for the key if it is above ``FORGOTTEN``, else 0."""
     position = find(table, key)
@@ -65,7 +65,7 @@ def look_up(table: RecencyTable, key: np.uint64) -> np.int64:
     return timestamp * np.int64((position >= 0) & (timestamp > table.state[FORGOTTEN]))
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _remove(table: RecencyTable, position: np.uint64) -> None:
     """Take a forgotten entry out of the index, and chain it to the free ones."""
     unlink(table, position)
@@ -81,13 +81,13 @@ def _remove(table: RecencyTable, position: np.uint64) -> None:
     table.state[PENDING] -= 1
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _generation_entries(table: RecencyTable) -> np.int64:
     """With how many entries a generation ends, and how many are to be forgotten at once."""
     return max(np.int64(1), table.state[RESERVE] >> 1)
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _merge_generations(table: RecencyTable) -> None:
     """Drop those that have no entries left, and join neighbours that are small together."""
     most = _generation_entries(table)
@@ -105,7 +105,7 @@ def _merge_generations(table: RecencyTable) -> None:
     table.state[CURRENT] = kept
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _advance(table: RecencyTable, timestamp: np.int64) -> None:
     """Take note of a timestamp above all before it. No generation ends within one timestamp."""
     if table.generations[table.state[CURRENT], 1] >= _generation_entries(table):
@@ -117,7 +117,7 @@ def _advance(table: RecencyTable, timestamp: np.int64) -> None:
     table.state[LATEST] = timestamp
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _generation_of(table: RecencyTable, timestamp: np.int64) -> np.int64:
     """The generation of a remembered timestamp; the oldest for one that was forgotten."""
     low, high = table.state[OLDEST], table.state[CURRENT]
@@ -130,7 +130,7 @@ def _generation_of(table: RecencyTable, timestamp: np.int64) -> np.int64:
     return np.int64(low)
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _forget_through(table: RecencyTable, last: np.int64) -> None:
     """Forget the generations up to this one."""
     for number in range(table.state[OLDEST], last + 1):
@@ -141,7 +141,7 @@ def _forget_through(table: RecencyTable, last: np.int64) -> None:
     table.state[OLDEST] = min(last + 1, table.state[CURRENT])
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _forget(table: RecencyTable) -> None:
     """Forget the oldest entries. To be called when hardly an entry is free or pending, so that there are enough."""
     last = table.state[OLDEST]
@@ -152,25 +152,25 @@ def _forget(table: RecencyTable) -> None:
     _forget_through(table, last)
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def free_entries(table: RecencyTable) -> np.int64:
     """Entries that can be taken without a sweep."""
     return np.int64(table.state[FREED] + table.entries.shape[0] - table.state[USED])
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _is_pending(table: RecencyTable, position: np.uint64) -> bool:
     """Whether an entry is neither free nor remembered."""
     return bool(table.entries[position, 1] - np.uint64(1) < np.uint64(table.state[FORGOTTEN]))
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _entry_after(table: RecencyTable, position: np.uint64) -> np.uint64:
     following = position + np.uint64(1)
     return following * np.uint64(following != np.uint64(table.entries.shape[0]))
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _sweep(table: RecencyTable) -> None:
     """Pick up some forgotten entries; at least one if no entry is free. The first pass overlaps their cache misses."""
     if table.state[PENDING] == 0:
@@ -192,7 +192,7 @@ def _sweep(table: RecencyTable) -> None:
     table.state[HAND] = np.int64(position)
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _make_way(table: RecencyTable, key: np.uint64) -> None:
     """Remove an entry whose word a key can have; only keys that were made to collide ever need that."""
     position = oldest_in_the_way(table, key)
@@ -202,7 +202,7 @@ def _make_way(table: RecencyTable, key: np.uint64) -> None:
     _remove(table, position)
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _renew(table: RecencyTable, position: np.uint64, timestamp: np.int64) -> None:
     """Give an entry that is there, remembered or pending, the latest timestamp."""
     before = np.int64(table.entries[position, 1])
@@ -214,7 +214,7 @@ def _renew(table: RecencyTable, position: np.uint64, timestamp: np.int64) -> Non
     table.entries[position, 1] = np.uint64(timestamp)
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _take_free(table: RecencyTable) -> np.uint64:
     """The entry that was free for longest: so entries that are entered once stay in order, and the hand finds them."""
     position = table.state[USED]
@@ -227,7 +227,7 @@ def _take_free(table: RecencyTable) -> np.uint64:
     return np.uint64(position)
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def _add(table: RecencyTable, key: np.uint64, timestamp: np.int64) -> None:
     """Make an entry for a key that has none, unless its timestamp was forgotten while making room."""
     if free_entries(table) <= table.state[RESERVE]:
@@ -246,7 +246,7 @@ def _add(table: RecencyTable, key: np.uint64, timestamp: np.int64) -> None:
     table.state[LIVE] += remembered
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def enter(table: RecencyTable, key: np.uint64, timestamp: np.int64) -> np.int64:
     """Remember that the key has this timestamp, positive, and not below an earlier one: it would count as that one.
 
@@ -264,7 +264,7 @@ def enter(table: RecencyTable, key: np.uint64, timestamp: np.int64) -> np.int64:
     return np.int64(table.state[FORGOTTEN])
 
 
-@numba.njit(cache=True, forceinline=True)
+@kernel(inline=True)
 def touch_all(table: RecencyTable, keys: NDArray[np.uint64]) -> None:
     """Load the home buckets of a batch of keys: their cache misses overlap, which those of look-ups hardly do."""
     touched = np.int64(0)
@@ -273,7 +273,7 @@ def touch_all(table: RecencyTable, keys: NDArray[np.uint64]) -> None:
     table.state[TOUCHED] += touched
 
 
-@numba.njit(cache=True, forceinline=False)
+@kernel()
 def look_up_all(table: RecencyTable, keys: NDArray[np.uint64], timestamps: NDArray[np.int64]) -> None:
     """Look up each key."""
     for first in range(0, keys.size, TOUCHED_AT_ONCE):
@@ -283,7 +283,7 @@ def look_up_all(table: RecencyTable, keys: NDArray[np.uint64], timestamps: NDArr
             timestamps[first + number] = look_up(table, batch[number])
 
 
-@numba.njit(cache=True, forceinline=False)
+@kernel()
 def enter_all(table: RecencyTable, keys: NDArray[np.uint64], timestamp: np.int64) -> None:
     """Enter each key with the same timestamp."""
     for first in range(0, keys.size, TOUCHED_AT_ONCE):
