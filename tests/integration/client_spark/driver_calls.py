@@ -1,7 +1,7 @@
-"""What a program does that talks to Spark by Spark Connect alone: for a process of its own.
+"""What a program does that talks to Spark: for a process of its own.
 
-PySpark is in one mode for a whole process, so that no test of the other mode can be in it. What these functions return
-and are called with goes from process to process.
+PySpark is in one mode, and has one context, for a whole process, so that no test of another one can be in it. What
+these functions return and are called with goes from process to process.
 """
 
 from __future__ import annotations
