@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, TypeVarTuple
 
 if TYPE_CHECKING:
     from kernels.keeping import KeptKernel
@@ -28,32 +28,45 @@ KERNELS: list[Any] = []
 """All whose modules have been imported."""
 
 
-class Kernel(Generic[*Arguments, Result]):
+class Kernel(functools.partial[Result], Generic[*Arguments, Result]):
     """One function. ``signature``: numba's; ``None``: whatever types it is called with, by other kernels most of all.
 
     ``inline``: whether each kernel that calls it gets a copy of its own.
+
+    It is a ``partial`` of no arguments, whose function is numba's own once that is there: a method ``__call__`` would
+    take as long as a small kernel does.
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         function: Callable[[*Arguments], Result],
         signature: str | None = None,
         *,
         nogil: bool = False,
         inline: bool = False,
-    ) -> None:
-        self._function = function
-        self._signature = signature
-        self._nogil = nogil
-        self._inline = inline
-        self._run: Callable[[*Arguments], Result] = self._compile_and_run
-        self._dispatcher: Any = None
-        functools.update_wrapper(self, function)
-        KERNELS.append(self)
+    ) -> Self:
+        """One that is compiled at its first call."""
+        made = super().__new__(cls, function)
+        functools.update_wrapper(made, function)
+        made._function = function
+        made._signature = signature
+        made._nogil = nogil
+        made._inline = inline
+        made._dispatcher = None
+        made._run(made._compile_and_run)
+        KERNELS.append(made)
+        return made
 
-    def __call__(self, *arguments: *Arguments) -> Result:
-        """Run it, compiled. Arguments have no names: those would cost as much as a small kernel does."""
-        return self._run(*arguments)
+    _function: Callable[[*Arguments], Result]
+    _signature: str | None
+    _nogil: bool
+    _inline: bool
+    _dispatcher: Any
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *arguments: *Arguments) -> Result:
+            """Run it, compiled."""
 
     @property
     def keeping(self) -> KeptKernel | None:
@@ -67,13 +80,17 @@ class Kernel(Generic[*Arguments, Result]):
             from kernels.compiling import compiled
 
             self._resolve()
-            self._run = self._dispatcher = compiled(
-                self._function, self._signature, nogil=self._nogil, inline=self._inline
-            )
-        return self._run
+            self._dispatcher = compiled(self._function, self._signature, nogil=self._nogil, inline=self._inline)
+            self._run(self._dispatcher)
+        compiled_function: Callable[[*Arguments], Result] = self._dispatcher
+        return compiled_function
 
     def _compile_and_run(self, *arguments: *Arguments) -> Result:
         return self.compile()(*arguments)
+
+    def _run(self, function: Callable[[*Arguments], Result]) -> None:
+        """From now on."""
+        self.__setstate__((function, (), {}, self.__dict__))  # type: ignore[attr-defined]  # it has, for copies
 
     def _resolve(self) -> None:
         """Numba takes a function's globals as they are: those that are kernels have to be numba's own."""
