@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,13 +53,6 @@ def impatient(cluster: Cluster, oracle: ClientSettings) -> Iterator[Driver]:
         yield call
 
 
-@pytest.fixture
-def gate(tmp_path: Path) -> Path:
-    folder = tmp_path / "gate"
-    folder.mkdir()
-    return folder
-
-
 def values(manager: TransactionManager, table: str) -> dict[int, int]:
     """What a table has now."""
     found = [row for batch in record_batches(manager.snapshot(), counts_mapping(table)) for row in batch.to_pylist()]
@@ -64,26 +60,54 @@ def values(manager: TransactionManager, table: str) -> dict[int, int]:
     return {row["k"]: row["v"] for row in found}
 
 
-WHOLE = {key: 2 * key for key in range(ROWS)}
-OF_THE_OTHER = {key: key for key in range(10)}
+WHOLE = ({key: 2 * key for key in range(ROWS)}, {key: key for key in range(10)})
+"""What the write that is held leaves in its two tables."""
 
 
-def held(gate: Path, manager: TransactionManager, table: str) -> int:
-    """Wait until the task stands still that is to, and a part of its rows is in HBase; its process."""
-    wait_until((gate / "held").exists, "the task that is held", HELD_SECONDS_MAX)
-    start = int((gate / "transaction").read_text())
+@dataclass(frozen=True)
+class HeldWrite:
+    """A write into two tables, of whose first partition the first attempt stands still until it may go on."""
 
-    def is_written() -> bool:
-        pieces = manager.manifest.pieces(start)
-        return any(piece.attempt[0] == 0 and piece.table == table for piece in pieces)
+    manager: TransactionManager
+    settings: ClientSettings
+    tables: tuple[str, str]
+    gate: Path
 
-    wait_until(is_written, "rows of the task that is held", HELD_SECONDS_MAX)
-    return int((gate / "held").read_text())
+    def begin(self, driver: Driver, **how: Any) -> Future[str]:
+        """What it ends with; ``how``: as of ``cluster_calls.write_held``."""
+        return driver.begin(cluster_calls.write_held, self.settings, self.tables, self.gate, **how)
+
+    def task(self) -> int:
+        """Wait until it stands still, and a part of its rows is in HBase; the task's process."""
+        wait_until((self.gate / "held").exists, "the task that is held", HELD_SECONDS_MAX)
+
+        def is_written() -> bool:
+            pieces = self.manager.manifest.pieces(self.start_timestamp)
+            return any(piece.attempt[0] == 0 and piece.table == self.tables[0] for piece in pieces)
+
+        wait_until(is_written, "rows of the task that is held", HELD_SECONDS_MAX)
+        return int((self.gate / "held").read_text())
+
+    @property
+    def start_timestamp(self) -> int:
+        return int((self.gate / "transaction").read_text())
+
+    def tasks(self) -> list[int]:
+        """The processes of all attempts at that partition so far."""
+        return [int(file.read_text()) for file in self.gate.glob("attempt-0-*")]
+
+    def go_on(self) -> None:
+        (self.gate / "open").touch()
+
+    def found(self) -> tuple[dict[int, int], ...]:
+        """What the tables have now."""
+        return tuple(values(self.manager, table) for table in self.tables)
 
 
-def attempts(gate: Path, partition: int) -> int:
-    """How often a partition was begun."""
-    return len(list(gate.glob(f"attempt-{partition}-*")))
+@pytest.fixture
+def held(manager: TransactionManager, oracle: ClientSettings, counts: str, others: str, tmp_path: Path) -> HeldWrite:
+    (tmp_path / "gate").mkdir()
+    return HeldWrite(manager, oracle, (counts, others), tmp_path / "gate")
 
 
 def test_a_machine_has_what_the_archive_brings_and_compiles_nothing(client: Driver, cluster: Cluster) -> None:
@@ -95,18 +119,11 @@ def test_a_machine_has_what_the_archive_brings_and_compiles_nothing(client: Driv
     assert {compiled for _, _, compiled in found} == {0}
 
 
-def test_jobs_write_and_read_several_tables(
+def test_jobs_write_read_stream_and_conflict_as_on_one_machine(
     client: Driver, manager: TransactionManager, oracle: ClientSettings, counts: str, others: str, tmp_path: Path
 ) -> None:
     client(driver_calls.write, counts, 0, 100, 1)
-    before = manager.snapshot()
-    client(driver_calls.write, counts, 50, 100, 2)
-    assert client(driver_calls.read, counts) == [(k, 1 if k < 50 else 2) for k in range(150)]
-    assert client(driver_calls.read, counts, "k >= 98", push_filters="true", as_of=str(before.timestamp)) == [
-        (98, 1),
-        (99, 1),
-    ]
-    assert client(driver_calls.use_sql, counts) == [(2, -2), (3, -3)]
+    assert client(driver_calls.read, counts, "k >= 98", push_filters="true") == [(98, 1), (99, 1)]
     assert client(driver_calls.write_what_another_wrote, oracle, counts)
     add_file(tmp_path, 0, {7: 7})
     client(driver_calls.sink, others, tmp_path)
@@ -115,76 +132,58 @@ def test_jobs_write_and_read_several_tables(
 
 @pytest.mark.parametrize("shuffled", [False, True], ids=["as it is read", "shuffled"])
 def test_an_executor_that_is_lost_in_the_middle_of_a_write_costs_time_alone(
-    client: Driver,
-    cluster: Cluster,
-    manager: TransactionManager,
-    oracle: ClientSettings,
-    counts: str,
-    others: str,
-    gate: Path,
-    shuffled: bool,
+    client: Driver, cluster: Cluster, held: HeldWrite, shuffled: bool
 ) -> None:
     """And with it, where the rows are shuffled, a part of them, for which the stage before runs again."""
-    write = client.begin(cluster_calls.write_held, oracle, (counts, others), gate, shuffled=shuffled)
-    strike(cluster.executor_of(held(gate, manager, counts)), signal.SIGKILL)
+    write = held.begin(client, shuffled=shuffled)
+    strike(cluster.executor_of(held.task()), signal.SIGKILL)
     assert write.result(HELD_SECONDS_MAX) == "committed"
-    assert attempts(gate, 0) > 1
-    assert values(manager, counts) == WHOLE
-    assert values(manager, others) == OF_THE_OTHER
+    assert len(held.tasks()) > 1
+    assert held.found() == WHOLE
     if shuffled:
         assert client(cluster_calls.stage_attempts) > 1
 
 
 def test_rows_that_a_second_attempt_does_not_have_are_not_committed(
-    client: Driver, cluster: Cluster, manager: TransactionManager, oracle: ClientSettings, counts: str, others: str,
-    gate: Path,
-) -> None:  # fmt: skip
-    write = client.begin(cluster_calls.write_held, oracle, (counts, others), gate, random=True)
-    strike(cluster.executor_of(held(gate, manager, counts)), signal.SIGKILL)
+    client: Driver, cluster: Cluster, held: HeldWrite
+) -> None:
+    write = held.begin(client, random=True)
+    strike(cluster.executor_of(held.task()), signal.SIGKILL)
     assert "persist or checkpoint" in write.result(HELD_SECONDS_MAX)
-    assert values(manager, counts) == values(manager, others) == {}
+    assert held.found() == ({}, {})
 
 
-def test_a_machine_that_stood_still_changes_nothing_any_more(
-    client: Driver, cluster: Cluster, manager: TransactionManager, oracle: ClientSettings, counts: str, others: str,
-    gate: Path,
-) -> None:  # fmt: skip
-    """Others have done its work, which was committed, and a later transaction has changed and deleted the rows."""
-    write = client.begin(cluster_calls.write_held, oracle, (counts, others), gate)
-    frozen = cluster.executor_of(held(gate, manager, counts))
+def test_a_machine_that_stood_still_changes_nothing_any_more(client: Driver, cluster: Cluster, held: HeldWrite) -> None:
+    """Others have done its work, which was committed, and a later transaction has changed half of the rows."""
+    write = held.begin(client)
+    frozen = cluster.executor_of(held.task())
     strike(frozen, signal.SIGSTOP)
     try:
         assert write.result(HELD_SECONDS_MAX) == "committed"
-        assert attempts(gate, 0) == 2
-        assert values(manager, counts) == WHOLE
-        client(driver_calls.write, counts, 0, ROWS // 2, 1)
+        assert len(held.tasks()) == 2
+        assert held.found() == WHOLE
+        client(driver_calls.write, held.tables[0], 0, ROWS // 2, 1)
     finally:
-        (gate / "open").touch()
+        held.go_on()
         strike(frozen, signal.SIGCONT)
     wait_until(lambda: frozen not in cluster.executors(), "the machine that stood still to give up", HELD_SECONDS_MAX)
-    assert manager.manifest.summary(int((gate / "transaction").read_text())) is None
-    assert values(manager, counts) == {key: 1 if key < ROWS // 2 else 2 * key for key in range(ROWS)}
+    assert held.manager.manifest.summary(held.start_timestamp) is None
+    changed = {key: 1 if key < ROWS // 2 else value for key, value in WHOLE[0].items()}
+    assert held.found() == (changed, WHOLE[1])
 
 
-@pytest.mark.parametrize("ends", ["first", "never"])
+@pytest.mark.parametrize("goes_on", [True, False], ids=["both write", "one is ended"])
 def test_a_task_that_is_begun_a_second_time_elsewhere_writes_its_rows_once(
-    impatient: Driver,
-    cluster: Cluster,
-    manager: TransactionManager,
-    oracle: ClientSettings,
-    counts: str,
-    others: str,
-    gate: Path,
-    ends: str,
+    impatient: Driver, cluster: Cluster, held: HeldWrite, goes_on: bool
 ) -> None:
     """Both write at once, or the first one is ended in the middle."""
-    write = impatient.begin(cluster_calls.write_held, oracle, (counts, others), gate)
-    held(gate, manager, counts)
-    wait_until(lambda: attempts(gate, 0) == 2, "the second attempt", HELD_SECONDS_MAX)
-    hosts = {cluster.executor_of(int(file.read_text())) for file in gate.glob("attempt-0-*")}
-    if ends == "first":
-        (gate / "open").touch()
+    write = held.begin(impatient)
+    first = held.task()
+    machine = cluster.executor_of(first)
+    wait_until(lambda: len(held.tasks()) == 2, "the second attempt", HELD_SECONDS_MAX)
+    (second,) = {*held.tasks()} - {first}
+    assert cluster.executor_of(second) != machine
+    if goes_on:
+        held.go_on()
     assert write.result(HELD_SECONDS_MAX) == "committed"
-    assert len(hosts) == 2
-    assert values(manager, counts) == WHOLE
-    assert values(manager, others) == OF_THE_OTHER
+    assert held.found() == WHOLE
