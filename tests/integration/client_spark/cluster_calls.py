@@ -19,11 +19,11 @@ from tests.spark_jobs.session import SPARK_SETTINGS, addresses, quick_environmen
 from tests.spark_jobs.standalone import ARCHIVED_AS, Cluster
 
 PARTITIONS: Final = 4
-ROWS: Final = 40_000
-BATCH_ROWS: Final = 500
+ROWS: Final = 80_000
+BATCH_ROWS: Final = 1_000
 """Both of Arrow's, on the way to a task, and of those that it writes together."""
 HELD_AFTER: Final = 15
-"""Batches of the first partition, of twenty. What Spark holds back on the way to the writer is less than nine."""
+"""Batches of the first partition, of twenty: 240 KB, of which two buffers of 64 KiB lie on the way to the writer."""
 _EXECUTORS: Final = {
     "spark.executorEnv.PYTHONPATH": ARCHIVED_AS,
     "spark.executor.memory": "512m",
