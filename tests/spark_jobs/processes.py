@@ -22,6 +22,13 @@ def descendants(pid: int) -> list[int]:
     return found[1:]
 
 
+def is_alive(pid: int) -> bool:
+    """Whether it is there, and not only its end, which nobody has asked for yet."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
 def python_workers() -> list[int]:
     """Spark's Python workers for tasks below this process; their parent, which makes new ones, is not among them."""
     daemons = [pid for pid in descendants(os.getpid()) if "-m pyspark.daemon pyspark.worker" in _command(pid)]

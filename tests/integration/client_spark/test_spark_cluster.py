@@ -19,6 +19,7 @@ from tests.integration.client_spark.cluster_calls import ROWS
 from tests.integration.client_spark.conftest import counts_mapping
 from tests.integration.client_spark.driver_process import Driver, driver
 from tests.integration.client_spark.stream_files import add_file
+from tests.spark_jobs.processes import descendants, is_alive
 from tests.spark_jobs.standalone import HOSTS, Cluster, running, strike
 
 pytestmark = [pytest.mark.integration, pytest.mark.with_spark, pytest.mark.takes_minutes]
@@ -157,6 +158,7 @@ def test_a_machine_that_stood_still_changes_nothing_any_more(client: Driver, clu
     """Others have done its work, which was committed, and a later transaction has changed half of the rows."""
     write = held.begin(client)
     frozen = cluster.executor_of(held.task())
+    machine = [frozen, *descendants(frozen)]
     strike(frozen, signal.SIGSTOP)
     try:
         assert write.result(HELD_SECONDS_MAX) == "committed"
@@ -166,7 +168,8 @@ def test_a_machine_that_stood_still_changes_nothing_any_more(client: Driver, clu
     finally:
         held.go_on()
         strike(frozen, signal.SIGCONT)
-    wait_until(lambda: frozen not in cluster.executors(), "the machine that stood still to give up", HELD_SECONDS_MAX)
+    wait_until(lambda: not any(map(is_alive, machine)), "the machine that stood still to give up", HELD_SECONDS_MAX)
+    held.manager.finish_bulk_writes()  # of what it may have announced still, and not written
     assert held.manager.manifest.summary(held.start_timestamp) is None
     changed = {key: 1 if key < ROWS // 2 else value for key, value in WHOLE[0].items()}
     assert held.found() == (changed, WHOLE[1])
