@@ -78,7 +78,7 @@ class KeptKernel:
             return
         name = self._file_name(signature, compiled.codegen)
         body: bytes = dumps(compiled._reduce())  # type: ignore[no-untyped-call]
-        for place in places(self._source):
+        for place in places(self._source, making=True):
             try:
                 _write(place / name, body)
             except OSError as error:
@@ -124,9 +124,9 @@ def warn_that_nothing_is_kept() -> None:
         )
 
 
-def places(source: Path) -> Iterator[Path]:
+def places(source: Path, *, making: bool = False) -> Iterator[Path]:
     """Folders for what is compiled from a file, the best first: the one that was chosen, beside it, the user's cache,
-    and one of the user's own among temporary files, for programs without a home.
+    and one of the user's own among temporary files, for programs without a home. ``making``: that one is made.
     """
     if config.CACHE_DIR:  # type: ignore[attr-defined]
         yield Path(config.CACHE_DIR) / "pythia"  # type: ignore[attr-defined]
@@ -136,15 +136,16 @@ def places(source: Path) -> Iterator[Path]:
     if os.path.isabs(home):
         yield Path(home) / "pythia" / "kernels"
     own = Path(tempfile.gettempdir()) / f"pythia-kernels-{os.getuid()}"
+    if making:
+        with contextlib.suppress(OSError):
+            own.mkdir(mode=0o700)
     if _is_nobody_elses(own):
         yield own
 
 
 def _is_nobody_elses(folder: Path) -> bool:
-    """Whether nobody else can have put anything there: what is kept is run. It is made where it is not there."""
+    """Whether nobody else can have put anything there: what is kept is run."""
     with contextlib.suppress(OSError):
-        with contextlib.suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
         found = folder.lstat()
         return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
     return False

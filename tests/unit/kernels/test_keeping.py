@@ -59,8 +59,9 @@ def used(kernel: Kernel[Any, Any], *arguments: Any) -> tuple[int, int, int]:
     return len(kernel.keeping.found), len(kernel.keeping.kept), kernel.keeping.not_kept
 
 
-def test_what_one_compiled_the_next_one_finds(place: Path) -> None:
+def test_what_one_compiled_the_next_one_finds(place: Path, tmp_path: Path) -> None:
     assert used(tripling(), 5) == (0, 1, 0)
+    assert list(tmp_path.iterdir()) == [tmp_path / "chosen"], "no other place is made"
     assert used(tripling(), 5) == (1, 0, 0)
     assert tripling()(5) == 15
     assert len(list(place.iterdir())) == 1
@@ -155,6 +156,8 @@ def test_the_chosen_place_is_the_first_and_then_that_beside_the_source(tmp_path:
     source = tmp_path / "package" / "module.py"
     source.parent.mkdir()
     of_the_user, temporary = tmp_path / "of the user" / "pythia" / "kernels", tmp_path / f"pythia-kernels-{os.getuid()}"
+    assert list(places(source)) == [place, source.parent / "__pycache__", of_the_user]
+    assert list(places(source, making=True)) == [place, source.parent / "__pycache__", of_the_user, temporary]
     assert list(places(source)) == [place, source.parent / "__pycache__", of_the_user, temporary]
 
 
@@ -164,7 +167,8 @@ def test_without_a_choice_and_a_home_there_is_a_place_among_temporary_files(
     monkeypatch.setattr(numba.core.config, "CACHE_DIR", "")
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr("os.path.expanduser", str)
-    (found,) = places(tmp_path / "archive.zip" / "module.py")
+    assert list(places(tmp_path / "archive.zip" / "module.py")) == []
+    (found,) = places(tmp_path / "archive.zip" / "module.py", making=True)
     assert found.stat().st_mode & 0o777 == 0o700
 
 
@@ -179,7 +183,7 @@ def test_what_somebody_else_may_have_put_among_temporary_files_is_not_run(tmp_pa
         folder.symlink_to(tmp_path / "elsewhere")
     else:
         folder.write_text("")
-    assert folder not in list(places(tmp_path / "module.py"))
+    assert folder not in list(places(tmp_path / "module.py", making=True))
 
 
 def test_what_was_used_longest_ago_goes_first(place: Path) -> None:

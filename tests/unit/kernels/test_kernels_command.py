@@ -74,7 +74,7 @@ def test_a_part_of_the_project_that_is_missing_is_a_defect(named: list[EntryPoin
 def test_where_nothing_can_be_kept_it_fails_and_says_what_to_do(
     named: list[EntryPoint], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kernels.keeping.places", lambda source: iter(()))
+    monkeypatch.setattr("kernels.keeping.places", lambda source, making=False: iter(()))
     ended = run()
     assert ended.exit_code == 1
     assert "3 of 3 could be kept nowhere: set NUMBA_CACHE_DIR" in ended.stderr
