@@ -156,8 +156,8 @@ def _python_without_us(folder: Path) -> Path:
     (Path(here) / "packages.pth").write_text(f"{installed}\n")
     python = folder / "bin" / "python"
     ended = subprocess.run(
-        [python, "-c", "import pyarrow, client"], capture_output=True, text=True, cwd=folder, check=False
-    )
+        [python, "-c", "import pyarrow, client"], env={}, capture_output=True, text=True, cwd=folder, check=False
+    )  # without what another session of this process has set
     assert "No module named 'client'" in ended.stderr, ended.stderr
     return python
 
