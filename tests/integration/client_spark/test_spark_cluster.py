@@ -95,7 +95,8 @@ class HeldWrite:
 
     def tasks(self) -> list[int]:
         """The processes of all attempts at that partition so far."""
-        return [int(file.read_text()) for file in self.gate.glob("attempt-0-*")]
+        said = (file.read_text() for file in self.gate.glob("attempt-0-*"))
+        return [int(pid) for pid in said if pid]  # one that was just made is empty
 
     def go_on(self) -> None:
         (self.gate / "open").touch()
