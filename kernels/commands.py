@@ -7,7 +7,7 @@ some that are compiled for whatever they are called with.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -33,13 +33,16 @@ def kernels() -> None:
     compile_all()
     for use in uses:
         use()
-    found, kept, lost = _sums()
+    keeping = [kernel.keeping for kernel in KERNELS if kernel.keeping is not None]
+    found, kept = [file for each in keeping for file in each.found], [file for each in keeping for file in each.kept]
+    lost = sum(each.not_kept for each in keeping)
     if lost:
         raise click.ClickException(
-            f"{lost} of {found + kept + lost} could be kept nowhere: set NUMBA_CACHE_DIR to a directory that can be "
-            "written to"
+            f"{lost} of {len(found) + len(kept) + lost} could be kept nowhere: set NUMBA_CACHE_DIR to a directory that "
+            "can be written to"
         )
-    click.echo(f"{kept} compiled, {found} were there; all are in {', '.join(sorted(map(str, _folders())))}")
+    folders = ", ".join(sorted(map(str, _folders(found + kept))))
+    click.echo(f"{len(kept)} compiled, {len(found)} were there; all are in {folders}")
 
 
 def load_all() -> list[Callable[[], None]]:
@@ -67,21 +70,9 @@ def _missing(entry: EntryPoint, error: ModuleNotFoundError) -> str:
     return f"{top} is not installed, which whoever uses it has"
 
 
-def _sums() -> tuple[int, int, int]:
-    """How many were found, were compiled and kept, and were compiled and not kept."""
-    all_kept = [kernel.keeping for kernel in KERNELS if kernel.keeping is not None]
-    return (
-        sum(len(each.found) for each in all_kept),
-        sum(len(each.kept) for each in all_kept),
-        sum(each.not_kept for each in all_kept),
-    )
-
-
-def _folders() -> Iterator[Path]:
+def _folders(files: Iterable[Path]) -> Iterator[Path]:
     """Where they are kept: the folder of all packages where they lie beside these."""
-    folders = {
-        file.parent for kernel in KERNELS if kernel.keeping for file in kernel.keeping.found + kernel.keeping.kept
-    }
+    folders = {file.parent for file in files}
     beside = [folder for folder in folders if folder.name == "__pycache__"]
     if beside:
         yield Path(os.path.commonpath(beside))

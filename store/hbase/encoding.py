@@ -16,9 +16,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from kernels import kernel
+from store.columns import Bytes
 from store.hbase.binary_protocol import (
     CALL,
     COUNT_BYTES,
@@ -37,7 +37,7 @@ from store.hbase.binary_protocol import (
     STRUCT,
     VERSION,
 )
-from store.lines import ByteLines, packed, write_number
+from store.lines import ByteLines, copy, packed, write_number
 
 _SEQUENCE_AFTER_NAME = 4 + COUNT_BYTES
 """From the start of a message, beside the method's name: the version and the name's length are before it."""
@@ -50,8 +50,6 @@ _TAIL_BYTES = _FIELD_BYTES + 8 + _STOP_BYTES
 """The timestamp, and the end of the arguments."""
 _BUFFER_BYTES_FIRST = 4_096
 _KEPT = 64
-
-_Bytes = npt.NDArray[np.uint8]
 
 
 class PutRequest(NamedTuple):
@@ -158,7 +156,7 @@ def _head(method: bytes, table: str, framed: bool) -> bytes:
 
 
 @lru_cache(maxsize=_KEPT)
-def _mutation(column_bytes: int, value_bytes: int) -> _Bytes:
+def _mutation(column_bytes: int, value_bytes: int) -> Bytes:
     """One whose column and value are yet to be filled in."""
     fields = _string_field(2, bytes(column_bytes)) + _string_field(3, bytes(value_bytes))
     return np.array(bytearray(fields + bytes([STOP])), np.uint8)
@@ -200,26 +198,24 @@ def count_batches(rows: ByteLines) -> int:
 
 
 @kernel()
-def _write_field_start(buffer: _Bytes, at: int, kind: int, number: int) -> int:
+def _write_field_start(buffer: Bytes, at: int, kind: int, number: int) -> int:
     """Type and number of a field; returns where its content starts."""
     buffer[at] = kind
     return write_number(buffer, at + 1, number, 2)
 
 
 @kernel()
-def _write_string_field(buffer: _Bytes, at: int, number: int, text: _Bytes) -> int:
+def _write_string_field(buffer: Bytes, at: int, number: int, text: Bytes) -> int:
     """A field with the bytes ``text``; returns where it ends."""
     at = write_number(buffer, _write_field_start(buffer, at, STRING, number), text.shape[0], COUNT_BYTES)
-    for place in range(text.shape[0]):
-        buffer[at + place] = text[place]
-    return int(at + text.shape[0])
+    return int(copy(buffer, at, text, 0, text.shape[0]))
 
 
 @kernel("int64(uint8[::1], int64, uint8[::1], uint8[:, ::1], uint8[:, ::1], uint8[:, ::1], int64, int64)")
 def write_batches(
-    buffer: _Bytes,
+    buffer: Bytes,
     at: int,
-    mutation: _Bytes,
+    mutation: Bytes,
     rows: ByteLines,
     columns: ByteLines,
     values: ByteLines,

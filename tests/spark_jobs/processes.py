@@ -31,7 +31,7 @@ def is_alive(pid: int) -> bool:
 
 def python_workers() -> list[int]:
     """Spark's Python workers for tasks below this process; their parent, which makes new ones, is not among them."""
-    daemons = [pid for pid in descendants(os.getpid()) if "-m pyspark.daemon pyspark.worker" in _command(pid)]
+    daemons = [pid for pid in descendants(os.getpid()) if "-m pyspark.daemon pyspark.worker" in command_of(pid)]
     return [pid for daemon in daemons for pid in descendants(daemon)]
 
 
@@ -42,7 +42,8 @@ def kill_python_workers() -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _command(pid: int) -> str:
+def command_of(pid: int) -> str:
+    """How it was started, words with spaces between; empty where it has ended."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     return ""

@@ -26,7 +26,7 @@ import pyspark
 from drills.guard import Guard
 from drills.waiting import wait_until
 from tests.imports import ROOT
-from tests.spark_jobs.processes import descendants
+from tests.spark_jobs.processes import command_of, descendants
 
 HOSTS: Final = ("127.0.0.2", "127.0.0.3")
 """A worker each. Spark begins no task a second time on the host where it runs already."""
@@ -35,7 +35,7 @@ END_SECONDS_MAX: Final = 60.0
 ARCHIVED_AS: Final = "pythia"
 _EXECUTOR: Final = "CoarseGrainedExecutorBackend"
 _A_MACHINE: Final = ("--cores", "2", "--memory", "2g")
-_JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Cluster:
 
     def executors(self) -> list[int]:
         """The processes of all executors."""
-        return [pid for worker in self.workers for pid in descendants(worker) if _is_executor(pid)]
+        return [pid for worker in self.workers for pid in descendants(worker) if _EXECUTOR in command_of(pid)]
 
     def executor_of(self, task: int) -> int:
         """The executor that a task's Python process belongs to."""
@@ -101,7 +101,7 @@ def _start(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
     environment = {
         "PATH": os.environ["PATH"],
         "SPARK_HOME": str(spark),
-        "SPARK_DAEMON_JAVA_OPTS": _JAVA_OPTIONS,
+        "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS,
         "SPARK_DAEMON_MEMORY": "256m",
         "HOME": "/nonexistent",
     } | {name: os.environ[name] for name in ("JAVA_HOME", "LANG") if name in os.environ}
@@ -168,9 +168,3 @@ def _archive(file: Path) -> None:
     with tarfile.open(file, "w:gz", compresslevel=1) as archive:
         for room in sorted(rooms):
             archive.add(room, room.name, filter=lambda entry: None if entry.name.endswith(".pyc") else entry)
-
-
-def _is_executor(pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        return _EXECUTOR.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
-    return False

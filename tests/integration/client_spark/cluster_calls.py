@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from client import ClientSettings, PythiaError, TransactionManager
 from client.spark import register
+from tests.integration.client_spark.driver_calls import active_session
 from tests.spark_jobs.session import SPARK_SETTINGS, addresses, quick_environment
-from tests.spark_jobs.standalone import ARCHIVED_AS, Cluster
+from tests.spark_jobs.standalone import ARCHIVED_AS, JAVA_OPTIONS, Cluster
 
 PARTITIONS: Final = 4
 ROWS: Final = 80_000
@@ -29,7 +30,7 @@ _EXECUTORS: Final = {
     "spark.executor.memory": "512m",
     "spark.executor.cores": "1",
     "spark.cores.max": "2",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executor.extraJavaOptions": JAVA_OPTIONS,
     "spark.executor.heartbeatInterval": "1s",
     "spark.network.timeoutInterval": "2s",
     "spark.network.timeout": "10s",  # after which an executor that says nothing is given up
@@ -64,7 +65,7 @@ def where_tasks_run() -> set[tuple[str, str, int]]:
         kernels.compile_all()
         return sys.executable, client.__file__, sum(len(each.keeping.kept) for each in kernels.KERNELS)
 
-    return set(_session().sparkContext.parallelize(range(8), 8).map(look).collect())
+    return set(active_session().sparkContext.parallelize(range(8), 8).map(look).collect())
 
 
 def write_held(
@@ -80,7 +81,7 @@ def write_held(
         with TransactionManager.connect(settings) as manager, manager.transaction() as transaction:
             (gate / "transaction").write_text(str(transaction.start_timestamp))
             options = {"transaction": transaction.handle().to_json(), "batch_rows": str(BATCH_ROWS)}
-            _session().range(10).selectExpr("id AS k", "id AS v").write.format("pythia").mode("append").options(
+            active_session().range(10).selectExpr("id AS k", "id AS v").write.format("pythia").mode("append").options(
                 table=second, **options
             ).save()
             _held(gate, shuffled, random).write.format("pythia").mode("append").options(table=first, **options).save()
@@ -91,7 +92,7 @@ def write_held(
 
 def stage_attempts() -> int:
     """How often the stage that was tried most often has been begun so far."""
-    tracker = _session().sparkContext.statusTracker()
+    tracker = active_session().sparkContext.statusTracker()
     jobs = [info for job in tracker.getJobIdsForGroup() if (info := tracker.getJobInfo(job)) is not None]
     stages = [stage for job in jobs for stage in job.stageIds]
     tried = [found for stage in stages if (found := tracker.getStageInfo(stage)) is not None]
@@ -121,13 +122,7 @@ def _held(gate: Path, shuffled: bool, random: bool) -> DataFrame:
                 batch = pyarrow.RecordBatch.from_arrays([keys, batch.column(1)], names=["k", "v"])
             yield batch
 
-    rows = _session().range(0, ROWS, numPartitions=PARTITIONS).selectExpr("id AS k", "2 * id AS v")
+    rows = active_session().range(0, ROWS, numPartitions=PARTITIONS).selectExpr("id AS k", "2 * id AS v")
     if shuffled:
         rows = rows.repartition(PARTITIONS, "k")
     return rows.mapInArrow(through_the_gate, "k BIGINT, v BIGINT")
-
-
-def _session() -> SparkSession:
-    spark = SparkSession.getActiveSession()
-    assert spark is not None
-    return spark

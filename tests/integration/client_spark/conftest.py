@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from client import ClientSettings, TransactionManager
-from client.spark import KeyColumn, TableMapping, ValueColumn, create_table, register
+from client.spark import KeyColumn, TableMapping, ValueColumn, create_table, record_batches, register
 from tests.spark_jobs.session import session
 
 
@@ -43,3 +43,12 @@ def others(manager: TransactionManager, table: str) -> str:
 
 def counts_mapping(table: str) -> TableMapping:
     return TableMapping(table, ("k",), (KeyColumn("k", "bigint"), ValueColumn("v", "bigint")))
+
+
+def counts_of(manager: TransactionManager, table: str) -> dict[int, int]:
+    """What such a table has now, each row once."""
+    batches = record_batches(manager.snapshot(), counts_mapping(table))
+    found = [(row["k"], row["v"]) for batch in batches for row in batch.to_pylist()]
+    values = dict(found)
+    assert len(values) == len(found)
+    return values

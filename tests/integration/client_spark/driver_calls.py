@@ -30,7 +30,7 @@ def connect(url: str, settings: ClientSettings) -> None:
 
 def mode() -> tuple[str, str | None]:
     """Of what module the session is, and whether filters may be pushed down."""
-    spark = _session()
+    spark = active_session()
     return type(spark).__module__, spark.conf.get(FILTER_PUSHDOWN)
 
 
@@ -41,7 +41,7 @@ def write(table: str, first: int, rows: int, value: int) -> None:
 
 def read(table: str, where: str = "true", **options: str) -> Rows:
     """Some rows, in their order."""
-    frame = _session().read.format("pythia").options(table=table, **options).load()
+    frame = active_session().read.format("pythia").options(table=table, **options).load()
     return sorted(tuple(row) for row in frame.where(where).collect())
 
 
@@ -71,7 +71,7 @@ def write_what_another_wrote(settings: ClientSettings, table: str) -> bool:
 
 def use_sql(table: str) -> Rows:
     """A view: replaced and read."""
-    spark, view = _session(), f"view_of_{table}"
+    spark, view = active_session(), f"view_of_{table}"
     spark.sql(f"CREATE TEMPORARY VIEW {view} USING pythia OPTIONS (table '{table}')")
     spark.sql(f"INSERT OVERWRITE {view} SELECT id, -id FROM range(2, 4)")
     return sorted(tuple(row) for row in spark.sql(f"SELECT k, v FROM {view}").collect())
@@ -124,20 +124,21 @@ def land(
 def vacuum(settings: ClientSettings) -> VacuumReport:
     """Have Spark's server sweep all tables."""
     with TransactionManager.connect(settings) as manager:
-        sweep = SparkSweep(_session(), min_partitions=2)
+        sweep = SparkSweep(active_session(), min_partitions=2)
         return run_vacuum(manager, retain_ms=0, outcomes_retain_ms=0, sweep=sweep, wait=at_once)
 
 
-def _session() -> SparkSession:
+def active_session() -> SparkSession:
+    """That of this process."""
     spark = SparkSession.getActiveSession()
     assert spark is not None
     return spark
 
 
 def _counts(first: int, rows: int, value: int) -> DataFrame:
-    return _session().range(first, first + rows).selectExpr("id AS k", f"CAST({value} AS BIGINT) AS v")
+    return active_session().range(first, first + rows).selectExpr("id AS k", f"CAST({value} AS BIGINT) AS v")
 
 
 def _files(folder: Path) -> DataFrame:
-    source = _session().readStream.schema("k BIGINT, v BIGINT").option("maxFilesPerTrigger", "1")
+    source = active_session().readStream.schema("k BIGINT, v BIGINT").option("maxFilesPerTrigger", "1")
     return source.json(os.fspath(folder / "input"))

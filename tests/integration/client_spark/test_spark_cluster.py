@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from client import ClientSettings, TransactionManager
-from client.spark import record_batches
 from drills.waiting import wait_until
 from tests.integration.client_spark import cluster_calls, driver_calls
 from tests.integration.client_spark.cluster_calls import ROWS
-from tests.integration.client_spark.conftest import counts_mapping
+from tests.integration.client_spark.conftest import counts_of
 from tests.integration.client_spark.driver_process import Driver, driver
 from tests.integration.client_spark.stream_files import add_file
 from tests.spark_jobs.processes import descendants, is_alive
@@ -52,13 +51,6 @@ def impatient(cluster: Cluster, oracle: ClientSettings) -> Iterator[Driver]:
     """One that speculates."""
     with driver(cluster_calls.connect, cluster, oracle, REPEATED) as call:
         yield call
-
-
-def values(manager: TransactionManager, table: str) -> dict[int, int]:
-    """What a table has now."""
-    found = [row for batch in record_batches(manager.snapshot(), counts_mapping(table)) for row in batch.to_pylist()]
-    assert len({row["k"] for row in found}) == len(found)
-    return {row["k"]: row["v"] for row in found}
 
 
 WHOLE = ({key: 2 * key for key in range(ROWS)}, {key: key for key in range(10)})
@@ -103,7 +95,7 @@ class HeldWrite:
 
     def found(self) -> tuple[dict[int, int], ...]:
         """What the tables have now."""
-        return tuple(values(self.manager, table) for table in self.tables)
+        return tuple(counts_of(self.manager, table) for table in self.tables)
 
 
 @pytest.fixture
@@ -129,7 +121,7 @@ def test_jobs_write_read_stream_and_conflict_as_on_one_machine(
     assert client(driver_calls.write_what_another_wrote, oracle, counts)
     add_file(tmp_path, 0, {7: 7})
     client(driver_calls.sink, others, tmp_path)
-    assert values(manager, others) == {7: 7}
+    assert counts_of(manager, others) == {7: 7}
 
 
 @pytest.mark.parametrize("shuffled", [False, True], ids=["as it is read", "shuffled"])

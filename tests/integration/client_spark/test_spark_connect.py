@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from client import ClientSettings, TransactionManager
-from client.spark import record_batches, stream_progress
+from client.spark import stream_progress
 from client.spark.progress import Progress
 from client.vacuum import run_vacuum
 from commit_table.timestamps import milliseconds_of
 from tests.horizon import at_once, await_horizon
 from tests.integration.client_spark import driver_calls
-from tests.integration.client_spark.conftest import counts_mapping
+from tests.integration.client_spark.conftest import counts_of
 from tests.integration.client_spark.driver_process import Driver, driver
 from tests.integration.client_spark.stream_files import add_file, forget_last_batch, query_of
 from tests.spark_jobs.connect_server import running
@@ -89,18 +89,9 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def values(manager: TransactionManager, table: str) -> dict[int, int]:
-    """What a table has now."""
-    return {
-        row["k"]: row["v"]
-        for batch in record_batches(manager.snapshot(), counts_mapping(table))
-        for row in batch.to_pylist()
-    }
-
-
 def test_a_sink_writes_each_batch_once(client: Driver, manager: TransactionManager, counts: str, files: Path) -> None:
     client(driver_calls.sink, counts, files)
-    assert values(manager, counts) == {0: 1, 1: 1, 2: 1}
+    assert counts_of(manager, counts) == {0: 1, 1: 1, 2: 1}
     assert forget_last_batch(files / "sunk") == 1
     written = manager.snapshot().timestamp
     client(driver_calls.sink, counts, files)
@@ -112,9 +103,9 @@ def test_a_function_of_foreach_batch_lands_each_batch_once(
     client: Driver, manager: TransactionManager, oracle: ClientSettings, counts: str, files: Path
 ) -> None:
     assert "died after batch 0" in client(driver_calls.land, oracle, counts, files, "landed", dies_after=0)
-    assert values(manager, counts) == {0: 1, 1: 1}
+    assert counts_of(manager, counts) == {0: 1, 1: 1}
     assert client(driver_calls.land, oracle, counts, files, "landed") == "the end"
-    assert values(manager, counts) == {0: 2, 1: 1, 2: 1}
+    assert counts_of(manager, counts) == {0: 2, 1: 1, 2: 1}
     assert stream_progress(manager, query_of(files / "landed")) == Progress(0, 1)
 
 
@@ -128,7 +119,7 @@ def test_a_function_of_foreach_batch_names_the_checkpoint_of_its_query(
     assert "is not at batch 0" in client(driver_calls.land, oracle, counts, files, another.name)
     told = client(driver_calls.land, oracle, counts, files, "nowhere")
     assert "there is no checkpoint of a streaming query at" in told
-    assert values(manager, counts) == {}
+    assert counts_of(manager, counts) == {}
 
 
 def write_twice(manager: TransactionManager, table: str) -> None:

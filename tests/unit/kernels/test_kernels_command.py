@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
     packages.mkdir()
     for name, text in (("fixed_kernels", FIXED), ("free_kernels", FREE)):
         (packages / f"{name}.py").write_text(text)
-        monkeypatch.delitem(commands.__dict__, name, raising=False)
+        monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(packages)
     monkeypatch.setattr(numba.core.config, "CACHE_DIR", "")
     of_the_test: list[object] = []
@@ -40,12 +41,6 @@ def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
     ]
     monkeypatch.setattr(commands, "entry_points", lambda group: named if group == commands.GROUP else [])
     return named
-
-
-@pytest.fixture(autouse=True)
-def _modules_of_this_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("fixed_kernels", "free_kernels"):
-        monkeypatch.delitem(__import__("sys").modules, name, raising=False)
 
 
 def run() -> Result:
