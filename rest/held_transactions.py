@@ -32,7 +32,7 @@ from commit_table import Committed
 from configuration.rest_limits import RestLimits
 from rest.owners import CALLER
 from rest.problems import Problem, problem_of
-from rest.writes import Write, write_all
+from rest.writes import CLAIM_BYTES_MAX, Write, write_all
 from store import StoreError
 
 Result = TypeVar("Result")
@@ -183,14 +183,22 @@ class HeldTransactions:
         comes after it is refused then, even if it had room when it began to wait for a thread.
         """
         size = sum(write.size_bytes for write in writes)
-        self._require_room(size)
-        self._book(held, held.booked_bytes + size)
+        await self._in_room(held, size, lambda: write_all(held.transaction, writes))
 
-        def write() -> None:
+    async def claim(self, held: Held, key: str) -> bool:
+        """Whether this transaction is the one that lands the key. Raises ``Problem``."""
+        return await self._in_room(held, CLAIM_BYTES_MAX, lambda: held.transaction.claim(key))
+
+    async def _in_room(self, held: Held, size_bytes: int, call: Callable[[], Result]) -> Result:
+        """What writes about so much into a transaction, in a thread."""
+        self._require_room(size_bytes)
+        self._book(held, held.booked_bytes + size_bytes)
+
+        def called() -> Result:
             self._require_room(0)
-            write_all(held.transaction, writes)
+            return call()
 
-        await self.in_thread(write)
+        return await self.in_thread(called)
 
     async def commit(self, start_timestamp: int) -> int:
         """The commit timestamp, also of what was committed before, wherever. Raises ``Problem``."""

@@ -365,6 +365,18 @@ class SavepointBody(_Model):
     name: SavepointName
 
 
+class ClaimBody(_Model):
+    """A key that names what the transaction lands, for everybody: the order, the input, the file."""
+
+    key: str = Field(examples=["orders/2026-11-21"])
+
+
+class Claimed(_Model):
+    """``false``: what the key names has landed before, so there is nothing to be done."""
+
+    claimed: bool
+
+
 class RolledBack(_Model):
     """The transaction was given up."""
 

@@ -41,6 +41,7 @@ ROLES: Mapping[str, Role] = {
     "put_row": "transact",
     "delete_row": "transact",
     "write_rows": "transact",
+    "claim_key": "transact",
     "make_savepoint": "transact",
     "roll_back_to_savepoint": "transact",
     "release_savepoint": "transact",

@@ -116,6 +116,7 @@ def add_table_routes(routes: Routes) -> None:
     routes.add("PUT", f"{_TRANSACTION}{_ROWS}/{{row:path}}", put_row, models.Taken, tags=tags)
     routes.add("DELETE", f"{_TRANSACTION}{_ROWS}/{{row:path}}", delete_row, models.Taken, tags=tags)
     routes.add("POST", f"{_TRANSACTION}/writes", write_rows, models.Taken, tags=tags)
+    routes.add("POST", f"{_TRANSACTION}/claims", claim_key, models.Claimed, tags=tags)
     savepoints = f"{_TRANSACTION}/savepoints"
     routes.add("POST", savepoints, make_savepoint, models.TransactionState, status=201, tags=tags)
     routes.add("POST", f"{savepoints}/{{name}}/rollback", roll_back_to_savepoint, models.TransactionState, tags=tags)
@@ -231,6 +232,15 @@ async def write_rows(
     if len(body.writes) > most:
         raise Problem("invalid-request", f"one request takes {most:,} writes (writes_per_request_max)")
     return await _write(services, id, [_as_write(write, encoding) for write in body.writes])
+
+
+async def claim_key(services: Holder, id: models.Timestamp, body: models.ClaimBody) -> models.Claimed:
+    """Have this transaction be the one that lands what a key names, if nobody has before.
+
+    Of two that claim one key and overlap one commits. Repeated, it gets the same answer.
+    """
+    async with services.held_transactions.using(int(id)) as held:
+        return models.Claimed(claimed=await services.held_transactions.claim(held, body.key))
 
 
 async def make_savepoint(services: Holder, id: models.Timestamp, body: models.SavepointBody) -> models.TransactionState:

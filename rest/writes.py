@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from client import Transaction
+from client.transactions.claims import KEY_BYTES_MAX
 from client.transactions.write_buffer import CELL_OVERHEAD_BYTES
 
 
@@ -38,6 +40,8 @@ class Delete:
 
 
 Write = Put | Delete
+CLAIM_BYTES_MAX: Final = KEY_BYTES_MAX + CELL_OVERHEAD_BYTES + 100
+"""What a claim takes here at most, about: a row whose key is the claim's."""
 
 
 def write_all(transaction: Transaction, writes: Sequence[Write]) -> None:

@@ -66,12 +66,13 @@ CATALOG_ENTRIES: Final = Format("catalog entries", "table ROOT_catalog", {1: 1, 
 MAPPINGS: Final = Format("table mappings for Spark", "in catalog entries", {1: 1, 2: 1, 3: 1})
 NAMED_SNAPSHOTS: Final = Format("named snapshots", "table ROOT_snapshots", {1: 1})
 STREAM_RECORDS: Final = Format("records of streams", "table ROOT_streams", {1: 1})
+CLAIM_RECORDS: Final = Format("records of claims", "table ROOT_claims", {1: 1})
 HANDLES: Final = Format("handles of transactions and snapshots", "JSON that an application keeps or sends", {1: 1})
 HISTORIES: Final = Format("recorded histories", "files of pythia history and pythia drill", {1: 1, 2: 1})
 BACKUPS: Final = Format("backups", "directories of pythia backup", {1: 1, 2: 1})
 
 FORMATS: Final = (
     FRAMES, ZNODES, TENURES, SOLO_RECORDS, LEVEL_RECORDS, COMMIT_ROWS, DATA_CELLS, CONFLICT_KEYS, MANIFEST_ROWS,
-    TABLE_MARKS, SWEPT_RECORDS, IMPORT_ROWS, CATALOG_ENTRIES, MAPPINGS, NAMED_SNAPSHOTS, STREAM_RECORDS, HANDLES,
-    HISTORIES, BACKUPS,
+    TABLE_MARKS, SWEPT_RECORDS, IMPORT_ROWS, CATALOG_ENTRIES, MAPPINGS, NAMED_SNAPSHOTS, STREAM_RECORDS,
+    CLAIM_RECORDS, HANDLES, HISTORIES, BACKUPS,
 )  # fmt: skip

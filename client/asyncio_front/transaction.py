@@ -190,6 +190,10 @@ class AsyncTransaction:
         """Commit only if nobody else commits a write to these cells after the snapshot. See ``Transaction.guard``."""
         await self.apply(lambda transaction: transaction.guard(table, rows, columns))
 
+    async def claim(self, key: str) -> bool:
+        """Have this transaction be the one that lands ``key``; whether none did before. See ``Transaction.claim``."""
+        return await self.apply(lambda transaction: transaction.claim(key))
+
     def savepoint(self) -> Opening[AsyncSavepoint]:
         """This moment, for ``rollback_to``; in ``async with`` it is gone back to when the block raises.
 

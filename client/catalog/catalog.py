@@ -87,8 +87,9 @@ class Catalog:
         """
         name = system_table(self._root, records.purpose)
         self.require_level()
-        stands = self._stored.entry(name)
-        if stands is None or name not in self._store.table_names():
+        believed = self._believed(name)
+        stands = self._stored.entry(name) if believed is None else believed.entry
+        if stands is None or (believed is None and name not in self._store.table_names()):
             self.create_table(name, records.entry, if_missing=True)
         else:
             _require_same(name, stands, records.entry)

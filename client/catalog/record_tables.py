@@ -1,4 +1,5 @@
-"""Tables of records that are written in the very transactions that they tell of: how far imports and streams have come.
+"""Tables of records that are written in the very transactions that they tell of: how far imports and streams have come,
+and which keys have landed.
 
 Transactions write them, so they have entries as any table has. But nobody names them, saves them or puts them back.
 """
@@ -25,4 +26,5 @@ class RecordTable(NamedTuple):
 
 IMPORTS: Final = RecordTable("imports", "i", "cell")
 STREAMS: Final = RecordTable("streams", "b", "row")
-RECORD_TABLES: Final = (IMPORTS, STREAMS)
+CLAIMS: Final = RecordTable("claims", "c", "row")
+RECORD_TABLES: Final = (IMPORTS, STREAMS, CLAIMS)

@@ -18,6 +18,7 @@ from client.handles import SnapshotHandle, TransactionHandle
 from client.settings import BULK_SHADOW_CELLS, ClientSettings
 from client.snapshots.moments import Moment, parse_moment, parse_since, validate_name
 from client.spark.errors import InvalidOption
+from client.transactions.claims import row_of
 
 _WHERE: Final = ("zookeeper", "oracle")
 """Each says where the oracle is: the installation's, or one that is alone."""
@@ -25,6 +26,7 @@ CONNECTION_OPTIONS: Final = (*_WHERE, "thrift", "root")
 _JOB_OPTIONS: Final = (
     "table", "transaction", "snapshot", "as_of", "changed_since", "poll_interval_ms", "position_snapshot",
     "columns", "min_partitions", "batch_rows", "push_filters", "operation", "overwrite_prefix", "shadow_cells",
+    "claim",
 )  # fmt: skip
 OPERATIONS: Final = ("upsert", "delete")
 _VIEWS: Final = ("transaction", "snapshot", "as_of")
@@ -60,6 +62,7 @@ class SourceOptions:
     ``push_filters``: whether a read narrows itself by filters; not by default, since Spark 4.3.0 uses what was planned
     for one filter for other uses of the same DataFrame, too. ``operation``: what a write does with its rows.
     ``overwrite_prefix``: the part of the table that an overwrite replaces, as text for ``client.spark.key_values``.
+    ``claim``: the key by which a write lands once, however often it is started (``Transaction.claim``).
     Whether the shadow cells of a write are written before it returns, deferred, or left out is in its ``settings``.
     """
 
@@ -77,6 +80,7 @@ class SourceOptions:
     push_filters: bool = False
     operation: str = "upsert"
     overwrite_prefix: str | None = None
+    claim: str | None = None
 
     @property
     def is_for_reading(self) -> bool:
@@ -139,6 +143,7 @@ def parse(options: Mapping[str, str], *connections: Mapping[str, str]) -> Source
         push_filters=_truth(given, "push_filters"),
         operation=_one_of(given, "operation", OPERATIONS),
         overwrite_prefix=given.get("overwrite_prefix"),
+        claim=_claim(given),
     )
 
 
@@ -216,6 +221,23 @@ def _name(given: Mapping[str, str], name: str) -> str | None:
     except InvalidRequest as error:
         raise InvalidOption(f"the option {name!r}: {error}") from error
     return given.get(name)
+
+
+def _claim(given: Mapping[str, str]) -> str | None:
+    """``None`` where it is not given."""
+    key = given.get("claim")
+    if key is None:
+        return None
+    if "transaction" in given:
+        raise InvalidOption(
+            "the option 'claim' is for a write with a transaction of its own: in the given one its holder claims the "
+            "key for all that it writes, with transaction.claim(...)"
+        )
+    try:
+        row_of(key)
+    except InvalidRequest as error:
+        raise InvalidOption(f"the option 'claim': {error}") from error
+    return key
 
 
 def _columns(text: str) -> tuple[str, ...]:

@@ -78,9 +78,9 @@ class PythiaDataSource(DataSource):
         return PythiaStreamReader(self._job, self._mapping(), schema)
 
     def _require_to_read(self) -> None:
-        if self._job.operation != "upsert" or self._job.overwrite_prefix is not None:
+        if self._job.operation != "upsert" or (self._job.overwrite_prefix, self._job.claim) != (None, None):
             raise InvalidOption(
-                "the options 'operation' and 'overwrite_prefix' are for writing: leave them out of a read"
+                "the options 'operation', 'overwrite_prefix' and 'claim' are for writing: leave them out of a read"
             )
 
     def writer(self, schema: StructType, overwrite: bool) -> PythiaWriter:

@@ -157,6 +157,10 @@ def check_streamable(options: SourceOptions, *, overwrite: bool) -> None:
             "a streaming write replaces the rows whose row keys are in a batch: leave the options 'operation' and "
             "'overwrite_prefix' out of it, and delete rows in a batch write"
         )
+    if options.claim is not None:
+        raise InvalidOption(
+            "leave the option 'claim' out of a streaming write: each of its batches lands once, by its number"
+        )
 
 
 def commit_batch(

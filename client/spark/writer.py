@@ -5,6 +5,8 @@ in yet another, so the writer carries values only, above all the handle of its t
 is harmless: it writes the same cells at the transaction's start timestamp again. Which rows were written is on record
 in the manifest before they are written, and the commit *seals* the job there: it names the attempts that count.
 
+With the option ``claim`` the commit claims a key, too, and a job whose key has landed writes nothing.
+
 With the option ``transaction`` the job is sealed only, and the caller's own commit makes everything visible; it refuses
 while a job is unsealed. Without it the writer has a transaction of its own.
 
@@ -17,6 +19,7 @@ the write is refused; where they do not, nobody compares them.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -28,7 +31,9 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from client.bulk_writes.batching import PIECE_BYTES_WANTED, rows_of_a_piece
 from client.bulk_writes.manifest import SWEEP, Attempt
 from client.bulk_writes.writing import AttemptWriter
-from client.errors import PythiaError
+from client.claims.recorded import claim_of
+from client.errors import PythiaError, TransactionAborted
+from client.handles import TransactionHandle
 from client.manager import TransactionManager
 from client.spark.codecs import RowEncoder
 from client.spark.connections import manager_for
@@ -86,7 +91,9 @@ class PythiaWriter(DataSourceArrowWriter):
         self._prefix = b"" if prefix is None else key_prefix(mapping, "overwrite_prefix", prefix)
         manager = manager_for(options.settings)
         self._owns_transaction = options.transaction is None
-        self._handle = options.transaction or manager.transaction().handle()
+        self._has_landed = False
+        """By its claim, before: it writes nothing."""
+        self._handle = options.transaction or self._begin(manager)
         self._job = manager.open_job(self._handle)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenRows:
@@ -95,6 +102,9 @@ class PythiaWriter(DataSourceArrowWriter):
         if task is None:
             raise PythiaError("a partition is written within a Spark task only")
         partition, attempt = task.partitionId(), task.taskAttemptId()
+        if self._has_landed:
+            deque(iterator, maxlen=0)  # Spark waits until its rows are taken
+            return WrittenRows(partition, attempt, 0)
         writer = self._attempt_writer(partition, attempt)
         rows = write_batches(writer, self._encoder(), iterator, self._batch_rows)
         return WrittenRows(partition, attempt, rows)
@@ -108,12 +118,16 @@ class PythiaWriter(DataSourceArrowWriter):
         if len(winners) != len(messages):
             raise PythiaError(f"{len(messages) - len(winners)} partitions of the job did not report what they wrote")
         manager = manager_for(self._handle.settings)
+        if self._has_landed:
+            manager.resume(self._handle).rollback()
+            self._tell_that_it_has_landed()
+            return
         if self._overwrite:
             self._delete_the_rest(manager, winners)
             winners.append(SWEEP)
         manager.seal_job(self._handle, self._job, winners)
         if self._owns_transaction:
-            commit_or_settle(manager.resume(self._handle))
+            self._commit(manager)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make sure that nothing of the job ever becomes visible, unless it turns out to have committed.
@@ -130,6 +144,30 @@ class PythiaWriter(DataSourceArrowWriter):
             )
         elif not self._owns_transaction:
             _log.warning("a write into transaction %d failed: all of the transaction is aborted", start_timestamp)
+
+    def _begin(self, manager: TransactionManager) -> TransactionHandle:
+        transaction = manager.transaction()
+        if self._options.claim is not None:
+            self._has_landed = not transaction.claim(self._options.claim)
+        return transaction.handle()
+
+    def _commit(self, manager: TransactionManager) -> None:
+        """With the claim. Where another job, that ran at the same time, has landed the key, this one has nothing to do.
+
+        Raises what ``commit_or_settle`` does.
+        """
+        key, transaction = self._options.claim, manager.resume(self._handle)
+        if key is not None:
+            transaction.claim(key)
+        try:
+            commit_or_settle(transaction)
+        except TransactionAborted:
+            if key is None or claim_of(manager, key) is None:
+                raise
+            self._tell_that_it_has_landed()
+
+    def _tell_that_it_has_landed(self) -> None:
+        _log.warning("%r has landed before: nothing is written into %s", self._options.claim, self._mapping.table)
 
     def _attempt_writer(self, partition: int, attempt: int) -> AttemptWriter:
         manager = manager_for(self._handle.settings)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Mapping, 
 from types import TracebackType
 
 from client.bulk_writes.manifest import Job
+from client.catalog.record_tables import CLAIMS
 from client.cells import stored_values, validate_columns, validate_row, without_reserved
 from client.errors import InvalidRequest, PythiaError, TransactionAborted
 from client.handles import StaysInItsProcess, TransactionHandle
@@ -22,6 +23,7 @@ from client.snapshots.reading import SnapshotReader, in_columns
 from client.snapshots.snapshot import check_columns_to_scan, check_read, check_reads, check_scan
 from client.snapshots.stored_cells import SCAN_BATCH_ROWS
 from client.transactions import commit as committing
+from client.transactions.claims import RECORD, Claim, row_of
 from client.transactions.commit import Services
 from client.transactions.guarded_cells import GuardedCells
 from client.transactions.hooks import notify
@@ -295,6 +297,26 @@ class Transaction(StaysInItsProcess):
         self._standing.require_active()
         check_reads(rows, columns)
         self._guard(table, rows, columns)
+
+    def claim(self, key: str) -> bool:
+        """Have this transaction be the one that lands ``key``, 1 to ``KEY_BYTES_MAX`` bytes in UTF-8.
+
+        ``True``: it is, if it commits. ``False``: one that committed before its snapshot was, so that what was to be
+        done is done. Of two that claim one key and overlap one commits, and the other one gets ``Conflict``: begun
+        anew, it is told ``False`` (``manager.run`` does so). Hence what is started again with the same key, by a
+        scheduler, after ``OutcomeUnknown``, or because whoever waited for it died, lands once.
+
+        A claim is a write: undone with the transaction, and by ``rollback_to`` a savepoint that was made before it.
+        The key is remembered until somebody forgets it (``client.claims.forget``). Raises ``InvalidRequest`` for what
+        is no key, and in a read-only transaction.
+        """
+        self._standing.require_writable()
+        row, records = row_of(key), self._services.catalog.create_record_table(CLAIMS)
+        value = self.get(records, row, [RECORD]).get(RECORD)
+        if value is not None:
+            return Claim.parse(row, value).start_timestamp == self.start_timestamp
+        self.put(records, row, {RECORD: Claim(key, self.start_timestamp).to_json()})
+        return True
 
     def savepoint(self) -> Savepoint:
         """This moment, for ``rollback_to``; as a context manager it is gone back to when the block raises.

@@ -7,6 +7,7 @@ from tests.mutations.adoption_rules import ADOPTION_RULES
 from tests.mutations.asyncio_rules import ASYNCIO_RULES
 from tests.mutations.backup_rules import BACKUP_RULES
 from tests.mutations.changes_rules import CHANGES_RULES
+from tests.mutations.claim_rules import CLAIM_RULES
 from tests.mutations.client_rules import CLIENT_RULES
 from tests.mutations.column_rules import COLUMN_RULES
 from tests.mutations.commit_table_rules import COMMIT_TABLE_RULES
@@ -40,6 +41,7 @@ RULES: list[Mutation] = [
     *PIPELINE_RULES,
     *CLIENT_RULES,
     *TRANSACTION_RULES,
+    *CLAIM_RULES,
     *ADOPTION_RULES,
     *ASYNCIO_RULES,
     *CHANGES_RULES,

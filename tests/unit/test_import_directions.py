@@ -79,7 +79,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "record",
         "visibility",
     ],
-    "client/transactions": ["guarded_cells", "status", "write_buffer"],
+    "client/transactions": ["claims", "guarded_cells", "status", "write_buffer"],
     "client/asyncio_front": ["fair_line"],
     "client/spark": [
         "byte_columns",

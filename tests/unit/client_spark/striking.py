@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from client import NoPrimary
+from client import NoPrimary, TransactionManager
 from client.connection.tickets import ReplyLost
 from store import CellStore, StoreUnavailable, Unknown
+from tests.unit.client.conftest import SETTINGS, Installation, InstallationDirectory
 
 
 class Died(BaseException):
@@ -52,6 +53,15 @@ class Fault:
         if name.startswith("oracle"):
             raise NoPrimary(1, "says the test")
         raise StoreUnavailable("says the test")
+
+
+def struck_manager(installation: Installation, fault: Fault) -> TransactionManager:
+    """That of another process, in which a fault lies in wait. Whoever makes it closes it."""
+    store = cast(CellStore, StruckStore(installation.store, fault))
+    manager = TransactionManager(SETTINGS, store, InstallationDirectory(installation))
+    for name in ("begin", "commit", "abort"):
+        setattr(manager.oracle, name, fault.around(f"oracle.{name}", getattr(manager.oracle, name)))
+    return manager
 
 
 class StruckStore:

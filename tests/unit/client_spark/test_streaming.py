@@ -30,9 +30,9 @@ from client.spark.errors import InvalidOption
 from client.spark.options import SourceOptions, parse
 from client.spark.progress import Progress
 from client.spark.streaming import PythiaStreamWriter, WrittenPart, land_batch, stream_progress
-from store import CellStore, StoreError
-from tests.unit.client.conftest import SETTINGS, Installation, InstallationDirectory
-from tests.unit.client_spark.striking import Died, Fault, StruckStore
+from store import StoreError
+from tests.unit.client.conftest import SETTINGS, Installation
+from tests.unit.client_spark.striking import Died, Fault, struck_manager
 
 MAPPING = TableMapping("counts", ("k",), (KeyColumn("k", "int"), ValueColumn("v", "string")))
 V = b"f:v"
@@ -58,12 +58,8 @@ class World:
 
     def process(self, fault: Fault | None = None) -> TransactionManager:
         """Go on in another process, in which a fault lies in wait."""
-        fault = fault or Fault()
-        store = cast(CellStore, StruckStore(self.installation.store, fault))
         self.close()
-        self.using = TransactionManager(SETTINGS, store, InstallationDirectory(self.installation))
-        for name in ("begin", "commit", "abort"):
-            setattr(self.using.oracle, name, fault.around(f"oracle.{name}", getattr(self.using.oracle, name)))
+        self.using = struck_manager(self.installation, fault or Fault())
         return self.using
 
     def close(self) -> None:

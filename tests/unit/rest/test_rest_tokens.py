@@ -148,6 +148,7 @@ def test_a_transaction_is_its_callers_alone(rest: RunningRest, keyring: Keyring)
         ("DELETE", path, None),
         ("POST", f"{path}/commit", None),
         ("POST", f"{path}/savepoints", {"name": "s"}),
+        ("POST", f"{path}/claims", {"key": "order"}),
         ("POST", "/v1/oracle/abort", {"start_timestamps": [id]}),
         ("POST", "/v1/oracle/commit", commit),
         ("POST", "/v1/oracle/commits", {"commits": [commit]}),

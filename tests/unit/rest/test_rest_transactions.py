@@ -430,8 +430,45 @@ def test_savepoints_are_gone_back_to(served: Served) -> None:
     assert served.client.delete(f"{savepoints}/one").json()["savepoints"] == []
 
 
+def claim(client: Client, id: str, key: Any) -> Response:
+    return client.post(f"/v1/transactions/{id}/claims", json={"key": key})
+
+
+def test_what_a_key_names_lands_once(served: Served) -> None:
+    first, second = begin(served.client), begin(served.client)
+    for id in (first, first, second):
+        assert claim(served.client, id, "order/1").json() == {"claimed": True}
+    for id in (first, second):
+        put(served.client, id, f"claimed by {id}", "1")
+    assert commit(served.client, second).status_code == 200
+    assert refused(commit(served.client, first)) == (409, "conflict")
+    third = begin(served.client)
+    assert claim(served.client, third, "order/1").json() == {"claimed": False}
+    assert claim(served.client, third, "order/2").json() == {"claimed": True}
+    assert stored(served.manager, f"claimed by {first}".encode()) == {}
+
+
+@pytest.mark.parametrize("key", ["", "x" * 1_025, None, 7])
+def test_what_is_no_key_is_not_claimed(served: Served, key: Any) -> None:
+    id = begin(served.client)
+    assert refused(claim(served.client, id, key)) == (422, "invalid-request")
+    assert commit(served.client, id).status_code == 200
+
+
+def test_claims_take_room(serve_rest: Serve) -> None:
+    client = serve_rest(transactions_bytes_max=2_000, transaction_bytes_max=2_000).client
+    id = begin(client)
+    answers = [claim(client, id, f"{number:0500}") for number in range(4)]
+    assert [answer.status_code for answer in answers] == [200, 429, 429, 429]
+    assert refused(answers[-1]) == (429, "too-many-bytes")
+    assert 500 < client.get(f"/v1/transactions/{id}").json()["written_bytes"] < 1_000
+    client.delete(f"/v1/transactions/{id}")
+    assert client.get("/v1/status").json()["written_bytes"] == 0
+
+
 def test_a_read_only_transaction_does_not_write(served: Served) -> None:
     id = served.client.post("/v1/transactions", json={"read_only": True}).json()["id"]
+    assert refused(claim(served.client, id, "order/3")) == (422, "invalid-request")
     assert refused(put(served.client, id, "r", "1")) == (422, "invalid-request")
     assert commit(served.client, id).status_code == 200
 

@@ -122,6 +122,17 @@ def test_a_transaction_reads_its_own_writes_and_nobody_else_does(manager: Transa
     on_a_loop(manager, test)
 
 
+def test_a_key_that_tasks_claim_lands_once(manager: TransactionManager) -> None:
+    async def test(front: AsyncTransactionManager) -> None:
+        async def job(transaction: AsyncTransaction) -> bool:
+            return await transaction.claim("orders/2026-11-21")
+
+        landed = await asyncio.gather(*(front.run(job) for _ in range(4)))
+        assert sorted(landed) == [False, False, False, True]
+
+    on_a_loop(manager, test)
+
+
 def test_what_a_task_guards_may_not_change_before_the_commit(manager: TransactionManager) -> None:
     async def by_a_call(transaction: AsyncTransaction) -> None:
         await transaction.guard("t", [b"r"], [A])

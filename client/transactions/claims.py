@@ -1,0 +1,72 @@
+"""What is on record of a key that a transaction has claimed. Pure.
+
+The record is a row of a table of its own, written in the transaction that it tells of. Hence the invariant: a key is
+on record if, and only if, the transaction that claimed it has committed; and of two that claim it and overlap, one
+commits, since they write the same row.
+
+(Delta Lake's options ``txnAppId`` and ``txnVersion`` do this for the writes of one table; among services such a key is
+called an idempotency key.)
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from client.errors import InvalidRequest
+from commit_table.timestamps import wall_time_of
+from versions import FormatNotSpoken
+from versions.formats import CLAIM_RECORDS
+
+KEY_BYTES_MAX: Final = 1_024
+RECORD: Final = b"c:record"
+"""The column that the record lies in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """``key`` has landed, with the transaction that began at ``start_timestamp``. A value."""
+
+    key: str
+    start_timestamp: int
+
+    @property
+    def began(self) -> datetime:
+        """When that transaction began, in UTC."""
+        return wall_time_of(self.start_timestamp)
+
+    def to_json(self) -> bytes:
+        """The record as it is stored under ``row_of``; read back by ``parse``."""
+        return json.dumps({"format": CLAIM_RECORDS.newest, "transaction": self.start_timestamp}).encode()
+
+    @classmethod
+    def parse(cls, row: bytes, value: bytes) -> Claim:
+        """Read what ``to_json`` wrote. Raises ``InvalidRequest`` for anything else, newer formats included."""
+        try:
+            key, fields = row.decode(), json.loads(value)
+            version, start_timestamp = fields["format"], fields["transaction"]
+        except (ValueError, TypeError, KeyError) as error:
+            raise InvalidRequest(f"this is no record of a claim ({error!r}): {row[:200]!r}: {value[:200]!r}") from error
+        try:
+            CLAIM_RECORDS.require_known(version)
+        except FormatNotSpoken as error:
+            raise InvalidRequest(str(error)) from None
+        return cls(key, start_timestamp)
+
+
+def row_of(key: str) -> bytes:
+    """Where a key's record lies. Raises ``InvalidRequest`` for what cannot be claimed."""
+    if not isinstance(key, str):
+        raise InvalidRequest(f"a key to claim is text, such as 'orders/2026-11-21', not {key!r}")
+    try:
+        row = key.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(f"a key to claim is text that UTF-8 has: {error}") from error
+    if not 1 <= len(row) <= KEY_BYTES_MAX:
+        raise InvalidRequest(
+            f"a key to claim has 1 to {KEY_BYTES_MAX:,} bytes in UTF-8, not {len(row):,}: name the input, or take the "
+            "hash of what names it"
+        )
+    return row
