@@ -22,6 +22,11 @@ def descendants(pid: int) -> list[int]:
     return found[1:]
 
 
+def parent(pid: int) -> int:
+    """Which process started it. Raises ``OSError`` where it has ended."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def is_alive(pid: int) -> bool:
     """Whether it is there, and not only its end, which nobody has asked for yet."""
     with contextlib.suppress(OSError):

@@ -23,7 +23,7 @@ COMPLETION_VARIABLE = "_PYTHIA_COMPLETE"
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Run an installation", ("tso", "config", "token", "upgrade", "kernels")),
     ("Find out what is wrong, or what happened", ("check", "txn", "ts")),
-    ("Work with data", ("table", "snapshot", "backup", "vacuum")),
+    ("Work with data", ("table", "snapshot", "claims", "backup", "vacuum")),
     ("Try it", ("demo", "dev")),
     ("Prove it: break, check, measure", ("drill", "history", "bench")),
     ("This command line", ("completion", "reference")),

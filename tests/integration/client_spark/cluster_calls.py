@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
-from pyspark import TaskContext
+from pyspark import SparkContext, TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from client import ClientSettings, PythiaError, TransactionManager
 from client.spark import register
 from tests.integration.client_spark.driver_calls import active_session
+from tests.spark_jobs.machines import ARCHIVED_AS, JAVA_OPTIONS
 from tests.spark_jobs.session import SPARK_SETTINGS, addresses, quick_environment
-from tests.spark_jobs.standalone import ARCHIVED_AS, JAVA_OPTIONS, Cluster
+from tests.spark_jobs.standalone import Cluster
 
 PARTITIONS: Final = 4
 ROWS: Final = 80_000
@@ -25,6 +27,7 @@ BATCH_ROWS: Final = 1_000
 """Both of Arrow's, on the way to a task, and of those that it writes together."""
 HELD_AFTER: Final = 15
 """Batches of the first partition, of twenty: 240 KB, of which two buffers of 64 KiB lie on the way to the writer."""
+POLL_SECONDS: Final = 0.05
 _EXECUTORS: Final = {
     "spark.executorEnv.PYTHONPATH": ARCHIVED_AS,
     "spark.executor.memory": "512m",
@@ -88,6 +91,29 @@ def write_held(
     except (PySparkException, PythiaError) as error:
         return str(error)
     return "committed"
+
+
+def write_between_executors(settings: ClientSettings, tables: tuple[str, str]) -> tuple[list[bool], str]:
+    """Write the same rows into two tables in one transaction, waiting before each until there is no executor; whether
+    there were any after each, and what it ended with.
+    """
+    context, used = active_session().sparkContext, list[bool]()
+    with TransactionManager.connect(settings) as manager, manager.transaction() as transaction:
+        options = {"transaction": transaction.handle().to_json()}
+        for table in tables:
+            while _executors(context):
+                time.sleep(POLL_SECONDS)
+            active_session().range(100).selectExpr("id AS k", "id AS v").write.format("pythia").mode("append").options(
+                table=table, **options
+            ).save()
+            used.append(_executors(context) > 0)
+    return used, transaction.status.value
+
+
+def _executors(context: SparkContext) -> int:
+    """Of the driver's, which is among those that have memory for blocks."""
+    with_memory: int = context._jsc.sc().getExecutorMemoryStatus().size()
+    return with_memory - 1
 
 
 def stage_attempts() -> int:

@@ -18,8 +18,9 @@ from tests.integration.client_spark.cluster_calls import ROWS
 from tests.integration.client_spark.conftest import counts_of
 from tests.integration.client_spark.driver_process import Driver, driver
 from tests.integration.client_spark.stream_files import add_file
+from tests.spark_jobs.machines import HOSTS, strike
 from tests.spark_jobs.processes import descendants, is_alive
-from tests.spark_jobs.standalone import HOSTS, Cluster, running, strike
+from tests.spark_jobs.standalone import Cluster, running
 
 pytestmark = [pytest.mark.integration, pytest.mark.with_spark, pytest.mark.takes_minutes]
 
@@ -32,6 +33,13 @@ REPEATED = {
     "spark.speculation.minTaskRuntime": "500ms",
 }
 """A task that takes longer than most is begun a second time on the other machine."""
+THRIFTY = {
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    "spark.dynamicAllocation.executorIdleTimeout": "1s",
+    "spark.dynamicAllocation.maxExecutors": "2",
+}
+"""Executors that have nothing to do are given back."""
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +58,12 @@ def client(cluster: Cluster, oracle: ClientSettings) -> Iterator[Driver]:
 def impatient(cluster: Cluster, oracle: ClientSettings) -> Iterator[Driver]:
     """One that speculates."""
     with driver(cluster_calls.connect, cluster, oracle, REPEATED) as call:
+        yield call
+
+
+@pytest.fixture
+def thrifty(cluster: Cluster, oracle: ClientSettings) -> Iterator[Driver]:
+    with driver(cluster_calls.connect, cluster, oracle, THRIFTY) as call:
         yield call
 
 
@@ -183,3 +197,11 @@ def test_a_task_that_is_begun_a_second_time_elsewhere_writes_its_rows_once(
         held.go_on()
     assert write.result(HELD_SECONDS_MAX) == "committed"
     assert held.found() == WHOLE
+
+
+def test_executors_that_are_given_back_in_the_middle_of_a_transaction_leave_what_they_wrote(
+    thrifty: Driver, cluster: Cluster, manager: TransactionManager, oracle: ClientSettings, counts: str, others: str
+) -> None:
+    write = thrifty.begin(cluster_calls.write_between_executors, oracle, (counts, others))
+    assert write.result(HELD_SECONDS_MAX) == ([True, True], "committed")
+    assert counts_of(manager, counts) == counts_of(manager, others) == {key: key for key in range(100)}

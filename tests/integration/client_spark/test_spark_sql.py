@@ -122,6 +122,14 @@ def test_statements_that_spark_has_no_way_to_hand_on_are_refused(
         assert caught.value.getCondition() or "not support" in str(caught.value)
 
 
+def test_a_statement_that_claims_a_key_lands_once(spark: SparkSession, catalog_table: str, counts: str) -> None:
+    given = f"{catalog_table} WITH (table = '{counts}', claim = 'load of {counts}')"
+    for value in (1, 2):
+        spark.sql(f"INSERT INTO {given} SELECT id, {value} FROM range(3)")
+        spark.sql(f"INSERT OVERWRITE {given} SELECT id, {value} FROM range(2)")
+    assert rows(spark, f"SELECT * FROM {catalog_table} WITH (table = '{counts}')") == [(0, 1), (1, 1), (2, 1)]
+
+
 def test_a_table_is_emptied_and_its_past_is_read(
     spark: SparkSession, manager: TransactionManager, counts: str, catalog_table: str
 ) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from client import Conflict, TransactionAborted, TransactionHandle, TransactionManager
+from client.claims import claim_of
 from client.spark import PythiaDataSource, register, row_key, table_mapping
 from client.spark.writer import PythiaWriter, WrittenRows
 
@@ -51,6 +52,18 @@ def test_a_job_appends_and_replaces_rows_by_their_key(spark: SparkSession, count
     save(frame(spark, ROWS, ROWS + 5, "-id"), counts)
     after = {key: None if 10 <= key < 20 else key for key in range(ROWS)} | {k: -k for k in range(ROWS, ROWS + 5)}
     assert load(spark, counts) == after
+
+
+def test_a_job_that_is_started_again_with_its_key_lands_once(
+    spark: SparkSession, manager: TransactionManager, counts: str
+) -> None:
+    """Of very many rows, too, which Spark goes on to hand over."""
+    for value in ("id", "-id"):
+        save(frame(spark, 0, 200_000, value), counts, claim=f"load of {counts}")
+    assert spark.read.format("pythia").option("table", counts).load().where("k = v").count() == 200_000
+    assert claim_of(manager, f"load of {counts}") is not None
+    with pytest.raises(PySparkException, match="the option 'claim' is for a write with a transaction of its own"):
+        save(frame(spark, 0, 1), counts, claim="another", **shared(manager.transaction().handle()))
 
 
 def test_another_thread_of_the_driver_writes_once_it_has_registered(spark: SparkSession, counts: str) -> None:

@@ -109,11 +109,11 @@ def test_a_claim_outlives_the_primary(installation: Installation) -> None:
 
 
 def test_a_table_that_was_just_used_is_not_asked_about(
-    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A service may claim a key in each of its transactions."""
     land(manager, b"first")
-    monkeypatch.setattr(manager.store, "table_names", lambda: pytest.fail("asked for all tables"))
+    monkeypatch.setattr(installation.store, "table_names", lambda: pytest.fail("asked for all tables"))
     assert land(manager, b"second", key="another")
 
 
@@ -139,8 +139,11 @@ def test_what_is_no_key_is_refused(manager: TransactionManager, key: str) -> Non
 
 
 def test_a_read_only_transaction_claims_nothing(manager: TransactionManager) -> None:
-    with manager.transaction(read_only=True) as transaction, pytest.raises(InvalidRequest, match="read-only"):
-        transaction.claim(KEY)
+    land(manager, b"first")
+    with manager.transaction(read_only=True) as transaction:
+        for key in (KEY, "never claimed"):
+            with pytest.raises(InvalidRequest, match="read-only"):
+                transaction.claim(key)
 
 
 @given(key=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=50), start=st.integers(1, 2**63 - 1))
