@@ -185,9 +185,9 @@ class HeldTransactions:
         size = sum(write.size_bytes for write in writes)
         await self._in_room(held, size, lambda: write_all(held.transaction, writes))
 
-    async def claim(self, held: Held, key: str) -> bool:
+    async def claim(self, held: Held, key: str, table: str | None) -> bool:
         """Whether this transaction is the one that lands the key. Raises ``Problem``."""
-        return await self._in_room(held, CLAIM_BYTES_MAX, lambda: held.transaction.claim(key))
+        return await self._in_room(held, CLAIM_BYTES_MAX, lambda: held.transaction.claim(key, table=table))
 
     async def _in_room(self, held: Held, size_bytes: int, call: Callable[[], Result]) -> Result:
         """What writes about so much into a transaction, in a thread."""

@@ -366,9 +366,10 @@ class SavepointBody(_Model):
 
 
 class ClaimBody(_Model):
-    """A key that names what the transaction lands, for everybody: the order, the input, the file."""
+    """A key that names what the transaction lands: the order, the input, the file. One of a table's, or everybody's."""
 
     key: str = Field(examples=["orders/2026-11-21"])
+    table: TableName | None = None
 
 
 class Claimed(_Model):

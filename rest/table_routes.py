@@ -240,7 +240,7 @@ async def claim_key(services: Holder, id: models.Timestamp, body: models.ClaimBo
     Of two that claim one key and overlap one commits. Repeated, it gets the same answer.
     """
     async with services.held_transactions.using(int(id)) as held:
-        return models.Claimed(claimed=await services.held_transactions.claim(held, body.key))
+        return models.Claimed(claimed=await services.held_transactions.claim(held, body.key, body.table))
 
 
 async def make_savepoint(services: Holder, id: models.Timestamp, body: models.SavepointBody) -> models.TransactionState:

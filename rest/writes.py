@@ -40,8 +40,8 @@ class Delete:
 
 
 Write = Put | Delete
-CLAIM_BYTES_MAX: Final = KEY_BYTES_MAX + CELL_OVERHEAD_BYTES + 100
-"""What a claim takes here at most, about: a row whose key is the claim's."""
+CLAIM_BYTES_MAX: Final = KEY_BYTES_MAX + CELL_OVERHEAD_BYTES + 300
+"""What a claim takes here at most, about: a row that is named after a table and a key."""
 
 
 def write_all(transaction: Transaction, writes: Sequence[Write]) -> None:

@@ -190,9 +190,9 @@ class AsyncTransaction:
         """Commit only if nobody else commits a write to these cells after the snapshot. See ``Transaction.guard``."""
         await self.apply(lambda transaction: transaction.guard(table, rows, columns))
 
-    async def claim(self, key: str) -> bool:
+    async def claim(self, key: str, *, table: str | None = None) -> bool:
         """Have this transaction be the one that lands ``key``; whether none did before. See ``Transaction.claim``."""
-        return await self.apply(lambda transaction: transaction.claim(key))
+        return await self.apply(lambda transaction: transaction.claim(key, table=table))
 
     def savepoint(self) -> Opening[AsyncSavepoint]:
         """This moment, for ``rollback_to``; in ``async with`` it is gone back to when the block raises.

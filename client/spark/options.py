@@ -62,7 +62,7 @@ class SourceOptions:
     ``push_filters``: whether a read narrows itself by filters; not by default, since Spark 4.3.0 uses what was planned
     for one filter for other uses of the same DataFrame, too. ``operation``: what a write does with its rows.
     ``overwrite_prefix``: the part of the table that an overwrite replaces, as text for ``client.spark.key_values``.
-    ``claim``: the key by which a write lands once, however often it is started (``Transaction.claim``).
+    ``claim``: the table's key by which a write lands once, however often it is started (``Transaction.claim``).
     Whether the shadow cells of a write are written before it returns, deferred, or left out is in its ``settings``.
     """
 

@@ -148,7 +148,7 @@ class PythiaWriter(DataSourceArrowWriter):
     def _begin(self, manager: TransactionManager) -> TransactionHandle:
         transaction = manager.transaction()
         if self._options.claim is not None:
-            self._has_landed = not transaction.claim(self._options.claim)
+            self._has_landed = not transaction.claim(self._options.claim, table=self._mapping.table)
         return transaction.handle()
 
     def _commit(self, manager: TransactionManager) -> None:
@@ -158,16 +158,16 @@ class PythiaWriter(DataSourceArrowWriter):
         """
         key, transaction = self._options.claim, manager.resume(self._handle)
         if key is not None:
-            transaction.claim(key)
+            transaction.claim(key, table=self._mapping.table)
         try:
             commit_or_settle(transaction)
         except TransactionAborted:
-            if key is None or claim_of(manager, key) is None:
+            if key is None or claim_of(manager, key, table=self._mapping.table) is None:
                 raise
             self._tell_that_it_has_landed()
 
     def _tell_that_it_has_landed(self) -> None:
-        _log.warning("%r has landed before: nothing is written into %s", self._options.claim, self._mapping.table)
+        _log.warning("%r has landed in %s before: nothing is written", self._options.claim, self._mapping.table)
 
     def _attempt_writer(self, partition: int, attempt: int) -> AttemptWriter:
         manager = manager_for(self._handle.settings)

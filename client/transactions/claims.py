@@ -23,14 +23,22 @@ from versions.formats import CLAIM_RECORDS
 KEY_BYTES_MAX: Final = 1_024
 RECORD: Final = b"c:record"
 """The column that the record lies in."""
+_BETWEEN: Final = "\0"
+"""A table's name, which has none, and a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """``key`` has landed, with the transaction that began at ``start_timestamp``. A value."""
+    """``key`` has landed, with the transaction that began at ``start_timestamp``. A value.
+
+    ``table``: the key is one of this table's; empty: of the installation's. ``incarnation``: of that table, as
+    ``Catalog.incarnation`` has it: in one that is made anew nothing has landed.
+    """
 
     key: str
     start_timestamp: int
+    table: str = ""
+    incarnation: str = ""
 
     @property
     def began(self) -> datetime:
@@ -39,34 +47,42 @@ class Claim:
 
     def to_json(self) -> bytes:
         """The record as it is stored under ``row_of``; read back by ``parse``."""
-        return json.dumps({"format": CLAIM_RECORDS.newest, "transaction": self.start_timestamp}).encode()
+        fields = {"transaction": self.start_timestamp, "incarnation": self.incarnation}
+        return json.dumps({"format": CLAIM_RECORDS.newest, **fields}).encode()
 
     @classmethod
     def parse(cls, row: bytes, value: bytes) -> Claim:
         """Read what ``to_json`` wrote. Raises ``InvalidRequest`` for anything else, newer formats included."""
         try:
-            key, fields = row.decode(), json.loads(value)
-            version, start_timestamp = fields["format"], fields["transaction"]
+            (table, _, key), fields = row.decode().partition(_BETWEEN), json.loads(value)
+            version, start_timestamp, incarnation = fields["format"], fields["transaction"], fields["incarnation"]
         except (ValueError, TypeError, KeyError) as error:
             raise InvalidRequest(f"this is no record of a claim ({error!r}): {row[:200]!r}: {value[:200]!r}") from error
         try:
             CLAIM_RECORDS.require_known(version)
         except FormatNotSpoken as error:
             raise InvalidRequest(str(error)) from None
-        return cls(key, start_timestamp)
+        return cls(key, start_timestamp, table, incarnation)
 
 
-def row_of(key: str) -> bytes:
-    """Where a key's record lies. Raises ``InvalidRequest`` for what cannot be claimed."""
+def row_of(key: str, table: str = "") -> bytes:
+    """Where the record lies of a key of a table's, or the installation's. Raises ``InvalidRequest`` for what cannot be
+    claimed.
+    """
     if not isinstance(key, str):
         raise InvalidRequest(f"a key to claim is text, such as 'orders/2026-11-21', not {key!r}")
     try:
-        row = key.encode()
+        size = len(key.encode())
     except UnicodeEncodeError as error:
         raise InvalidRequest(f"a key to claim is text that UTF-8 has: {error}") from error
-    if not 1 <= len(row) <= KEY_BYTES_MAX:
+    if not 1 <= size <= KEY_BYTES_MAX:
         raise InvalidRequest(
-            f"a key to claim has 1 to {KEY_BYTES_MAX:,} bytes in UTF-8, not {len(row):,}: name the input, or take the "
-            "hash of what names it"
+            f"a key to claim has 1 to {KEY_BYTES_MAX:,} bytes in UTF-8, not {size:,}: name the input, or take the hash "
+            "of what names it"
         )
-    return row
+    return rows_from(key, table)
+
+
+def rows_from(prefix: str, table: str) -> bytes:
+    """What the rows begin with of a table's keys, or the installation's, that begin with ``prefix``."""
+    return f"{table}{_BETWEEN}{prefix}".encode()

@@ -298,8 +298,11 @@ class Transaction(StaysInItsProcess):
         check_reads(rows, columns)
         self._guard(table, rows, columns)
 
-    def claim(self, key: str) -> bool:
+    def claim(self, key: str, *, table: str | None = None) -> bool:
         """Have this transaction be the one that lands ``key``, 1 to ``KEY_BYTES_MAX`` bytes in UTF-8.
+
+        ``table``: the key is that table's: other tables have others of the same name, and one that is made anew has
+        none yet. Without it the key is the installation's.
 
         ``True``: it is, if it commits. ``False``: one that committed before its snapshot was, so that what was to be
         done is done. Of two that claim one key and overlap one commits, and the other one gets ``Conflict``: begun
@@ -308,14 +311,17 @@ class Transaction(StaysInItsProcess):
 
         A claim is a write: undone with the transaction, and by ``rollback_to`` a savepoint that was made before it.
         The key is remembered until somebody forgets it (``client.claims.forget``). Raises ``InvalidRequest`` for what
-        is no key, and in a read-only transaction.
+        is no key, where there is no such table, and in a read-only transaction.
         """
         self._standing.require_writable()
-        row, records = row_of(key), self._services.catalog.create_record_table(CLAIMS)
+        row = row_of(key, table or "")
+        incarnation = "" if table is None else self._services.catalog.incarnation(table)
+        records = self._services.catalog.create_record_table(CLAIMS)
         value = self.get(records, row, [RECORD]).get(RECORD)
-        if value is not None:
-            return Claim.parse(row, value).start_timestamp == self.start_timestamp
-        self.put(records, row, {RECORD: Claim(key, self.start_timestamp).to_json()})
+        if value is not None and (found := Claim.parse(row, value)).incarnation == incarnation:
+            return found.start_timestamp == self.start_timestamp
+        claim = Claim(key, self.start_timestamp, table or "", incarnation)
+        self.put(records, row, {RECORD: claim.to_json()})
         return True
 
     def savepoint(self) -> Savepoint:

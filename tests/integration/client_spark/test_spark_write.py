@@ -61,7 +61,7 @@ def test_a_job_that_is_started_again_with_its_key_lands_once(
     for value in ("id", "-id"):
         save(frame(spark, 0, 200_000, value), counts, claim=f"load of {counts}")
     assert spark.read.format("pythia").option("table", counts).load().where("k = v").count() == 200_000
-    assert claim_of(manager, f"load of {counts}") is not None
+    assert claim_of(manager, f"load of {counts}", table=counts) is not None
     with pytest.raises(PySparkException, match="the option 'claim' is for a write with a transaction of its own"):
         save(frame(spark, 0, 1), counts, claim="another", **shared(manager.transaction().handle()))
 

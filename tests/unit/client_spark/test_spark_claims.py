@@ -18,6 +18,7 @@ from client.spark.errors import InvalidOption
 from client.spark.options import SourceOptions, parse
 from client.spark.source import PythiaDataSource
 from client.spark.writer import PythiaWriter, WrittenRows
+from client.transactions.claims import RECORD, row_of
 from store import StoreError
 from tests.unit.client.conftest import SETTINGS, Installation
 from tests.unit.client_spark.striking import Died, Fault, struck_manager
@@ -82,13 +83,13 @@ def test_a_write_that_is_started_again_writes_nothing(
     manager: TransactionManager, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert Job("first", claim=KEY).run(monkeypatch) == 4
-    landed = claim_of(manager, KEY)
+    landed = claim_of(manager, KEY, table="w")
     monkeypatch.setattr(manager.store, "put_columns", lambda *arguments, **named: pytest.fail("it writes"))
     again = Job("second", claim=KEY)
     assert again.run(monkeypatch) == 0
     assert again.left == 0, "Spark waits until its rows are taken"
-    assert caplog.messages[-1] == f"{KEY!r} has landed before: nothing is written into w"
-    assert claim_of(manager, KEY) == landed
+    assert caplog.messages[-1] == f"{KEY!r} has landed in w before: nothing is written"
+    assert claim_of(manager, KEY, table="w") == landed
     assert found(manager) == all_with(b"first")
 
 
@@ -110,13 +111,25 @@ def test_writes_without_a_claim_or_with_others_all_land(
         assert found(manager) == all_with(value.encode())
 
 
+def test_each_table_has_keys_of_its_own_and_one_that_is_made_anew_has_none(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with manager.transaction() as transaction:
+        assert transaction.claim(KEY)
+    assert Job("first", claim=KEY).run(monkeypatch) == 4
+    manager.drop_table("w")
+    create_table(manager, MAPPING)
+    assert Job("second", claim=KEY).run(monkeypatch) == 4
+    assert found(manager) == all_with(b"second")
+
+
 def test_of_two_that_run_at_once_one_lands_and_the_other_ends_well(
     manager: TransactionManager, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, second = Job("first", claim=KEY), Job("second", claim=KEY)
     assert second.run(monkeypatch) == 4
     assert first.run(monkeypatch) == 4
-    assert caplog.messages[-1] == f"{KEY!r} has landed before: nothing is written into w"
+    assert caplog.messages[-1] == f"{KEY!r} has landed in w before: nothing is written"
     assert found(manager) == all_with(b"second")
 
 
@@ -128,7 +141,7 @@ def test_a_conflict_that_has_nothing_to_do_with_the_claim_is_told(
         rival.put("w", row_key(MAPPING, 1), {b"f:v": b"rival"})
     with pytest.raises(Conflict):
         job.run(monkeypatch)
-    assert claim_of(manager, KEY) is None
+    assert claim_of(manager, KEY, table="w") is None
     assert found(manager) == {1: b"rival"}
     assert Job("again", claim=KEY).run(monkeypatch) == 4
     assert found(manager) == all_with(b"again")
@@ -169,7 +182,7 @@ def test_a_write_lands_exactly_once_whichever_call_its_first_run_ended_at(
             failed = False
         except (Died, PythiaError, StoreError):
             pass
-        earlier = claim_of(manager, f"key {at}")
+        earlier = claim_of(manager, f"key {at}", table="w")
         first = all_with(b"first %d" % at)
         assert (found(manager) == first) == (earlier is not None), f"call {at}: the claim and the rows go together"
         assert failed or earlier, f"call {at}: the write was acknowledged, and nothing landed"
@@ -200,7 +213,7 @@ def test_a_record_that_cannot_be_read_lets_nothing_land(
 ) -> None:
     with manager.transaction() as transaction:
         records = manager.catalog.create_record_table(CLAIMS)
-        transaction.put(records, KEY.encode(), {b"c:record": b"of a newer release"})
+        transaction.put(records, row_of(KEY, "w"), {RECORD: b"of a newer release"})
     with pytest.raises(InvalidRequest, match="no record of a claim"):
         Job("first", claim=KEY)
     assert found(manager) == {}

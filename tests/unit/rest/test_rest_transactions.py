@@ -430,8 +430,8 @@ def test_savepoints_are_gone_back_to(served: Served) -> None:
     assert served.client.delete(f"{savepoints}/one").json()["savepoints"] == []
 
 
-def claim(client: Client, id: str, key: Any) -> Response:
-    return client.post(f"/v1/transactions/{id}/claims", json={"key": key})
+def claim(client: Client, id: str, key: Any, **more: Any) -> Response:
+    return client.post(f"/v1/transactions/{id}/claims", json={"key": key, **more})
 
 
 def test_what_a_key_names_lands_once(served: Served) -> None:
@@ -445,6 +445,8 @@ def test_what_a_key_names_lands_once(served: Served) -> None:
     third = begin(served.client)
     assert claim(served.client, third, "order/1").json() == {"claimed": False}
     assert claim(served.client, third, "order/2").json() == {"claimed": True}
+    assert claim(served.client, third, "order/1", table="accounts").json() == {"claimed": True}
+    assert refused(claim(served.client, third, "order/1", table="nowhere")) == (422, "invalid-request")
     assert stored(served.manager, f"claimed by {first}".encode()) == {}
 
 

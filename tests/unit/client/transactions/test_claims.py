@@ -39,6 +39,23 @@ def test_what_has_landed_is_not_landed_again(manager: TransactionManager) -> Non
     assert manager.snapshot().get("t", b"r") == {A: b"other"}
 
 
+def test_a_table_has_keys_of_its_own_for_as_long_as_it_stands(manager: TransactionManager) -> None:
+    manager.create_table("other", ["f"])
+    for table in ("t", "other", None):
+        with manager.transaction() as transaction:
+            assert transaction.claim(KEY, table=table)
+            assert transaction.claim(KEY, table=table)
+    for table in ("t", "other", None):
+        assert not manager.transaction().claim(KEY, table=table)
+    manager.drop_table("t")
+    with pytest.raises(InvalidRequest, match="there is no table 't'"):
+        manager.transaction().claim(KEY, table="t")
+    manager.create_table("t", ["f"])
+    with manager.transaction() as transaction:
+        assert transaction.claim(KEY, table="t"), "nothing has landed in it"
+    assert [manager.transaction().claim(KEY, table=table) for table in ("t", "other")] == [False, False]
+
+
 def test_a_claim_is_of_no_account_until_its_transaction_has_committed(manager: TransactionManager) -> None:
     transaction = manager.transaction()
     assert transaction.claim(KEY)
@@ -146,15 +163,21 @@ def test_a_read_only_transaction_claims_nothing(manager: TransactionManager) -> 
                 transaction.claim(key)
 
 
-@given(key=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=50), start=st.integers(1, 2**63 - 1))
-def test_a_record_is_read_as_it_was_written(key: str, start: int) -> None:
-    claim = Claim(key, start)
-    assert Claim.parse(row_of(key), claim.to_json()) == claim
+@given(
+    key=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=50),
+    start=st.integers(1, 2**63 - 1),
+    table=st.sampled_from(["", "t", "name_space:t"]),
+)
+def test_a_record_is_read_as_it_was_written(key: str, start: int, table: str) -> None:
+    claim = Claim(key, start, table, "incarnation" if table else "")
+    assert Claim.parse(row_of(key, table), claim.to_json()) == claim
 
 
-@pytest.mark.parametrize("value", [b"", b"[]", b"{}", b"\xff", b'{"format": 1}', b'{"format": 2, "transaction": 1}'])
+@pytest.mark.parametrize(
+    "value", [b"", b"[]", b"{}", b"\xff", b'{"format": 1}', b'{"format": 2, "transaction": 1, "incarnation": ""}']
+)
 def test_a_record_that_cannot_be_read_is_no_reason_to_land_again(manager: TransactionManager, value: bytes) -> None:
     with manager.transaction() as transaction:
-        transaction.put(manager.catalog.create_record_table(CLAIMS), KEY.encode(), {RECORD: value})
+        transaction.put(manager.catalog.create_record_table(CLAIMS), row_of(KEY), {RECORD: value})
     with pytest.raises(InvalidRequest, match=r"no record of a claim|upgrade this program"):
         land(manager, b"again")
