@@ -5,6 +5,7 @@
 
 ``with manager.transaction()`` commits at its end, and rolls back where anything in it raises. Both writes name it, so
 that they become visible at one moment: a reader who takes one snapshot for both tables always finds that they agree.
+It claims the day that it loads, so that a load that a scheduler starts again lands once.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ def make_tables(spark: SparkSession, manager: TransactionManager) -> None:
     create_table(manager, TableMapping.from_schema(TOTALS, totals, row_key=["customer"]), if_missing=True)
 
 
-def load(manager: TransactionManager, orders: DataFrame) -> None:
-    """Write a day's orders and the totals that follow from them."""
+def load(manager: TransactionManager, day: str, orders: DataFrame) -> None:
+    """Write a day's orders and the totals that follow from them, unless that day has been loaded."""
     totals = orders.groupBy("customer").agg(
         column.count("*").alias("orders"), column.sum("amount").cast("decimal(12,2)").alias("amount")
     )
     with manager.transaction() as transaction:
+        if not transaction.claim(day, table=ORDERS):
+            return
         handle = transaction.handle().to_json()
         for table, rows in ((ORDERS, orders), (TOTALS, totals)):
             rows.write.format("pythia").mode("append").options(table=table, transaction=handle).save()
@@ -56,7 +59,9 @@ def run(spark: SparkSession, manager: TransactionManager) -> DataFrame:
     make_tables(spark, manager)
     lines = [("ada", 1, 10.5), ("ada", 2, 4.25), ("bob", 1, 99.0)]
     orders = spark.createDataFrame(lines, "customer string, number bigint, price double")
-    load(manager, orders.select("customer", "number", column.col("price").cast("decimal(12,2)").alias("amount")))
+    orders = orders.select("customer", "number", column.col("price").cast("decimal(12,2)").alias("amount"))
+    for _ in range(2):  # as by a scheduler that does not know how the first one ended
+        load(manager, "2026-11-21", orders)
     return report(spark, manager)
 
 
