@@ -5,7 +5,7 @@
 
 ``manager.run`` calls a function in a transaction and commits; where another transaction has committed to the same rows
 since, it calls the function again in a new one, which reads the new values. So the function reads and writes by its
-transaction only, and has no effects elsewhere. It claims the number of its delivery: one that is told twice counts once.
+transaction only, and has no effects elsewhere. It claims the number of its delivery: one that comes twice counts once.
 """
 
 from __future__ import annotations
