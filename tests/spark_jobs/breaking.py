@@ -101,6 +101,13 @@ BROKEN: Final = (
         _NAMED,
     ),
     Mutation(
+        "a job whose key has landed lands again",
+        "client/spark/writer.py",
+        "self._has_landed = not transaction.claim(",
+        "transaction.claim(",
+        _NAMED,
+    ),
+    Mutation(
         "a boolean is true in no row",
         "client/spark/value_codec.py",
         "np.packbits(data != 0, bitorder=\"little\").tobytes())",

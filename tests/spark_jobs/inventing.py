@@ -100,9 +100,12 @@ class _Inventor:
         self._overwrites_a_part = Deck(choice, [False, True])
         self._faults = Deck(choice, [Fault.NONE, Fault.NONE, Fault.ONCE, Fault.ALWAYS])
         self._nulls = Deck(choice, [0.0, 0.3, 0.3, 1.0])
+        self._starts = Deck(choice, [1, 1, 2, 3])
         self._operators = Deck(choice, ["=", "<", "<=", ">", ">=", "in", "starts", "null", "not null"])
         tables = [self._table(f"t{number}") for number in range(TABLES)]
         self._story = Story(seed, tables)
+        self._landed = set[tuple[str, str]]()
+        """Tables, and keys of theirs."""
         self._model = Model(tables)
         self._keys = {table.name: self._some_keys(table) for table in tables}
         self._transactions = self._looks = 0
@@ -140,9 +143,11 @@ class _Inventor:
     # --- acts
 
     def _alone(self) -> None:
-        """A job with a transaction of its own."""
-        draft = self._model.begin()
-        self._write("", draft, fault=self._faults.deal())
+        """A job with a transaction of its own; some are started more than once, with other rows, and land once."""
+        table, starts = self._choice.choice(self._story.tables), self._starts.deal()
+        claim = f"key {len(self._landed)}" if starts > 1 else ""
+        for _ in range(starts):
+            self._write(table, "", self._model.begin(), fault=self._faults.deal(), claim=claim)
 
     def _together(self) -> None:
         """Several jobs and plain writes in one transaction, with reads of it."""
@@ -171,7 +176,7 @@ class _Inventor:
             fault = Fault.ALWAYS if last else self._choice.choice([Fault.NONE, Fault.NONE, Fault.ONCE])
             if number == 0 and self._choice.random() < 0.3:
                 self._read_own(name, draft)
-            self._write(name, draft, fault=fault)
+            self._write(self._choice.choice(self._story.tables), name, draft, fault=fault)
             if last:
                 return
         if self._choice.random() < 0.5:
@@ -207,8 +212,7 @@ class _Inventor:
 
     # --- writes
 
-    def _write(self, transaction: str, draft: Draft, *, fault: Fault) -> None:
-        table = self._choice.choice(self._story.tables)
+    def _write(self, table: Table, transaction: str, draft: Draft, *, fault: Fault, claim: str = "") -> None:
         how = self._hows.deal()
         prefix: Key = ()
         state = draft.state()
@@ -220,13 +224,16 @@ class _Inventor:
         rows_min = int(how is How.DELETE or fault is not Fault.NONE)
         chosen = self._choice.sample(keys, self._choice.randint(rows_min, min(ROWS_MAX, len(keys))))
         rows = {key: self._values(table, columns) for key in chosen}
+        has_landed = (table.name, claim) in self._landed
         if fault is Fault.ALWAYS:
             draft.failed = True
-        else:
+        elif not has_landed:
             _apply(draft, table.name, how, rows, prefix)
         outcome = Outcome.FAILED if draft.failed else Outcome.COMMITTED
         if not transaction:
             outcome = self._model.commit(draft)
+            if claim and outcome is Outcome.COMMITTED:
+                self._landed.add((table.name, claim))
         self._add(
             Write(
                 table.name,
@@ -240,6 +247,8 @@ class _Inventor:
                 partitions=self._choice.randint(1, 2),
                 batch_rows=self._choice.choice([1, 3, 2_000]),
                 shadow_cells=self._choice.choice(BULK_SHADOW_CELLS),
+                claim=claim,
+                has_landed=has_landed,
             )
         )
 

@@ -119,6 +119,8 @@ class StoryRun:
             case Write():
                 self._agree("the job", self._write(step), step.expected)
                 self.done[f"{step.how.value}, {step.fault.value}, {step.expected.value}"] += 1
+                if step.claim:
+                    self.done["claimed, which had landed" if step.has_landed else "claimed"] += 1
             case Plain():
                 self._plain(step)
                 self.done["plain put" if step.values else "plain delete"] += 1
@@ -189,6 +191,8 @@ class StoryRun:
             options["transaction"] = self._open[step.transaction].handle().to_json()
         else:
             options["shadow_cells"] = step.shadow_cells
+        if step.claim:
+            options["claim"] = step.claim
         if step.how is How.DELETE:
             options["operation"] = "delete"
         if step.prefix:

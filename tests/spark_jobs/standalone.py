@@ -33,7 +33,8 @@ from tests.spark_jobs.processes import command_of, descendants
 
 START_SECONDS_MAX: Final = 120.0
 _EXECUTOR: Final = "CoarseGrainedExecutorBackend"
-_A_MACHINE: Final = ("--cores", "2", "--memory", "2g")
+_A_MACHINE: Final = ("--cores", "3", "--memory", "2g")
+"""An executor of one core for each session of a test file."""
 
 
 @dataclass(frozen=True)

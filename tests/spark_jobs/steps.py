@@ -49,6 +49,9 @@ class Write:
     batch_rows: int = 2_000
     shadow_cells: str = "written"
     """The option: some jobs end before their shadow cells are written, others never write any."""
+    claim: str = ""
+    """The key that it claims, if any; ``has_landed``: before, so that it writes nothing."""
+    has_landed: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ once more where it is lost. The machines have only what Spark brings to them, as
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -30,10 +31,10 @@ from tests.spark_jobs.machines import (
     HOSTS,
     JAVA_OPTIONS,
     archive_us,
-    end,
     python_without_us,
     said,
     start,
+    strike,
 )
 from tests.spark_jobs.processes import descendants
 
@@ -42,8 +43,10 @@ FETCH_SECONDS_MAX: Final = 1_200.0
 START_SECONDS_MAX: Final = 120.0
 ATTEMPTS_MAX: Final = 4
 """How often YARN starts a driver."""
-LOST_AFTER_MS: Final = 15_000
-"""A machine, or a driver, of which nothing is heard for so long."""
+MACHINE_LOST_AFTER_MS: Final = 20_000
+"""One of which nothing is heard for so long: then its driver is lost, too."""
+DRIVER_LOST_AFTER_MS: Final = 180_000
+"""One on a machine that is there; as long as it may take to start."""
 _SPARK: Final = Path(pyspark.__file__).parent
 _SERVER: Final = "org.apache.hadoop.yarn.server"
 _LOG: Final = """rootLogger.level = info
@@ -80,10 +83,12 @@ class Yarn:
             "spark.executorEnv.SPARK_LOCAL_IP": LOOPBACK,
             "spark.ui.enabled": "false",
             "spark.yarn.stagingDir": str(self.folder / "staging"),
+            "spark.yarn.jars": f"local:{_SPARK / 'jars'}/*",  # Spark itself is on the machines
             "spark.yarn.report.interval": "500ms",
             "spark.driver.memory": "512m",
             "spark.executor.memory": "512m",
-            "spark.executor.instances": "2",
+            "spark.executor.instances": "1",
+            "spark.scheduler.minRegisteredResourcesRatio": "0",  # the driver goes on while it starts
             "spark.driver.extraJavaOptions": JAVA_OPTIONS,
             "spark.executor.extraJavaOptions": JAVA_OPTIONS,
             **more,
@@ -133,7 +138,8 @@ def running(folder: Path) -> Iterator[Yarn]:
             options = [*JAVA_OPTIONS.split(), "-Xmx256m", "-Djava.net.preferIPv4Stack=true", "-XX:-UsePerfData"]
             environment = {"HADOOP_CONF_DIR": str(configuration), "JAVA_HOME": str(java.resolve().parent.parent)}
             process = start(folder / name, [str(java), *options, "-cp", path, f"{_SERVER}.{service}"], environment)
-            ending.callback(end, process)
+            ending.callback(process.wait)
+            ending.callback(strike, process.pid, signal.SIGKILL)
             guard.watch_process(process.pid)
             return process.pid
 
@@ -172,8 +178,8 @@ def _common(folder: Path) -> dict[str, str]:
         "yarn.resourcemanager.am.max-attempts": str(ATTEMPTS_MAX),
         "yarn.resourcemanager.scheduler.class": f"{_SERVER}.resourcemanager.scheduler.fifo.FifoScheduler",
         "yarn.resourcemanager.connect.max-wait.ms": "10000",  # what runs on machines ends without it
-        "yarn.nm.liveness-monitor.expiry-interval-ms": str(LOST_AFTER_MS),
-        "yarn.am.liveness-monitor.expiry-interval-ms": str(LOST_AFTER_MS),
+        "yarn.nm.liveness-monitor.expiry-interval-ms": str(MACHINE_LOST_AFTER_MS),
+        "yarn.am.liveness-monitor.expiry-interval-ms": str(DRIVER_LOST_AFTER_MS),
         "yarn.scheduler.minimum-allocation-mb": "128",
         "yarn.nodemanager.resource.memory-mb": "65536",  # not what there is: what a test leaves is in nobody's way
         "yarn.nodemanager.resource.cpu-vcores": "64",

@@ -86,6 +86,8 @@ def test_a_seed_is_a_story_and_the_stories_have_everything() -> None:
     writes = [step for step in steps if isinstance(step, Write)]
     assert {(step.how, step.fault) for step in writes} == {(how, fault) for how in How for fault in Fault}
     assert {bool(step.prefix) for step in writes} == {bool(step.transaction) for step in writes} == {False, True}
+    assert {(bool(step.claim), step.has_landed) for step in writes} == {(False, False), (True, False), (True, True)}
+    assert {step.expected for step in writes if step.has_landed} == {Outcome.COMMITTED, Outcome.FAILED}
     assert {step.expected for step in steps if isinstance(step, Finish)} == set(Outcome)
     assert {step.values is None for step in steps if isinstance(step, Plain)} == {False, True}
     assert all(any(isinstance(step, kind) for step in steps) for kind in (Adopt, Vacuum))
@@ -118,6 +120,9 @@ def test_the_first_stories_have_what_the_broken_rules_are_about() -> None:
         if key not in after[table.name]
     ]
     assert {EXISTS} in map(set, deleted), "a row that has nothing but its marker is deleted"
+    assert any(
+        isinstance(step, Write) and step.has_landed and step.rows for story in stories for step in story.steps
+    ), "a job is started again with its key"
     assert any(
         step.pushed and condition.operator == "<=" and _column(step, condition.column) & {comparable(condition.operand)}
         for story in stories
