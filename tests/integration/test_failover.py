@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from client import ClientSettings, Committed, Conflict, NoPrimary, Transaction, TransactionManager
+from client import ClientSettings, Committed, Conflict, NoPrimary, PythiaError, Transaction, TransactionManager
+from client.claims import claims
 from commit_table import system_table
 from drills.waiting import wait_until
 from fleet import ask_everything
+from store import StoreError
 from store.hbase import HBaseCellStore
 from tests.integration.oracle_processes import SHORT_LEASE_MS
 
@@ -131,6 +133,68 @@ def test_no_transaction_is_lost_or_aborted_by_a_failover(
     check_sums(manager, load.stop())
     snapshot = manager.snapshot()
     assert all(snapshot.get(TABLE, b"in flight %d" % number) for number in range(len(in_flight)))
+
+
+class Restless:
+    """Threads of programs that give up soon, each of which starts its work again by the same key, and does not ask what
+    became of it, until it is told that it has landed; then the next.
+    """
+
+    def __init__(self, settings: ClientSettings, threads: int) -> None:
+        self._settings = dataclasses.replace(settings, deadline_ms=200, request_timeout_ms=100)
+        self._stopping = threading.Event()
+        self._threads = ThreadPoolExecutor(threads)
+        self.answers: list[str] = []
+        """What all of it was told."""
+        self._landed = [self._threads.submit(self._work, b"row%d" % number) for number in range(threads)]
+
+    def _work(self, row: bytes) -> int:
+        count = 0
+        with TransactionManager.connect(self._settings) as manager:
+            while not self._stopping.is_set():
+                while self._start(manager, row, count) not in ("landed", "had landed"):
+                    pass
+                count += 1
+        return count
+
+    def _start(self, manager: TransactionManager, row: bytes, number: int) -> str:
+        def job(transaction: Transaction) -> str:
+            if not transaction.claim(f"{row.decode()}/{number}", table=TABLE):
+                return "had landed"
+            add_one(row)(transaction)
+            return "landed"
+
+        try:
+            answer = manager.run(job)
+        except (PythiaError, StoreError) as error:
+            answer = type(error).__name__
+        self.answers.append(answer)
+        return answer
+
+    def stop(self) -> list[int]:
+        """How many keys of each thread have landed."""
+        self._stopping.set()
+        landed = [future.result(WAIT_SECONDS_MAX) for future in self._landed]
+        self._threads.shutdown()
+        return landed
+
+
+def test_what_is_started_again_and_again_lands_once(installation: Installation, manager: TransactionManager) -> None:
+    serving = installation.oracles[0]
+    load = Restless(manager.settings, threads=6)
+    for name in ("b", "c", "d"):
+        standby = installation.start(name, SHORT_LEASE_MS)
+        wait_until(lambda: is_warm(standby.address), "the standby to be warm", WAIT_SECONDS_MAX)  # noqa: B023  # at once
+        serving.end(signal.SIGKILL)
+        standby.until_primary()
+        landed = load.answers.count("landed")
+        wait_until(lambda: load.answers.count("landed") > landed + 20, "more to land", WAIT_SECONDS_MAX)  # noqa: B023
+        serving = standby
+    keys = load.stop()
+    snapshot = manager.snapshot()
+    assert [int(snapshot.get(TABLE, b"row%d" % number)[COLUMN]) for number in range(len(keys))] == keys
+    assert len(load.answers) > sum(keys), "some of it was started again"
+    assert len(list(claims(manager, table=TABLE))) == sum(keys)
 
 
 def test_a_transaction_in_flight_still_ends_by_its_own_conflict(

@@ -30,6 +30,7 @@ from tests.spark_jobs.machines import (
     ARCHIVED_AS,
     HOSTS,
     JAVA_OPTIONS,
+    PATH,
     archive_us,
     python_without_us,
     said,
@@ -75,8 +76,8 @@ class Yarn:
         ``more``: settings of Spark. What it says is in ``folder / name / "log"``.
         """
         settings = {
-            "spark.yarn.appMasterEnv.PYTHONPATH": ARCHIVED_AS,
-            "spark.executorEnv.PYTHONPATH": ARCHIVED_AS,
+            "spark.yarn.appMasterEnv.PYTHONPATH": PATH,
+            "spark.executorEnv.PYTHONPATH": PATH,
             "spark.pyspark.python": str(self.python),
             "spark.yarn.appMasterEnv.PYSPARK_PYTHON": str(self.python),
             "spark.yarn.appMasterEnv.SPARK_LOCAL_IP": LOOPBACK,

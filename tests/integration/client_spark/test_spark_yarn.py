@@ -145,37 +145,27 @@ def world(yarn: Yarn, guarded: ClientSettings, manager: TransactionManager, tabl
     return World(yarn, guarded, manager, place, table)
 
 
-def test_a_driver_that_is_lost_is_started_again_and_its_job_lands_once(world: World) -> None:
-    """In the middle of its writes; and after its commit, before it could say that it has ended."""
-    submitted = world.submit((1, job.HALF), (2, job.LANDED))
+def test_a_job_whose_drivers_are_lost_and_stand_still_lands_once(world: World) -> None:
+    """The first one, which has written all and is about to commit, stands still with its machine. The second is lost in
+    the middle of its writes, and the third after its commit, before it could say that it has ended.
+    """
+    submitted = world.submit((1, job.WRITTEN), (2, job.HALF), (3, job.LANDED))
+    first = submitted.until(1, job.WRITTEN)
+    machine = world.yarn.node_of(first)
+    strike(machine, signal.SIGSTOP)
     try:
-        strike(parent(submitted.until(1, job.HALF)), signal.SIGKILL)
+        strike(parent(submitted.until(2, job.HALF)), signal.SIGKILL)
         assert world.landed() == 0
-        driver = submitted.until(2, job.LANDED)
-        assert world.landed() == 2
-        strike(parent(driver), signal.SIGKILL)
+        third = submitted.until(3, job.LANDED)
+        assert world.landed() == 3
+        strike(parent(third), signal.SIGKILL)
         assert submitted.wait() == 0
-    finally:
-        submitted.process.kill()
-    assert submitted.ended() == {2: "landed", 3: "has landed before"}
-    assert world.landed() == 2
-
-
-def test_a_driver_that_stood_still_with_its_machine_finds_that_another_one_has_landed(world: World) -> None:
-    """It had written all, and was about to commit."""
-    submitted = world.submit((1, job.WRITTEN))
-    driver = submitted.until(1, job.WRITTEN)
-    machine = world.yarn.node_of(driver)
-    try:
-        strike(machine, signal.SIGSTOP)
-        assert submitted.wait() == 0
-        assert submitted.ended() == {2: "landed"}
-        assert world.landed() == 2
+        assert submitted.ended() == {3: "landed", 4: "has landed before"}
         submitted.go_on(1, job.WRITTEN)
-        os.kill(driver, signal.SIGCONT)  # before its machine is told to end it
+        os.kill(first, signal.SIGCONT)  # before its machine is told to end it
         wait_until(lambda: 1 in submitted.ended(), "the driver that stood still", WAIT_SECONDS_MAX)
     finally:
         strike(machine, signal.SIGCONT)
         submitted.process.kill()
-    assert submitted.ended() == {1: "has landed before", 2: "landed"}
-    assert world.landed() == 2
+    assert submitted.ended() == {1: "has landed before", 3: "landed", 4: "has landed before"}
+    assert world.landed() == 3

@@ -123,7 +123,7 @@ def test_where_nothing_is_wrong_nothing_is_said_to_be_and_nothing_is_changed(
     assert [line.split()[0] for line in lines] == ["fine"] * 9
     with closing(installation.manager()) as manager:
         manager.create_own_tables()
-    assert words(run("--json"))["Pythia's own tables"].startswith("all 6 are there")
+    assert words(run("--json"))["Pythia's own tables"].startswith("all 7 are there")
 
 
 def test_znodes_that_anybody_may_change_are_a_warning(run: Run, installation: Installation, services: Services) -> None:
