@@ -14,10 +14,16 @@ from access.services import GATEWAY, ZOOKEEPER, TlsFiles
 from benchmarks.compiled_code import Code, compiled_code
 from client import ClientSettings, TransactionManager
 from commit_table import CommitTable, table_name
-from drills.guard import Guard
 from store.hbase import HBaseCellStore
 from tests.conftest import Services
-from tests.integration.oracle_processes import LONG_LEASE_MS, SHORT_LIFE_MS, OracleProcess, OracleWithRest, flags_of
+from tests.integration.oracle_processes import (
+    LONG_LEASE_MS,
+    SHORT_LIFE_MS,
+    OracleProcess,
+    OracleWithRest,
+    flags_of,
+    primary,
+)
 
 COMPILING_SECONDS_MAX = 3_000
 """For a test that has what it needs compiled before, which another process may be doing, on a slow machine."""
@@ -34,15 +40,8 @@ def oracle(services: Services) -> Iterator[ClientSettings]:
     """Where a primary oracle serves, of an installation that no other test run shares."""
     root = f"/pythia-test-{uuid.uuid4().hex[:8]}"
     settings = ClientSettings(zookeeper=services.zookeeper, thrift=services.thrift, root=root)
-    serving = OracleProcess(settings)
-    with Guard() as guard:  # a run that is interrupted ends without coming to its end
-        guard.watch_process(serving.process.pid)
-        try:
-            serving.until_standby()
-            serving.until_primary()
-            yield settings
-        finally:
-            serving.end()
+    with primary(settings):
+        yield settings
 
 
 @pytest.fixture(scope="session")

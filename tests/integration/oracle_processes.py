@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import IO
 
 import httpx
 
 from client import ClientSettings
+from drills.guard import Guard
 
 WAIT_SECONDS_MAX = 120.0
 LONG_LEASE_MS = 10_000
@@ -76,6 +78,20 @@ class OracleProcess:
         assert self.process.stdout is not None
         self.process.stdout.close()
         return code
+
+
+@contextmanager
+def primary(settings: ClientSettings, *options: str) -> Iterator[OracleProcess]:
+    """One that serves, and that ends even where a run is interrupted, and does not come to its end."""
+    serving = OracleProcess(settings, *options)
+    with Guard() as guard:
+        guard.watch_process(serving.process.pid)
+        try:
+            serving.until_standby()
+            serving.until_primary()
+            yield serving
+        finally:
+            serving.end()
 
 
 class OracleWithRest(OracleProcess):

@@ -16,11 +16,10 @@ from access.roles import AccessRole
 from client import ClientSettings, TransactionManager
 from client.claims import claim_of
 from client.spark import create_table
-from drills.guard import Guard
 from drills.waiting import wait_until
 from tests.conftest import Services
 from tests.integration.client_spark.conftest import counts_mapping, counts_of
-from tests.integration.oracle_processes import OracleProcess
+from tests.integration.oracle_processes import primary
 from tests.spark_jobs.machines import strike
 from tests.spark_jobs.processes import parent
 from tests.tokens import Keyring
@@ -54,15 +53,8 @@ def guarded(services: Services, keyring: Keyring) -> Iterator[ClientSettings]:
     """Where an oracle serves that wants a token of everybody."""
     root = f"/pythia-yarn-{uuid.uuid4().hex[:8]}"
     settings = ClientSettings(services.zookeeper, services.thrift, root, token_file=keyring.file_of("etl"))
-    serving = OracleProcess(settings, "--tokens-file", str(keyring.path))
-    with Guard() as guard:
-        guard.watch_process(serving.process.pid)
-        try:
-            serving.until_standby()
-            serving.until_primary()
-            yield settings
-        finally:
-            serving.end()
+    with primary(settings, "--tokens-file", str(keyring.path)):
+        yield settings
 
 
 @pytest.fixture(scope="module")
