@@ -26,7 +26,15 @@ from tests.tokens import Keyring
 from tests.yarn import job
 from tests.yarn.cluster import Yarn, hadoop_of_pyspark, listed, running
 
-pytestmark = [pytest.mark.integration, pytest.mark.with_spark, pytest.mark.takes_minutes]
+STORY_SECONDS_MAX = 900
+"""Four drivers, one after the other, each with an executor: on a busy machine that takes longer than any test may."""
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.with_spark,
+    pytest.mark.takes_minutes,
+    pytest.mark.timeout(STORY_SECONDS_MAX),
+]
 
 ROWS = 1_000
 WAIT_SECONDS_MAX = 240.0
