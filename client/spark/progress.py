@@ -14,8 +14,7 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
-from client.errors import InvalidRequest
-from versions import FormatNotSpoken
+from client.catalog.record_tables import fields_of
 from versions.formats import STREAM_RECORDS
 
 Verdict = Literal["write", "skip", "refuse"]
@@ -35,15 +34,7 @@ class Progress:
     @classmethod
     def from_json(cls, value: bytes) -> Progress:
         """Read what ``to_json`` wrote. Raises ``InvalidRequest`` for anything else, newer formats included."""
-        try:
-            fields = json.loads(value)
-            version, first, last = fields["format"], fields["first"], fields["last"]
-        except (ValueError, TypeError, KeyError) as error:
-            raise InvalidRequest(f"this is no record of a stream's batches ({error!r}): {value[:200]!r}") from error
-        try:
-            STREAM_RECORDS.require_known(version)
-        except FormatNotSpoken as error:
-            raise InvalidRequest(str(error)) from None
+        first, last = fields_of(value, STREAM_RECORDS, "a stream's batches", "first", "last")
         return cls(first, last)
 
 

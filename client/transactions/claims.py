@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from client.catalog.record_tables import fields_of
 from client.errors import InvalidRequest
 from commit_table.timestamps import wall_time_of
-from versions import FormatNotSpoken
 from versions.formats import CLAIM_RECORDS
 
 KEY_BYTES_MAX: Final = 1_024
@@ -53,15 +53,11 @@ class Claim:
     @classmethod
     def parse(cls, row: bytes, value: bytes) -> Claim:
         """Read what ``to_json`` wrote. Raises ``InvalidRequest`` for anything else, newer formats included."""
+        start_timestamp, incarnation = fields_of(value, CLAIM_RECORDS, "a claim", "transaction", "incarnation")
         try:
-            (table, _, key), fields = row.decode().partition(_BETWEEN), json.loads(value)
-            version, start_timestamp, incarnation = fields["format"], fields["transaction"], fields["incarnation"]
-        except (ValueError, TypeError, KeyError) as error:
-            raise InvalidRequest(f"this is no record of a claim ({error!r}): {row[:200]!r}: {value[:200]!r}") from error
-        try:
-            CLAIM_RECORDS.require_known(version)
-        except FormatNotSpoken as error:
-            raise InvalidRequest(str(error)) from None
+            table, _, key = row.decode().partition(_BETWEEN)
+        except UnicodeDecodeError as error:
+            raise InvalidRequest(f"this is no record of a claim ({error!r}), by its row: {row[:200]!r}") from error
         return cls(key, start_timestamp, table, incarnation)
 
 

@@ -135,18 +135,16 @@ def test_no_transaction_is_lost_or_aborted_by_a_failover(
     assert all(snapshot.get(TABLE, b"in flight %d" % number) for number in range(len(in_flight)))
 
 
-class Restless:
+class Restless(Load):
     """Threads of programs that give up soon, each of which starts its work again by the same key, and does not ask what
     became of it, until it is told that it has landed; then the next.
     """
 
-    def __init__(self, settings: ClientSettings, threads: int) -> None:
-        self._settings = dataclasses.replace(settings, deadline_ms=200, request_timeout_ms=100)
-        self._stopping = threading.Event()
-        self._threads = ThreadPoolExecutor(threads)
+    def __init__(self, manager: TransactionManager, threads: int) -> None:
+        self._settings = dataclasses.replace(manager.settings, deadline_ms=200, request_timeout_ms=100)
         self.answers: list[str] = []
         """What all of it was told."""
-        self._landed = [self._threads.submit(self._work, b"row%d" % number) for number in range(threads)]
+        super().__init__(manager, threads)
 
     def _work(self, row: bytes) -> int:
         count = 0
@@ -171,17 +169,10 @@ class Restless:
         self.answers.append(answer)
         return answer
 
-    def stop(self) -> list[int]:
-        """How many keys of each thread have landed."""
-        self._stopping.set()
-        landed = [future.result(WAIT_SECONDS_MAX) for future in self._landed]
-        self._threads.shutdown()
-        return landed
-
 
 def test_what_is_started_again_and_again_lands_once(installation: Installation, manager: TransactionManager) -> None:
     serving = installation.oracles[0]
-    load = Restless(manager.settings, threads=6)
+    load = Restless(manager, threads=6)
     for name in ("b", "c", "d"):
         standby = installation.start(name, SHORT_LEASE_MS)
         wait_until(lambda: is_warm(standby.address), "the standby to be warm", WAIT_SECONDS_MAX)  # noqa: B023  # at once

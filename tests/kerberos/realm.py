@@ -11,18 +11,14 @@ from pathlib import Path
 from typing import Final
 from unittest.mock import patch
 
-from devcluster.artifacts import parse_list
-from devcluster.jars import ensure_listed
 from devcluster.java import find_java
 from devcluster.ports import claim
-from devcluster.resolve import find_client
 from devcluster.settings import LOOPBACK
 from drills.guard import Guard
 from drills.waiting import wait_until
+from tests.listed_jars import fetched
 
-JARS: Final = Path(__file__).with_name("jars.sha256")
 NAME: Final = "PYTHIA.TEST"
-FETCH_SECONDS_MAX = 1_200.0
 READY_SECONDS_MAX = 60.0
 END_SECONDS_MAX = 30.0
 HEAP_MEBIBYTES = 64
@@ -43,8 +39,7 @@ class Realm:
 def realm(directory: Path, principals: Sequence[str]) -> Iterator[Realm]:
     """Running, and the one that this process and those that it starts believe in meanwhile."""
     java = find_java()
-    artifacts = parse_list(JARS.read_text())
-    jars = ensure_listed(artifacts, lambda: find_client(java), java, FETCH_SECONDS_MAX, lambda step: None)
+    jars = fetched(Path(__file__).parent, java)
     settings, keytab, log = directory / "kdc.properties", directory / "keytab", directory / "kdc.out"
     organisation, _, domain = NAME.partition(".")
     settings.write_text(

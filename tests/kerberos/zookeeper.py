@@ -14,7 +14,8 @@ from devcluster.ports import claim
 from devcluster.readiness import zookeeper_answers
 from drills.guard import Guard
 from drills.waiting import wait_until
-from tests.kerberos.realm import END_SECONDS_MAX, FETCH_SECONDS_MAX, NAME, READY_SECONDS_MAX, Realm
+from tests.kerberos.realm import END_SECONDS_MAX, NAME, READY_SECONDS_MAX, Realm
+from tests.listed_jars import FETCH_SECONDS_MAX
 
 SERVICE = "zookeeper"
 _ONLY_WITH_KERBEROS = (

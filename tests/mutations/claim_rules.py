@@ -60,9 +60,9 @@ CLAIM_RULES = [
     ),
     Mutation(
         "a record of a newer release is read as one of this",
-        "client/transactions/claims.py",
-        "            CLAIM_RECORDS.require_known(version)\n",
-        "            pass\n",
+        "client/catalog/record_tables.py",
+        '        written_as.require_known(fields["format"])\n',
+        "",
         _CLAIMS + "test_a_record_that_cannot_be_read_is_no_reason_to_land_again",
     ),
     Mutation(

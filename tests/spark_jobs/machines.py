@@ -19,7 +19,7 @@ from tests.spark_jobs.session import INTERPRETER
 HOSTS: Final = ("127.0.0.2", "127.0.0.3")
 """A machine each. Spark begins no task a second time on the host where it runs already."""
 ARCHIVED_AS: Final = "pythia"
-PATH: Final = os.pathsep.join([ARCHIVED_AS, str(INTERPRETER)])
+PYTHON_PATH: Final = os.pathsep.join([ARCHIVED_AS, str(INTERPRETER)])
 """For ``PYTHONPATH``: the archive, and what has Python's processes be soon there."""
 JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 END_SECONDS_MAX: Final = 60.0

@@ -64,7 +64,7 @@ WITHOUT_INPUT_OR_OUTPUT = {
     "client": ["cells"],
     "client/backups": ["errors", "layers", "layout"],
     "client/bulk_writes": ["manifest_summary"],
-    "client/catalog": ["entry"],
+    "client/catalog": ["entry", "record_tables"],
     "client/connection": ["exchange", "pauses", "tickets"],
     "client/checkup": ["findings"],
     "client/inquiry": ["findings"],

@@ -14,23 +14,21 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from xml.etree import ElementTree
 
 import pyspark
 
-from devcluster.artifacts import Artifact, parse_list
-from devcluster.jars import ensure_listed
+from devcluster.configuration import site_file
 from devcluster.java import find_java
 from devcluster.ports import claim
-from devcluster.resolve import find_client
 from devcluster.settings import LOOPBACK
 from drills.guard import Guard
 from drills.waiting import wait_until
+from tests.listed_jars import fetched
 from tests.spark_jobs.machines import (
     ARCHIVED_AS,
     HOSTS,
     JAVA_OPTIONS,
-    PATH,
+    PYTHON_PATH,
     archive_us,
     python_without_us,
     said,
@@ -39,8 +37,8 @@ from tests.spark_jobs.machines import (
 )
 from tests.spark_jobs.processes import descendants
 
-JARS: Final = Path(__file__).with_name("jars.sha256")
-FETCH_SECONDS_MAX: Final = 1_200.0
+PLACE: Final = Path(__file__).parent
+"""Of the list of the jars that it runs on, beside PySpark's."""
 START_SECONDS_MAX: Final = 120.0
 ATTEMPTS_MAX: Final = 4
 """How often YARN starts a driver."""
@@ -76,8 +74,8 @@ class Yarn:
         ``more``: settings of Spark. What it says is in ``folder / name / "log"``.
         """
         settings = {
-            "spark.yarn.appMasterEnv.PYTHONPATH": PATH,
-            "spark.executorEnv.PYTHONPATH": PATH,
+            "spark.yarn.appMasterEnv.PYTHONPATH": PYTHON_PATH,
+            "spark.executorEnv.PYTHONPATH": PYTHON_PATH,
             "spark.pyspark.python": str(self.python),
             "spark.yarn.appMasterEnv.PYSPARK_PYTHON": str(self.python),
             "spark.yarn.appMasterEnv.SPARK_LOCAL_IP": LOOPBACK,
@@ -122,10 +120,10 @@ class Yarn:
 def running(folder: Path) -> Iterator[Yarn]:
     """A cluster that ends even where this process is killed. What it writes goes into ``folder``.
 
-    Raises what ``devcluster.jars.ensure_listed`` does.
+    Raises what ``fetched`` does.
     """
-    java, artifacts = find_java(), listed()
-    jars = ensure_listed(artifacts, lambda: find_client(java), java, FETCH_SECONDS_MAX, lambda step: None)
+    java = find_java()
+    jars = fetched(PLACE, java)
     python, archive = python_without_us(folder / "python"), folder / f"{ARCHIVED_AS}.tar.gz"
     archive_us(archive)
     common = _common(folder)
@@ -155,11 +153,6 @@ def running(folder: Path) -> Iterator[Yarn]:
         yield Yarn(folder, python, archive, nodes)
 
 
-def listed() -> tuple[Artifact, ...]:
-    """The jars that it runs on, beside PySpark's."""
-    return parse_list(JARS.read_text())
-
-
 def hadoop_of_pyspark() -> str:
     """The version of the Hadoop whose clients PySpark brings."""
     (jar,) = (_SPARK / "jars").glob("hadoop-client-api-*.jar")
@@ -168,12 +161,8 @@ def hadoop_of_pyspark() -> str:
 
 def _common(folder: Path) -> dict[str, str]:
     """Where the resource manager is, and what is the same for all."""
-    ports = {
-        f"yarn.resourcemanager.{name}.address".replace(".client.", "."): f"{LOOPBACK}:{claim(0, 'YARN', '--port')}"
-        for name in ("client", "scheduler", "resource-tracker", "admin", "webapp")
-    }
-    return {
-        **ports,
+    names = ("address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address")
+    return {f"yarn.resourcemanager.{name}": f"{LOOPBACK}:{claim(0, 'YARN', '--port')}" for name in names} | {
         "yarn.resourcemanager.hostname": LOOPBACK,
         "yarn.resourcemanager.bind-host": LOOPBACK,
         "yarn.resourcemanager.am.max-attempts": str(ATTEMPTS_MAX),
@@ -202,12 +191,7 @@ def _of_a_node(host: str, place: Path) -> dict[str, str]:
 
 def _configure(folder: Path, settings: Mapping[str, str]) -> None:
     """Files for Hadoop."""
-    document = ElementTree.Element("configuration")
-    for name, value in settings.items():
-        stated = ElementTree.SubElement(document, "property")
-        ElementTree.SubElement(stated, "name").text = name
-        ElementTree.SubElement(stated, "value").text = value
     folder.mkdir()
-    (folder / "yarn-site.xml").write_bytes(ElementTree.tostring(document))
+    (folder / "yarn-site.xml").write_bytes(site_file(settings))
     (folder / "core-site.xml").write_text("<configuration/>")
     (folder / "log4j2.properties").write_text(_LOG)

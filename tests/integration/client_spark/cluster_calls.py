@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from client import ClientSettings, PythiaError, TransactionManager
 from client.spark import register
 from tests.integration.client_spark.driver_calls import active_session
-from tests.spark_jobs.machines import ARCHIVED_AS, JAVA_OPTIONS, PATH
+from tests.spark_jobs.machines import ARCHIVED_AS, JAVA_OPTIONS, PYTHON_PATH
 from tests.spark_jobs.session import SPARK_SETTINGS, addresses, quick_environment
 from tests.spark_jobs.standalone import Cluster
 
@@ -29,7 +29,7 @@ HELD_AFTER: Final = 15
 """Batches of the first partition, of twenty: 240 KB, of which two buffers of 64 KiB lie on the way to the writer."""
 POLL_SECONDS: Final = 0.05
 _EXECUTORS: Final = {
-    "spark.executorEnv.PYTHONPATH": PATH,
+    "spark.executorEnv.PYTHONPATH": PYTHON_PATH,
     "spark.executor.memory": "512m",
     "spark.executor.cores": "1",
     "spark.cores.max": "2",

@@ -20,11 +20,12 @@ from drills.waiting import wait_until
 from tests.conftest import Services
 from tests.integration.client_spark.conftest import counts_mapping, counts_of
 from tests.integration.oracle_processes import primary
+from tests.listed_jars import listed
 from tests.spark_jobs.machines import strike
 from tests.spark_jobs.processes import parent
 from tests.tokens import Keyring
 from tests.yarn import job
-from tests.yarn.cluster import Yarn, hadoop_of_pyspark, listed, running
+from tests.yarn.cluster import PLACE, Yarn, hadoop_of_pyspark, running
 
 STORY_SECONDS_MAX = 900
 """Four drivers, one after the other, each with an executor: on a busy machine that takes longer than any test may."""
@@ -42,7 +43,7 @@ WAIT_SECONDS_MAX = 240.0
 
 @pytest.fixture(scope="module")
 def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yarn]:
-    ours = listed()[0].version
+    ours = listed(PLACE)[0].version
     if hadoop_of_pyspark() != ours:
         pytest.skip(f"the YARN of the tests is of Hadoop {ours}, and PySpark's clients are of {hadoop_of_pyspark()}")
     with running(tmp_path_factory.mktemp("yarn")) as made:
