@@ -82,7 +82,7 @@ def moment_option(context: click.Context, parameter: click.Parameter, value: str
         raise click.BadParameter(str(error)) from error
 
 
-def settings_for(place: Place, *, needs_oracle: bool) -> ClientSettings:
+def settings_for(place: Place, *, needs_oracle: bool, thrift2: str = "") -> ClientSettings:
     """The settings of a command. Raises ``click.UsageError`` for flags that do not go together, ``InvalidSettings``.
 
     Where it needs no oracle and none was named, they name an address at which none is.
@@ -92,14 +92,17 @@ def settings_for(place: Place, *, needs_oracle: bool) -> ClientSettings:
     named = bool(place.zookeeper or place.oracle)
     if needs_oracle and not named:
         raise click.UsageError("give --zookeeper, or --oracle for an oracle that serves alone: neither is there")
-    return ClientSettings(place.zookeeper, place.thrift, place.root, oracle=place.oracle if named else _NOBODY)
+    oracle = place.oracle if named else _NOBODY
+    return ClientSettings(place.zookeeper, place.thrift, place.root, oracle=oracle, thrift2=thrift2)
 
 
 @contextmanager
-def managed(place: Place, *, needs_oracle: bool = True) -> Iterator[TransactionManager]:
+def managed(place: Place, *, needs_oracle: bool = True, thrift2: str = "") -> Iterator[TransactionManager]:
     """A manager for one command; see ``settings_for`` and ``explained``."""
-    with explained(), TransactionManager.connect(settings_for(place, needs_oracle=needs_oracle)) as manager:
-        yield manager
+    with explained():
+        settings = settings_for(place, needs_oracle=needs_oracle, thrift2=thrift2)
+        with TransactionManager.connect(settings) as manager:
+            yield manager
 
 
 @contextmanager

@@ -43,6 +43,7 @@ from client.transactions.revalidation import Revalidator
 from client.transactions.transaction import Transaction
 from client.transactions.write_buffer import WriteBuffer
 from commit_table import Aborted, CommitTable, Committed, Outcome, system_table, table_name
+from commit_table.layout import SALTS
 from lease.clocks import wall_ms
 from lease.solo import SoloRegistry
 from store import CellStore
@@ -174,16 +175,21 @@ class TransactionManager(StaysInItsProcess):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.settings.root} at {self.settings.zookeeper or self.settings.oracle}>"
 
-    def create_own_tables(self) -> tuple[str, ...]:
+    def create_own_tables(self, *, commit_table_regions: int = 1) -> tuple[str, ...]:
         """Make those of Pythia's own tables that are missing; returns their names.
+
+        ``commit_table_regions``: of a commit table that is made, as many as servers are to share what it costs, 256 at
+        most; its keys are spread evenly over them. More than one needs ``thrift2`` of the settings.
 
         Each is otherwise made by whoever needs it first. Where HBase lets few make tables, one of them calls this once,
         and nobody after him needs that right. Needs no oracle; repeating it is harmless. Raises ``InvalidRequest``
-        where the gateway leads to another HBase than the oracles', ``UpgradeNeeded``, ``StoreError`` for what HBase
-        refuses, ``StoreUnavailable``.
+        where the gateway leads to another HBase than the oracles', or for another number of regions, ``UpgradeNeeded``,
+        ``StoreError`` for what HBase refuses, ``StoreUnavailable``.
         """
+        if not 1 <= commit_table_regions <= SALTS:
+            raise InvalidRequest(f"the commit table is made with 1 to {SALTS} regions, not {commit_table_regions}")
         missing = self.catalog.tables_of_nobody - set(self.store.table_names())
-        self.commit_table.create()
+        self.commit_table.create(commit_table_regions)
         self.catalog.create()
         self.manifest.create()
         self._named.create_table()
@@ -197,16 +203,20 @@ class TransactionManager(StaysInItsProcess):
         conflict_level: ConflictLevel = "cell",
         description: bytes = b"",
         if_missing: bool = False,
+        split_keys: Sequence[bytes] = (),
     ) -> None:
         """Make a table that keeps the versions which snapshots need. Not part of any transaction.
 
+        ``split_keys``: the first row keys of its regions, but that of the first one, in any order: as many servers can
+        take a bulk write from its first row on as it has regions. HBase splits a table of one region as it grows. It
+        needs ``thrift2`` of the settings, else raises ``CannotPreSplit``; a table that is there already stays as it is.
         ``conflict_level``: whether transactions conflict on the same ``"cell"`` or already on the same ``"row"``; for
         all writers, and for good. ``if_missing``: leave a table as it is that exists with this level, these families
         and this description, whoever made it. Raises ``InvalidRequest`` where the table exists otherwise, or a name
         cannot be.
         """
         entry = CatalogEntry(conflict_level, family_names(families), description)
-        self.catalog.create_table(table, entry, if_missing=if_missing)
+        self.catalog.create_table(table, entry, if_missing=if_missing, split_keys=split_keys)
 
     def adopt_table(
         self,

@@ -11,7 +11,7 @@ from typing import Any
 from access.services import settings_of_services
 from client.errors import InvalidRequest, InvalidSettings
 from configuration import Contradiction, Section, setting, settings_of
-from configuration.defaults import DEFAULT_ROOT, SHADOW_CELLS, THRIFT_TEXT
+from configuration.defaults import DEFAULT_ROOT, SHADOW_CELLS, THRIFT2_TEXT, THRIFT_TEXT
 from configuration.way_settings import way_contradictions, way_setting
 from lease import ZnodePaths
 from lease.ensemble import parse_ensemble
@@ -134,9 +134,10 @@ class ClientSettings:
     zookeeper_kerberos_service: str = way_setting("zookeeper_kerberos_service")
     zookeeper_kerberos_principal: str = way_setting("zookeeper_kerberos_principal")
     zookeeper_kerberos_keytab_file: str = way_setting("zookeeper_kerberos_keytab_file")
+    thrift2: str = setting("", "HOST:PORT[,…]", THRIFT2_TEXT, environment="PYTHIA_THRIFT2")
 
     def __post_init__(self) -> None:
-        for name in ("zookeeper", "thrift", "root", "oracle", *CREDENTIALS, *WAYS):
+        for name in ("zookeeper", "thrift", "thrift2", "root", "oracle", *CREDENTIALS, *WAYS):
             if not isinstance(getattr(self, name), str):
                 raise InvalidSettings(f"{name} is text, not {getattr(self, name)!r}")
         for _, reason in _contradictions({each.name: getattr(self, each.name) for each in settings_of(type(self))}):
@@ -145,7 +146,11 @@ class ClientSettings:
             raise InvalidSettings("thrift is missing: the address 'host:port' of HBase's Thrift gateway")
         if self.oracle:
             _check_address("oracle", self.oracle)
-        for name, parse in (("zookeeper", parse_ensemble), ("thrift", parse_addresses)):
+        for name, parse in (
+            ("zookeeper", parse_ensemble),
+            ("thrift", parse_addresses),
+            ("thrift2", parse_addresses),
+        ):
             try:
                 if getattr(self, name):
                     parse(getattr(self, name))

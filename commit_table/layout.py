@@ -14,7 +14,7 @@ row key     1 salt byte (a hash of the block) + the block, ``start_timestamp >> 
 ==========  =====================================================================================
 
 ``tx`` is the low 18 bits of the start timestamp in 3 bytes. Integers are big-endian. The salt spreads neighbouring
-milliseconds over the key space, for a table that an operator has split.
+milliseconds over the key space, for a table of several regions.
 """
 
 from __future__ import annotations
@@ -55,6 +55,16 @@ def rows_before(block: int) -> Iterator[KeyRange]:
     for salt in range(SALTS):
         prefix = bytes((salt,))
         yield KeyRange(prefix + _TIMESTAMP.pack(0), prefix + _TIMESTAMP.pack(block))
+
+
+def split_keys(regions: int) -> list[bytes]:
+    """Where all of so many regions begin but the first one, for as many salts in each, give or take one.
+
+    Raises ``ValueError`` for fewer than one, or more than there are salts.
+    """
+    if not 1 <= regions <= SALTS:
+        raise ValueError(f"the commit table has 1 to {SALTS} regions, one for each salt at most, not {regions}")
+    return [bytes((SALTS * region // regions,)) for region in range(1, regions)]
 
 
 def commit_column(start_timestamp: int) -> bytes:

@@ -16,7 +16,7 @@ from commit_table.outcomes import Aborted, Committed, Outcome, Undecided
 from commit_table.rule import FENCE_AT_INFINITY, TransactionRecord
 from commit_table.timestamps import milliseconds_of
 from store import Applied, CellStore, CompareAndSet, RowPut, StoreUnavailable, Unknown
-from store.missing import create_missing
+from store.making import create_missing
 
 FENCE_ATTEMPTS_MAX = 100
 """A compare fails only when the record changed, which it does once an epoch: more means that the store is at fault."""
@@ -48,9 +48,12 @@ class CommitTable:
         self._store = store
         self._table = table
 
-    def create(self) -> None:
-        """Make the table unless it is there."""
-        create_missing(self._store, self._table, [layout.COMMIT_FAMILY, layout.FENCE_FAMILY])
+    def create(self, regions: int = 1) -> None:
+        """Make the table unless it is there. Raises ``ValueError`` for regions that ``layout.split_keys`` cannot give,
+        ``CannotPreSplit``.
+        """
+        families = [layout.COMMIT_FAMILY, layout.FENCE_FAMILY]
+        create_missing(self._store, self._table, families, layout.split_keys(regions))
 
     def outcome(self, start_timestamp: int) -> Outcome:
         """What the table says of a transaction now. Changes nothing; ``Undecided`` may change later."""

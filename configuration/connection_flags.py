@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from configuration.defaults import DEFAULT_ROOT, THRIFT_TEXT
+from configuration.defaults import DEFAULT_ROOT, THRIFT2_TEXT, THRIFT_TEXT
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -38,6 +38,11 @@ def one_of(zookeeper: str, oracle: str) -> tuple[str, str]:
 def thrift_flag(command: Command) -> Command:
     """``--thrift``, required."""
     return _flag("--thrift", _ADDRESSES, "PYTHIA_THRIFT", THRIFT_TEXT, None)(command)
+
+
+def thrift2_flag(command: Command) -> Command:
+    """``--thrift2``, for commands that make tables; empty where it is not given."""
+    return _flag("--thrift2", _ADDRESSES, "PYTHIA_THRIFT2", THRIFT2_TEXT, "")(command)
 
 
 def root_flag(command: Command) -> Command:

@@ -10,5 +10,10 @@ THRIFT_TEXT: Final = (
     "`http://` or `https://` where it listens for HTTP, with `kerberos+` before that where it asks for it."
 )
 """What the address of a gateway is, wherever one is asked for."""
+THRIFT2_TEXT: Final = (
+    "HBase's Thrift 2 gateway, or several of them, which make tables of several regions; not given: a table begins "
+    "with one. Written as the address of the Thrift gateway is, and reached with the same TLS and Kerberos."
+)
+"""What the address of a Thrift 2 gateway is, wherever one is asked for."""
 SHADOW_CELLS: Final = ("written", "in_background")
 """What there is to choose from for the shadow cells of what is put; the first one by default."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from devcluster import servers
-from devcluster.configuration import PARTS, Part
+from devcluster.configuration import Part
 from devcluster.errors import AlreadyRunning, NotRunning, PortTaken, StateDamaged, UnusableDirectory, disk_errors
 from devcluster.jars import OTHER_JARS, check_free_space, ensure_jars, other_jars
 from devcluster.java import find_java
@@ -28,26 +28,31 @@ from devcluster.state import ClusterState, read_state, write_state
 LOCK_NAME = "cluster.lock"
 LOCK_WAIT_SECONDS = 300.0
 DATA_FREE_MEBIBYTES = 256
+GATEWAY2_HEAP_MEBIBYTES = 256
 START_ATTEMPTS_MAX = 3
 _OURS = ("data", "conf", "logs", "tmp")
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A running cluster: where ZooKeeper and the Thrift gateway listen (``host:port``), and its two JVMs."""
+    """A running cluster: where ZooKeeper and the gateways listen (``host:port``), and the JVMs of the first two.
+
+    ``thrift2``: of the Thrift 2 gateway, where there is one.
+    """
 
     directory: Path
     zookeeper: str
     thrift: str
     hbase_pid: int
     gateway_pid: int
+    thrift2: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterStatus:
     """What is found in a directory.
 
-    ``running``: both JVMs live and answer; ``partial``: something lives, but not all of it serves; ``stopped``: nothing
+    ``running``: all JVMs live and answer; ``partial``: something lives, but not all of it serves; ``stopped``: nothing
     lives, data may be kept; ``absent``: there never was a cluster, or it was wiped. Addresses and pids are None where
     there is none. ``gone``: of each JVM that ended without the cluster being taken down, how, and the end of its log.
     """
@@ -59,6 +64,7 @@ class ClusterStatus:
     hbase_pid: int | None = None
     gateway_pid: int | None = None
     gone: tuple[str, ...] = ()
+    thrift2: str | None = None
 
     def to_fields(self) -> dict[str, str | int | tuple[str, ...] | None]:
         """The same as plain values, for JSON."""
@@ -115,7 +121,7 @@ def _readable_state(directory: Path) -> ClusterState | None:
 def _answers(directory: Path, state: ClusterState) -> bool:
     return (
         state.proved
-        and all(servers.alive(directory, state, part) for part in PARTS)
+        and all(servers.alive(directory, state, part) for part in state.parts)
         and zookeeper_answers(state.zookeeper_port)
         and hbase_answers(state.thrift_port)
     )
@@ -128,6 +134,14 @@ def _same(settings: ClusterSettings, state: ClusterState) -> Cluster:
         raise AlreadyRunning(
             f"the cluster in {settings.directory} runs with ZooKeeper on port {have[0]} and Thrift on port {have[1]}; "
             "take it down first, or use another directory"
+        )
+    if settings.thrift2_port is not None and (
+        state.thrift2_port is None or settings.thrift2_port not in (0, state.thrift2_port)
+    ):
+        runs = "without one" if state.thrift2_port is None else f"with one on port {state.thrift2_port}"
+        raise AlreadyRunning(
+            f"a Thrift 2 gateway was asked for, and the cluster in {settings.directory} runs {runs}; take it down "
+            "first, or use another directory"
         )
     others = other_jars()
     if others is not None and tuple(map(str, others)) != state.jars:
@@ -145,7 +159,12 @@ def _cluster(directory: Path, state: ClusterState) -> Cluster:
         thrift=f"{LOOPBACK}:{state.thrift_port}",
         hbase_pid=state.processes["hbase"].pid,
         gateway_pid=state.processes["gateway"].pid,
+        thrift2=_thrift2(state),
     )
+
+
+def _thrift2(state: ClusterState) -> str | None:
+    return None if state.thrift2_port is None else f"{LOOPBACK}:{state.thrift2_port}"
 
 
 def _start(settings: ClusterSettings, java: Path, jars: tuple[Path, ...], tell: Progress) -> Cluster:
@@ -155,22 +174,31 @@ def _start(settings: ClusterSettings, java: Path, jars: tuple[Path, ...], tell: 
             return _start_once(settings.directory, state, tell)
         except PortTaken:
             # Between the choice of a port and the bind another process may take it; a port that was given stays.
-            if settings.zookeeper_port and settings.thrift_port:
+            if settings.zookeeper_port and settings.thrift_port and settings.thrift2_port != 0:
                 raise
     return _start_once(settings.directory, _plan(settings, java, jars), tell)
 
 
 def _plan(settings: ClusterSettings, java: Path, jars: tuple[Path, ...]) -> ClusterState:
-    zookeeper_port = claim(settings.zookeeper_port, "ZooKeeper", "--zookeeper-port", avoid=settings.thrift_port)
-    thrift_port = claim(settings.thrift_port, "Thrift", "--thrift-port", avoid=zookeeper_port)
+    fixed = [port for port in (settings.thrift_port, settings.thrift2_port) if port]
+    zookeeper_port = claim(settings.zookeeper_port, "ZooKeeper", "--zookeeper-port", avoid=fixed)
+    thrift_port = claim(settings.thrift_port, "Thrift", "--thrift-port", avoid=(zookeeper_port, *fixed))
+    thrift2_port = settings.thrift2_port
+    if thrift2_port is not None:
+        thrift2_port = claim(thrift2_port, "Thrift 2", "--thrift2-port", avoid=(zookeeper_port, thrift_port))
     return ClusterState(
         zookeeper_port=zookeeper_port,
         thrift_port=thrift_port,
         java=str(java),
         jars=tuple(map(str, jars)),
-        heap_mebibytes={"hbase": settings.hbase_heap_mebibytes, "gateway": settings.gateway_heap_mebibytes},
+        heap_mebibytes={
+            "hbase": settings.hbase_heap_mebibytes,
+            "gateway": settings.gateway_heap_mebibytes,
+            "gateway2": GATEWAY2_HEAP_MEBIBYTES,
+        },
         ready_timeout_seconds=settings.ready_timeout_seconds,
         stop_timeout_seconds=settings.stop_timeout_seconds,
+        thrift2_port=thrift2_port,
     )
 
 
@@ -178,8 +206,8 @@ def _start_once(directory: Path, state: ClusterState, tell: Progress) -> Cluster
     tell(Step("starting HBase, ZooKeeper and the Thrift gateway"))
     servers.write_configuration(directory, state.zookeeper_port)
     try:
-        # The gateway waits for HBase by itself, so both JVMs may start at once.
-        for part in PARTS:
+        # The gateways wait for HBase by themselves, so all JVMs may start at once.
+        for part in state.parts:
             state = servers.start(directory, state, part)
         servers.wait_ready(directory, state, tell)
         state = replace(state, proved=True)
@@ -214,7 +242,7 @@ def down(directory: Path, wipe: bool, progress: Progress | None = None) -> Stopp
 def _stop_all(directory: Path, tell: Progress, *, kill: bool) -> bool:
     state = _readable_state(directory)
     was_running = False
-    for part in reversed(PARTS):
+    for part in () if state is None else reversed(state.parts):
         if state is not None and servers.alive(directory, state, part):
             was_running = True
             tell(Step(f"stopping {servers.TITLES[part]}"))
@@ -244,8 +272,8 @@ def status(directory: Path) -> ClusterStatus:
     state = read_state(directory)
     if state is None:
         return ClusterStatus(directory, "partial" if servers.remains(directory) else "stopped")
-    pids = {part: state.processes[part].pid for part in PARTS if servers.alive(directory, state, part)}
-    gone = tuple(why for part in PARTS if (why := servers.why_gone(directory, state, part)))
+    pids = {part: state.processes[part].pid for part in state.parts if servers.alive(directory, state, part)}
+    gone = tuple(why for part in state.parts if (why := servers.why_gone(directory, state, part)))
     if not pids:
         return ClusterStatus(directory, "stopped", gone=gone)
     return ClusterStatus(
@@ -256,11 +284,12 @@ def status(directory: Path) -> ClusterStatus:
         hbase_pid=pids.get("hbase"),
         gateway_pid=pids.get("gateway"),
         gone=gone,
+        thrift2=_thrift2(state),
     )
 
 
 def stop_part(directory: Path, part: Part, *, kill: bool = False) -> None:
-    """End one JVM of a cluster, cleanly or with SIGKILL at once; the other one stays. Harmless where it is gone.
+    """End one JVM of a cluster, cleanly or with SIGKILL at once; the others stay. Harmless where it is gone.
 
     Raises:
         NotRunning: no cluster is recorded in the directory.
@@ -275,18 +304,17 @@ def start_part(directory: Path, part: Part) -> Cluster:
     """Start one JVM again, on the ports it had, and wait until a put and a get went through; harmless where it lives.
 
     Raises:
-        NotRunning: no cluster is recorded in the directory, or its other JVM does not run (``up`` starts both).
+        NotRunning: no cluster is recorded in the directory, or another JVM of it does not run (``up`` starts all).
         StartFailed, NotReady, PortTaken, DiskFull, Busy: see ``errors``.
     """
     directory = directory.expanduser().resolve()
     with disk_errors(directory), _locked(directory):
         state = _recorded(directory)
-        for other in PARTS:
+        for other in state.parts:
             if other != part and not servers.alive(directory, state, other):
                 raise NotRunning(f"{servers.TITLES[other]} in {directory} does not run; bring the whole cluster up")
         if not servers.alive(directory, state, part):
-            port = state.zookeeper_port if part == "hbase" else state.thrift_port
-            claim(port, servers.TITLES[part], "another directory")
+            claim(state.port(part), servers.TITLES[part], "another directory")
             state = servers.start(directory, state, part)
             servers.wait_ready(directory, state, _tell_nobody)
         return _cluster(directory, state)

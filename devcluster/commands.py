@@ -53,6 +53,11 @@ def _shown() -> Iterator[Progress]:
         raise click.ClickException(str(error)) from error
 
 
+def _addresses(zookeeper: str, thrift: str | None, thrift2: str | None) -> str:
+    """As the flags of other commands."""
+    return f"--zookeeper {zookeeper} --thrift {thrift}" + (f" --thrift2 {thrift2}" if thrift2 else "")
+
+
 @click.group()
 def dev() -> None:
     """Real ZooKeeper and HBase on this machine, for development."""
@@ -66,6 +71,9 @@ def dev() -> None:
 @click.option(
     "--thrift-port", type=int, default=0, help="Port for HBase Thrift; 0 chooses a free one.", show_default=True
 )
+@click.option("--thrift2-port", type=int,
+              help="Port for HBase Thrift 2, which makes tables of several regions; 0 chooses a free one. Not given: "
+              "there is none.")  # fmt: skip
 @click.option(
     "--hbase-heap-mebibytes", type=int, default=1_024, show_default=True, help="Memory of HBase; more for large jobs."
 )
@@ -75,6 +83,7 @@ def up(
     directory: Path,
     zookeeper_port: int,
     thrift_port: int,
+    thrift2_port: int | None,
     hbase_heap_mebibytes: int,
     fresh: bool,
     ready_timeout_seconds: float,
@@ -90,12 +99,13 @@ def up(
             thrift_port,
             hbase_heap_mebibytes=hbase_heap_mebibytes,
             ready_timeout_seconds=ready_timeout_seconds,
+            thrift2_port=thrift2_port,
         )
         if fresh:
             cluster.down(settings.directory, wipe=True, progress=tell)
         running = cluster.up(settings, tell)
     click.echo(f"ZooKeeper and HBase are up, data in {running.directory}")
-    click.echo(f"--zookeeper {running.zookeeper} --thrift {running.thrift}")
+    click.echo(_addresses(running.zookeeper, running.thrift, running.thrift2))
 
 
 @dev.command()
@@ -121,7 +131,7 @@ def status(directory: Path, as_json: bool) -> None:
     else:
         click.echo(f"{found.condition}: {found.directory}")
         if found.zookeeper is not None:
-            click.echo(f"--zookeeper {found.zookeeper} --thrift {found.thrift}")
+            click.echo(_addresses(found.zookeeper, found.thrift, found.thrift2))
             click.echo(f"HBase pid {found.hbase_pid or 'gone'}, gateway pid {found.gateway_pid or 'gone'}")
         for why in found.gone:
             click.echo(why)

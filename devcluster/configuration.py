@@ -13,8 +13,9 @@ from xml.etree import ElementTree
 
 from devcluster.settings import LOOPBACK
 
-Part = Literal["hbase", "gateway"]
-PARTS: tuple[Part, ...] = ("hbase", "gateway")
+Part = Literal["hbase", "gateway", "gateway2"]
+PARTS: tuple[Part, ...] = ("hbase", "gateway", "gateway2")
+"""In the order in which they start; a cluster has the last one, a Thrift 2 gateway, only where it was asked for."""
 
 # ZooKeeper grants session timeouts from 2 to 20 ticks, so 2 s to 20 s.
 TICK_MS = 1_000
@@ -123,7 +124,7 @@ def _java_command(java: Path, directory: Path, log: str, heap_mebibytes: int, op
 def start_command(
     part: Part, java: Path, directory: Path, heap_mebibytes: int, thrift_port: int, thrift_host: str = LOOPBACK
 ) -> list[str]:
-    """The command that runs one part of the cluster in the foreground."""
+    """The command that runs one part of the cluster in the foreground. ``thrift_port``: where a gateway listens."""
     # ZooKeeper answers without waiting for the disk: a killed process loses nothing by it, and a busy disk of a shared
     # machine would else hold up leases for seconds.
     options = ["-Dzookeeper.forceSync=no"] if part == "hbase" else []
@@ -131,7 +132,8 @@ def start_command(
     if part == "hbase":
         return [*command, "org.apache.hadoop.hbase.master.HMaster", "start"]
     listen = ["-p", str(thrift_port), "-b", thrift_host, "--infoport", "-1"]
-    return [*command, "org.apache.hadoop.hbase.thrift.ThriftServer", "start", *listen]
+    thrift = "thrift2" if part == "gateway2" else "thrift"
+    return [*command, f"org.apache.hadoop.hbase.{thrift}.ThriftServer", "start", *listen]
 
 
 def stop_command(java: Path, directory: Path) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import socket
+from collections.abc import Collection
 
 from devcluster.errors import PortTaken
 from devcluster.settings import LOOPBACK
@@ -28,8 +29,8 @@ def is_free(port: int) -> bool:
     return True
 
 
-def claim(port: int, purpose: str, option: str, *, avoid: int = 0) -> int:
-    """``port`` itself where it is free, or for 0 a free one other than ``avoid``.
+def claim(port: int, purpose: str, option: str, *, avoid: Collection[int] = ()) -> int:
+    """``port`` itself where it is free, or for 0 a free one that is none of ``avoid``.
 
     Raises:
         PortTaken: the given port is in use, or no free one was found.
@@ -42,6 +43,6 @@ def claim(port: int, purpose: str, option: str, *, avoid: int = 0) -> int:
         return port
     for _ in range(CHOICES_MAX):
         chosen = random.randrange(CHOSEN_FROM, CHOSEN_BELOW)
-        if chosen != avoid and is_free(chosen):
+        if chosen not in avoid and is_free(chosen):
             return chosen
     raise PortTaken(f"no free port for {purpose} between {CHOSEN_FROM} and {CHOSEN_BELOW}; give one with {option}")

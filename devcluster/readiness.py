@@ -47,6 +47,15 @@ def hbase_answers(port: int) -> bool:
     return True
 
 
+def listens(port: int) -> bool:
+    """Whether a server listens on ``port`` of loopback; HBase's gateways do once they can reach HBase."""
+    try:
+        socket.create_connection((LOOPBACK, port), ASK_TIMEOUT_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
 def prove(port: int) -> bool:
     """Whether a put into a table of our own, and a get of it, went through the gateway on ``port`` of loopback."""
     try:

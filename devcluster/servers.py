@@ -1,4 +1,4 @@
-"""The two JVMs of a cluster: started, waited for, stopped. Callers hold the directory's lock.
+"""The JVMs of a cluster: started, waited for, stopped. Callers hold the directory's lock.
 
 Invariant: a process is in the state file as soon as it was started, and is out of it only once it is gone.
 """
@@ -16,7 +16,6 @@ from importlib import resources
 from pathlib import Path
 
 from devcluster.configuration import (
-    PARTS,
     Part,
     class_path,
     hbase_settings,
@@ -27,7 +26,7 @@ from devcluster.configuration import (
 )
 from devcluster.errors import DevClusterError, DiskFull, NotReady, PortTaken, StartFailed, StopFailed
 from devcluster.processes import ProcessRecord, find_marked, how_it_ended, is_alive, send, spawn, wait_gone
-from devcluster.readiness import hbase_answers, prove, zookeeper_answers
+from devcluster.readiness import hbase_answers, listens, prove, zookeeper_answers
 from devcluster.settings import Progress, Step
 from devcluster.state import STATE_NAME, ClusterState, write_state
 
@@ -37,7 +36,11 @@ POLL_SECONDS = 0.1
 TAIL_LINES = 15
 TAIL_LINE_CHARACTERS_MAX = 300
 TAIL_BYTES = 64 * 1_024
-TITLES: dict[Part, str] = {"hbase": "HBase (with ZooKeeper inside)", "gateway": "the Thrift gateway"}
+TITLES: dict[Part, str] = {
+    "hbase": "HBase (with ZooKeeper inside)",
+    "gateway": "the Thrift gateway",
+    "gateway2": "the Thrift 2 gateway",
+}
 
 _PORT_TROUBLE = re.compile(r"Address already in use|Could not start ZK at requested port|BindException")
 _DISK_TROUBLE = re.compile(r"No space left on device|Disk quota exceeded")
@@ -64,7 +67,7 @@ def start(directory: Path, state: ClusterState, part: Part) -> ClusterState:
         old = directory / "logs" / f"{part}{suffix}"
         with suppress(FileNotFoundError):
             old.replace(old.with_name(f"{old.name}.previous"))
-    command = start_command(part, Path(state.java), directory, state.heap_mebibytes[part], state.thrift_port)
+    command = start_command(part, Path(state.java), directory, state.heap_mebibytes[part], state.port(part))
     record = spawn(command, _environment(directory, state), directory / "logs" / f"{part}.out")
     state = state.with_process(part, record)
     write_state(directory, state)
@@ -95,6 +98,8 @@ def wait_ready(directory: Path, state: ClusterState, progress: Progress) -> None
         ("waiting for HBase behind its Thrift gateway", lambda: hbase_answers(state.thrift_port)),
         ("putting and getting a row", lambda: prove(state.thrift_port)),
     )
+    if state.thrift2_port is not None:
+        stages += (("waiting for the Thrift 2 gateway", lambda: listens(state.port("gateway2"))),)
     for number, (text, reached) in enumerate(stages):
         progress(Step(text, number, len(stages)))
         while not reached():
@@ -110,7 +115,7 @@ def wait_ready(directory: Path, state: ClusterState, progress: Progress) -> None
 
 
 def _check_alive(directory: Path, state: ClusterState) -> None:
-    for part in PARTS:
+    for part in state.parts:
         if not _goes_on(directory, state, part):
             raise explain_death(directory, state, part)
 
@@ -126,9 +131,8 @@ def explain_death(directory: Path, state: ClusterState, part: Part) -> DevCluste
     if _DISK_TROUBLE.search(text):
         return DiskFull(f"{TITLES[part]} found the disk that holds {directory} full; make room and try again")
     if _PORT_TROUBLE.search(text):
-        port = state.zookeeper_port if part == "hbase" else state.thrift_port
         return PortTaken(
-            f"another process took port {port} before {TITLES[part]} could; try again or give another port"
+            f"another process took port {state.port(part)} before {TITLES[part]} could; try again or give another port"
         )
     return StartFailed(f"{TITLES[part]} died while it was starting. {_tail_of(directory, part)}")
 

@@ -32,7 +32,8 @@ Progress = Callable[[Step], None]
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """Where a cluster lives and its limits. A port of 0 chooses a free one.
+    """Where a cluster lives and its limits. A port of 0 chooses a free one; ``thrift2_port`` of ``None``: there is no
+    Thrift 2 gateway, which nothing needs but tables of several regions.
 
     ``fetch_timeout_seconds`` bounds one run of Maven or Ivy, ``ready_timeout_seconds`` the time from the start of the
     servers to the first put and get, ``stop_timeout_seconds`` a clean stop before it becomes a kill.
@@ -46,6 +47,7 @@ class ClusterSettings:
     ready_timeout_seconds: float = 120.0
     stop_timeout_seconds: float = 30.0
     fetch_timeout_seconds: float = 1_200.0
+    thrift2_port: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "directory", Path(self.directory).expanduser().resolve())
@@ -63,8 +65,12 @@ class ClusterSettings:
     def _check_ports(self) -> None:
         _check_between("zookeeper_port", self.zookeeper_port, 0, PORT_MAX)
         _check_between("thrift_port", self.thrift_port, 0, PORT_MAX)
-        if self.zookeeper_port and self.zookeeper_port == self.thrift_port:
-            raise InvalidSettings(f"ZooKeeper and Thrift cannot share port {self.thrift_port}; give each its own")
+        _check_between("thrift2_port", self.thrift2_port or 0, 0, PORT_MAX)
+        given = [port for port in (self.zookeeper_port, self.thrift_port, self.thrift2_port) if port]
+        if len(set(given)) < len(given):
+            raise InvalidSettings(
+                f"ZooKeeper and Thrift cannot share port {max(given, key=given.count)}; give each its own"
+            )
 
 
 def _check_between(name: str, value: float, least: float, most: float) -> None:

@@ -34,6 +34,17 @@ class ClusterState:
     stop_timeout_seconds: float
     processes: dict[Part, ProcessRecord] = field(default_factory=dict)
     proved: bool = False
+    thrift2_port: int | None = None
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Of which the cluster consists."""
+        return tuple(part for part in PARTS if part != "gateway2" or self.thrift2_port is not None)
+
+    def port(self, part: Part) -> int:
+        """By which a part is asked."""
+        ports = {"hbase": self.zookeeper_port, "gateway": self.thrift_port, "gateway2": self.thrift2_port or 0}
+        return ports[part]
 
     def with_process(self, part: Part, record: ProcessRecord) -> ClusterState:
         """The same state with ``record`` as the process of ``part``."""

@@ -25,7 +25,7 @@ from lease.errors import CoordinatorUnavailable, LeaseError, RecordInvalid, Supe
 from lease.records import EpochRecord, check_addresses
 from lease.rules import WRITES_PER_CALL_MAX, LeaseSettings, next_epoch, raised_ceiling
 from store import CellStore, Family, StoreError
-from store.missing import create_missing
+from store.making import create_missing
 from versions.formats import SOLO_RECORDS
 
 ROW = b"epoch"

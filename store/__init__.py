@@ -15,7 +15,15 @@ from store.cells import (
     Row,
     RowPut,
 )
-from store.errors import InvalidCell, StoreClosed, StoreError, StoreUnavailable, TableExists, TableMissing
+from store.errors import (
+    CannotPreSplit,
+    InvalidCell,
+    StoreClosed,
+    StoreError,
+    StoreUnavailable,
+    TableExists,
+    TableMissing,
+)
 from store.memory import MemoryCellStore
 from store.protocol import Applied, CellStore, CompareAndSet, Rejected, Unknown
 
@@ -26,6 +34,7 @@ __all__ = [
     "FOR_EVER_SECONDS",
     "ROW_KEY_BYTES_MAX",
     "Applied",
+    "CannotPreSplit",
     "Cell",
     "CellStore",
     "CompareAndSet",

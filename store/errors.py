@@ -32,5 +32,9 @@ class TableExists(StoreError):
     """A table of that name is there already."""
 
 
+class CannotPreSplit(StoreError):
+    """The store has no means to make a table with several regions; the text says what is needed for it."""
+
+
 class InvalidCell(StoreError, ValueError):
     """A row key, column, value or timestamp that the store cannot hold; the text says what is allowed."""

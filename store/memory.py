@@ -13,9 +13,10 @@ import threading
 import time
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from store import validation
-from store.cells import ALL_ROWS, Cell, Family, KeyRange, Row, RowPut
+from store.cells import Cell, Family, KeyRange, Row, RowPut
 from store.columns import ColumnsByRows
 from store.errors import StoreClosed, TableExists, TableMissing
 from store.forking import leave_at_fork
@@ -85,10 +86,11 @@ def _descending(cell: Cell) -> int:
 class _Table:
     """Rows by key, and the keys in order."""
 
-    __slots__ = ("families", "keys", "name", "rows")
+    __slots__ = ("families", "keys", "name", "rows", "split_keys")
 
-    def __init__(self, name: str, families: Sequence[Family]) -> None:
+    def __init__(self, name: str, families: Sequence[Family], split_keys: Sequence[bytes]) -> None:
         self.name = name
+        self.split_keys = sorted(split_keys)
         self.families = {family.name: family for family in families}
         self.keys: list[bytes] = []
         self.rows: dict[bytes, _Row] = {}
@@ -124,14 +126,15 @@ class MemoryCellStore(ColumnsByRows):
         """See ``Leaving``. The child has a copy of what is stored."""
         self._lock = threading.RLock()
 
-    def create_table(self, table: str, families: Sequence[Family]) -> None:
+    def create_table(self, table: str, families: Sequence[Family], split_keys: Sequence[bytes] = ()) -> None:
         """See ``CellStore``."""
         validation.check_table(table)
         validation.check_families(families)
+        validation.check_split_keys(split_keys)
         with self._lock:
             if table in self._open_tables():
                 raise TableExists(f"table {table} is there already")
-            self._tables[table] = _Table(table, families)
+            self._tables[table] = _Table(table, families, split_keys)
 
     def drop_table(self, table: str) -> None:
         """See ``CellStore``."""
@@ -150,10 +153,10 @@ class MemoryCellStore(ColumnsByRows):
             return dict(self._table(table).families)
 
     def regions(self, table: str) -> list[KeyRange]:
-        """See ``CellStore``; the twin keeps a table in one piece."""
+        """See ``CellStore``. They stay as the table was made: the twin splits and merges none."""
         with self._lock:
-            self._table(table)
-        return [ALL_ROWS]
+            bounds = [b"", *self._table(table).split_keys, b""]
+        return [KeyRange(start, stop) for start, stop in pairwise(bounds)]
 
     def get(self, table: str, row: bytes, columns: Sequence[bytes], *, before: int | None = None) -> Row:
         """See ``CellStore``."""

@@ -54,8 +54,12 @@ class CellStore(Protocol):
     ``InvalidCell`` for keys, columns and timestamps that the store could not hold (then nothing was asked or written).
     """
 
-    def create_table(self, table: str, families: Sequence[Family]) -> None:
-        """Make a table. ``TableExists`` when it is there already, be it by an earlier try of this very call."""
+    def create_table(self, table: str, families: Sequence[Family], split_keys: Sequence[bytes] = ()) -> None:
+        """Make a table. ``TableExists`` when it is there already, be it by an earlier try of this very call.
+
+        ``split_keys``: where its regions begin, all but the first one, in any order; none: it has one region.
+        ``CannotPreSplit`` where this store makes none with several.
+        """
         ...
 
     def drop_table(self, table: str) -> None:

@@ -27,6 +27,9 @@ TABLE_NAME_BYTES_MAX = 200
 FAMILY_NAME_BYTES_MAX = 127
 """HBase keeps the length of a family's name in a signed byte."""
 
+REGIONS_MAX = 10_000
+"""Of a table that is made: HBase's master opens them all before it answers."""
+
 COLUMN_BYTES_MAX = 32_000
 """Family, colon and qualifier together."""
 
@@ -77,6 +80,18 @@ def check_families(families: Sequence[Family]) -> None:
             )
     if len({family.name for family in families}) != len(families):
         raise InvalidCell("two column families of one table share a name")
+
+
+def check_split_keys(split_keys: Sequence[bytes]) -> None:
+    """Raise ``InvalidCell`` unless a table's regions can begin at ``split_keys``."""
+    check_rows(split_keys)
+    if len(split_keys) >= REGIONS_MAX:
+        raise InvalidCell(f"a table is made with {REGIONS_MAX:,} regions at most, not {len(split_keys) + 1:,}")
+    seen: set[bytes] = set()
+    for key in split_keys:
+        if key in seen:
+            raise InvalidCell(f"two regions of one table cannot both begin at {shown(key)}: name each key once")
+        seen.add(key)
 
 
 def check_family_name(name: str) -> None:

@@ -23,7 +23,7 @@ from configuration.sources import FILE_VARIABLE
 from drills.guard import Guard
 from tests.certificates import Authority
 from tests.examples import examples
-from tests.gateways import FRAMED, HTTP, gateway_of
+from tests.gateways import FRAMED, HTTP, THRIFT2, gateway_of
 from tests.kerberos.cluster import Kerberized, kerberized_hbase
 from tests.tls_terminator import tls_before
 
@@ -110,6 +110,13 @@ def by_http(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """The same services, with a gateway that listens for HTTP."""
     with gateway_of(HTTP, services.zookeeper, tmp_path_factory.mktemp("http")) as address:
         yield replace(services, thrift=address)
+
+
+@pytest.fixture(scope="session")
+def thrift2(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where a Thrift 2 gateway to the same HBase listens."""
+    with gateway_of(THRIFT2, services.zookeeper, tmp_path_factory.mktemp("thrift2")) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from devcluster.configuration import hbase_settings, site_file, start_command
+from devcluster.configuration import Part, hbase_settings, site_file, start_command
 from devcluster.ports import claim
+from devcluster.readiness import listens
 from devcluster.settings import LOOPBACK
 from drills.guard import Guard
 from store import StoreError
@@ -28,10 +29,12 @@ class Transport(NamedTuple):
     before: str
     options: tuple[str, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
+    part: Part = "gateway"
 
 
 FRAMED: Final = Transport("framed://", options=("--framed",))
 HTTP: Final = Transport("http://", settings=(("hbase.regionserver.thrift.http", "true"),))
+THRIFT2: Final = Transport("", part="gateway2")
 
 
 @contextlib.contextmanager
@@ -41,22 +44,29 @@ def gateway_of(transport: Transport, zookeeper: str, directory: Path) -> Iterato
     settings = hbase_settings(directory, int(zookeeper.rpartition(":")[2])) | dict(transport.settings)
     (directory / "conf" / "hbase-site.xml").write_bytes(site_file(settings))
     port = claim(0, "Thrift", "--thrift-port")
-    command = [*start_command("gateway", java, directory, HEAP_MEBIBYTES, port), *transport.options]
+    command = [*start_command(transport.part, java, directory, HEAP_MEBIBYTES, port), *transport.options]
     log = directory / "logs" / "gateway.out"
     with Guard() as guard, log.open("wb") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
         guard.watch_process(process.pid)
         try:
             address = f"{transport.before}{LOOPBACK}:{port}"
-            _wait_until_it_answers(address, process, log)
+            _wait_until_it_answers(address if transport.part == "gateway" else "", port, process, log)
             yield address
         finally:
             process.kill()
             process.wait(END_SECONDS_MAX)
 
 
-def _wait_until_it_answers(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def _wait_until_it_answers(address: str, port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Until it listens, and of one of Thrift 1, at ``address``, until it names HBase's tables."""
     until_s = time.monotonic() + READY_SECONDS_MAX
+    while not listens(port):
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < until_s, log.read_text()
+        time.sleep(0.2)
+    if not address:
+        return
     with contextlib.closing(HBaseCellStore(address)) as store:
         while True:
             assert process.poll() is None, log.read_text()

@@ -89,10 +89,11 @@ class AsyncTransactionManager:
         conflict_level: ConflictLevel = "cell",
         description: bytes = b"",
         if_missing: bool = False,
+        split_keys: Sequence[bytes] = (),
     ) -> None:
         """Make a table. See ``TransactionManager.create_table``."""
         create = partial(self.blocking.create_table, conflict_level=conflict_level, description=description)
-        await self._calls.run(partial(create, table, families, if_missing=if_missing))
+        await self._calls.run(partial(create, table, families, if_missing=if_missing, split_keys=split_keys))
 
     async def adopt_table(
         self,

@@ -24,6 +24,7 @@ from client.tables.options import json_option, rows_per_transaction_option
 from client.tables.progress import lines
 from client.tables.reporting import in_words, print_columns, to_be_gone_on_with
 from commit_table.timestamps import wall_time_of
+from configuration.connection_flags import thrift2_flag
 from store.errors import InvalidCell
 from store.validation import check_table
 
@@ -122,16 +123,23 @@ def merge_command(directory: Path, whole: Path, as_json: bool) -> None:
 @click.option("--prefix", default="", metavar="TEXT", callback=_checked_prefix,
               help="Put TEXT before the name of each table that is made, as in copy_of_.")  # fmt: skip
 @rows_per_transaction_option
+@thrift2_flag
 @json_option
 def restore_command(
-    directory: Path, names: tuple[str, ...], place: Place, prefix: str, rows_per_transaction: int, as_json: bool
+    directory: Path,
+    names: tuple[str, ...],
+    place: Place,
+    prefix: str,
+    rows_per_transaction: int,
+    thrift2: str,
+    as_json: bool,
 ) -> None:
     """Make tables NAME…, by default all, anew from the backup in DIRECTORY, in this installation or another.
 
-    A table that has rows already is refused. After a kill, or a failure of the services, run the same command again: it
-    goes on after the last row that has landed.
+    With --thrift2 they have the regions that they had. A table that has rows already is refused. After a kill, or a
+    failure of the services, run the same command again: it goes on after the last row that has landed.
     """
-    with managed(place) as manager, _shown() as tell, to_be_gone_on_with("restore"):
+    with managed(place, thrift2=thrift2) as manager, _shown() as tell, to_be_gone_on_with("restore"):
         done = restore(manager, directory, names, rows_per_transaction, tell, prefix=prefix)
     if as_json:
         tables = {name: landed._asdict() for name, landed in done.items()}

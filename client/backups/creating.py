@@ -22,6 +22,8 @@ from client.snapshots.moments import SINCE_THE_BEGINNING
 from client.snapshots.snapshot import Snapshot
 from client.tables.describing import tables as all_tables
 from commit_table.timestamps import wall_time_of
+from store.making import split_keys_of
+from store.validation import REGIONS_MAX
 
 BATCH_ROWS: Final = 50_000
 """Rows that are read at a time, fewer of large ones."""
@@ -84,7 +86,7 @@ def merge(directory: Path, whole: Path, tell: Tell) -> Backup:
             name, entry = saved.table.table, saved.table.entry
             file = write_cells(unfinished / file_name(name), saved.rows(), _of_table(tell, name))
             tell(name, file.rows, True)
-            made.append(TableBackup(name, entry, file))
+            made.append(TableBackup(name, entry, file, split_keys=saved.table.split_keys))
         newest = chain.newest
         backup = Backup(uuid.uuid4().hex, newest.root, newest.snapshot, tuple(made), newest.data)
         (unfinished / CONTENTS).write_text(backup.encode())
@@ -170,7 +172,7 @@ def _table(
     else:
         file = write_changes(path, snapshot.changes_columns(name, since, batch_rows=BATCH_ROWS), told)
     tell(name, file.rows, True)
-    return TableBackup(name, entry, file, since)
+    return TableBackup(name, entry, file, since, tuple(split_keys_of(manager.store, name)[: REGIONS_MAX - 1]))
 
 
 def _of_table(tell: Tell, name: str) -> Callable[[int], None]:

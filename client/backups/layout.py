@@ -25,6 +25,7 @@ from typing import Any, Final
 from client.backups.errors import DamagedBackup
 from client.catalog.entry import CatalogEntry, family_names, validate_table
 from client.errors import InvalidRequest
+from store.validation import check_split_keys
 from versions import FormatNotSpoken
 from versions.formats import BACKUPS
 
@@ -54,12 +55,14 @@ class TableBackup:
     """One table: its name, what is agreed on about it, and its cells.
 
     ``since``: the timestamp of the snapshot since which the file has what changed, which is the base's; 0: it has all.
+    ``split_keys``: where its regions began, all but the first one; none where an earlier release wrote the backup.
     """
 
     table: str
     entry: CatalogEntry
     file: TableFile
     since: int = 0
+    split_keys: tuple[bytes, ...] = ()
 
     def to_fields(self) -> dict[str, Any]:
         """For JSON."""
@@ -69,6 +72,7 @@ class TableBackup:
             "families": list(self.entry.families),
             "description": base64.b64encode(self.entry.description).decode(),
             "since": self.since,
+            "split_keys": [base64.b64encode(key).decode() for key in self.split_keys],
             "file": asdict(self.file),
         }
 
@@ -179,7 +183,9 @@ def _table_backup(fields: dict[str, Any]) -> TableBackup:
     since = fields.get("since", 0)
     for count in (file.bytes, file.rows, file.cells, file.deleted, since):
         _count(count)
-    return TableBackup(table, entry, file, since)
+    split_keys = tuple(base64.b64decode(_text(key), validate=True) for key in fields.get("split_keys", ()))
+    check_split_keys(split_keys)
+    return TableBackup(table, entry, file, since, split_keys)
 
 
 def _text(value: Any) -> str:

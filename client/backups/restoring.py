@@ -46,10 +46,10 @@ def restore(
 ) -> dict[str, Landed]:
     """Make tables of a backup anew, all of them where none is named, and land their rows; what was done, by table.
 
-    Of one that has what changed since another one, the rows are what both have together. ``prefix``: what the names of
-    the tables get before them. Every file is looked at before anything is made. Raises ``UnreadableFile``,
-    ``DamagedBackup``, ``InvalidRequest`` for a table that is in the way, and every error of a transaction; nothing of
-    the transaction that it met has landed then.
+    Where the settings say ``thrift2``, they have the regions that they had. Of one that has what changed since another
+    one, the rows are what both have together. ``prefix``: what the names of the tables get before them. Every file is
+    looked at before anything is made. Raises ``UnreadableFile``, ``DamagedBackup``, ``InvalidRequest`` for a table that
+    is in the way, and every error of a transaction; nothing of the transaction that it met has landed then.
     """
     chain = open_backup(directory)
     chosen = chain.tables(names)
@@ -83,6 +83,7 @@ class _TableRestore:
         self._what = f"backup {backup.backup_id} of {source.table.table}"
         self._source = source
         self._entry = target.entry
+        self._split_keys = target.split_keys if manager.settings.thrift2 else ()
 
     def require_room(self) -> None:
         """Raise ``InvalidRequest`` where there is such a table, unless it is empty, or partly restored from this."""
@@ -111,6 +112,7 @@ class _TableRestore:
             conflict_level=entry.conflict_level,
             description=entry.description,
             if_missing=True,
+            split_keys=self._split_keys,
         )
         record = self._record()
         recorded = record.read()

@@ -95,11 +95,13 @@ class Catalog:
             _require_same(name, stands, records.entry)
         return name
 
-    def create_table(self, table: str, entry: CatalogEntry, *, if_missing: bool = False) -> None:
+    def create_table(
+        self, table: str, entry: CatalogEntry, *, if_missing: bool = False, split_keys: Sequence[bytes] = ()
+    ) -> None:
         """Make a table and agree on its entry. Raises ``InvalidRequest`` where it exists with an entry.
 
         ``if_missing``: only where it exists with another entry. After a crash between the two steps, or for an empty
-        table that HBase has and Pythia does not know yet, it only adds the entry.
+        table that HBase has and Pythia does not know yet, it only adds the entry. ``split_keys``: see ``CellStore``.
         """
         self._check_name(table)
         self.require_level()
@@ -112,13 +114,13 @@ class Catalog:
             return
         if stored is not None:
             wait_until_forgotten(table, stored)
-        self._agree(table, replace(entry, shadows_apart=self._make(table, entry.families)))
+        self._agree(table, replace(entry, shadows_apart=self._make(table, entry.families, split_keys)))
 
-    def _make(self, table: str, families: Sequence[str]) -> bool:
+    def _make(self, table: str, families: Sequence[str], split_keys: Sequence[bytes]) -> bool:
         """Have a table in HBase, and know whether it has a family for shadow cells: unless it was there without."""
         apart = () if SHADOW_FAMILY in families else (SHADOW_FAMILY,)
         try:
-            self._store.create_table(table, [Family(name) for name in (*families, *apart)])
+            self._store.create_table(table, [Family(name) for name in (*families, *apart)], split_keys)
         except TableExists:
             self._check_families(table, families)
             self._check_empty(table)

@@ -6,7 +6,7 @@ import threading
 
 from store import CellStore, Family
 from store.forking import leave_at_fork
-from store.missing import create_missing
+from store.making import create_missing
 
 
 class OwnTable:

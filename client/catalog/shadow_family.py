@@ -77,9 +77,9 @@ class ShadowFamilyStore:
         self._store = store
         self._apart = apart
 
-    def create_table(self, table: str, families: Sequence[Family]) -> None:
+    def create_table(self, table: str, families: Sequence[Family], split_keys: Sequence[bytes] = ()) -> None:
         """See ``CellStore``. It has the families that are named, and no other."""
-        self._store.create_table(table, families)
+        self._store.create_table(table, families, split_keys)
 
     def drop_table(self, table: str) -> None:
         """See ``CellStore``."""

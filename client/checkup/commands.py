@@ -21,6 +21,7 @@ _PLACES = {
     "zookeeper": ("HOST:PORT[,…]", "ZooKeeper, where the primary oracle is found."),
     "oracle": ("HOST:PORT", "In its place: an oracle that serves alone."),
     "thrift": ("HOST:PORT[,…]", "HBase's Thrift gateways."),
+    "thrift2": ("HOST:PORT[,…]", "HBase's Thrift 2 gateways, which make tables of several regions."),
     "root": ("ZNODE", "Znode of the installation."),
 }
 _ELSE = "Not given: as the file or the environment says."

@@ -105,6 +105,9 @@ class CheckUp:
     def _of_gateways(self) -> Iterator[Finding]:
         for address in map(str, parse_addresses(self._settings.thrift)):
             yield _tried(f"gateway {address}", lambda address=address: self._ask_gateway(address))  # type: ignore[misc]
+        if self._settings.thrift2:
+            for address in map(str, parse_addresses(self._settings.thrift2)):
+                yield _tried(f"Thrift 2 gateway {address}", lambda address=address: self._ask_thrift2(address))  # type: ignore[misc]
 
     def _ask_gateway(self, address: str) -> str:
         with closing(store_of(replace(self._settings, thrift=address))) as store:
@@ -115,6 +118,11 @@ class CheckUp:
         if not self._reached:
             self._reached, self._tables_there = address, tables
         return f"HBase with {len(tables)} tables"
+
+    def _ask_thrift2(self, address: str) -> str:
+        with closing(store_of(replace(self._settings, thrift2=address))) as store:
+            store.require_thrift2()
+        return "it makes tables of several regions, in the same HBase"
 
     def _of_own_tables(self, manager: TransactionManager) -> Finding:
         own = manager.catalog.tables_of_nobody

@@ -20,9 +20,10 @@ def store_of(settings: ClientSettings) -> HBaseCellStore:
         kerberos=Kerberos.named_in(settings, GATEWAY),
     )
     try:
-        return HBaseCellStore(settings.thrift, pool)
+        return HBaseCellStore(settings.thrift, pool, thrift2=settings.thrift2)
     except (BadTls, BadKerberos) as error:
-        raise InvalidSettings(f"thrift {settings.thrift}: {error}") from error
+        named = f"thrift {settings.thrift}" + (f", thrift2 {settings.thrift2}" if settings.thrift2 else "")
+        raise InvalidSettings(f"{named}: {error}") from error
 
 
 def zookeeper_of(settings: ClientSettings, connect_timeout_ms: int = 10_000) -> ZooKeeperCoordinator:

@@ -5,6 +5,7 @@ from client.spark.errors import InvalidData, InvalidMapping, InvalidOption
 from client.spark.key_codec import row_key
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.progress import Progress
+from client.spark.region_keys import split_keys
 from client.spark.source import PythiaDataSource, register
 from client.spark.streaming import land_batch, stream_progress
 from client.spark.sweeping import SparkSweep
@@ -29,6 +30,7 @@ __all__ = [
     "record_batches_of_changes",
     "register",
     "row_key",
+    "split_keys",
     "stream_progress",
     "table_mapping",
 ]

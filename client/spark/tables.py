@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from client.adoption.adopting import Adopted
 from client.manager import TransactionManager
@@ -10,11 +10,18 @@ from client.spark.errors import InvalidMapping
 from client.spark.mapping import TableMapping
 
 
-def create_table(manager: TransactionManager, mapping: TableMapping, *, if_missing: bool = False) -> None:
+def create_table(
+    manager: TransactionManager,
+    mapping: TableMapping,
+    *,
+    if_missing: bool = False,
+    split_keys: Sequence[bytes] = (),
+) -> None:
     """Make the mapping's table and keep the mapping in its catalog entry, for good.
 
-    ``if_missing``: leave a table as it is that exists with this mapping. Raises ``InvalidRequest`` where a table of
-    that name exists otherwise.
+    ``if_missing``: leave a table as it is that exists with this mapping. ``split_keys``: where its regions begin, as
+    ``client.spark.split_keys`` finds them in a sample of rows; see ``TransactionManager.create_table``. Raises
+    ``InvalidRequest`` where a table of that name exists otherwise, ``CannotPreSplit``.
     """
     manager.create_table(
         mapping.table,
@@ -22,6 +29,7 @@ def create_table(manager: TransactionManager, mapping: TableMapping, *, if_missi
         conflict_level=mapping.conflict_level,
         description=mapping.to_json().encode(),
         if_missing=if_missing,
+        split_keys=split_keys,
     )
 
 

@@ -7,6 +7,7 @@ Invariant: progress goes to standard error and results to standard output; an er
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ from client.positions import moment_since
 from client.snapshots.moments import parse_moment, parse_since
 from client.spark.codecs import RowEncoder
 from client.spark.mapping import TableMapping
+from client.spark.region_keys import KeySample, boundaries
 from client.spark.tables import create_table, table_mapping
 from client.tables.adopt_command import adopt_command
 from client.tables.casting import cast, check_fits
@@ -38,11 +40,12 @@ from client.tables.options import (
 from client.tables.progress import shown
 from client.tables.reporting import print_columns, print_landed, to_be_gone_on_with
 from client.tables.restore_command import restore_command
-from client.tables.splits import KeySample, boundaries, shell_commands
+from client.tables.splits import shell_commands
 from client.tables.steps import ROWS_PER_TRANSACTION_MAX
 from client.tables.supply import small_pieces
-
-_REGIONS_MAX = 10_000
+from commit_table.layout import SALTS
+from configuration.connection_flags import thrift2_flag
+from store.validation import REGIONS_MAX
 
 
 @click.group()
@@ -88,6 +91,12 @@ def list_(place: Place, as_json: bool) -> None:
 @click.option(
     "--plain-row-key", is_flag=True, help="The row key is one column, a string or binary, and its bytes as they are."
 )
+@click.option("--regions", default=1, show_default=True, type=click.IntRange(1, REGIONS_MAX),
+              help="Of how many regions; more than one need --thrift2.")  # fmt: skip
+@click.option("--sample", type=FILE,
+              help="Rows like those that are to come, which spread evenly over the regions; by default the file of "
+              "--like.")  # fmt: skip
+@thrift2_flag
 @json_option
 def create(
     name: str,
@@ -102,15 +111,23 @@ def create(
     level: ConflictLevel,
     packed: bool,
     plain_row_key: bool,
+    regions: int,
+    sample: Path | None,
+    thrift2: str,
     as_json: bool,
 ) -> None:
     """Make table NAME. Its columns, types and conflict level are for good.
 
     TYPE is one of Spark's: string, binary, boolean, tinyint, smallint, int, bigint, float, double, date, timestamp,
     timestamp_ntz, decimal(precision,scale). Of a CSV file the types are guessed from its first 4 MiB.
+
+    With --regions the table has several from its first row on, and as many servers take part in filling it.
     """
     if bool(columns) == (like is not None):
         raise click.UsageError("give the columns, either one by one with --column, or by a file with --like")
+    sample = sample or like
+    if regions > 1 and sample is None:
+        raise click.UsageError("--regions needs rows by which to part them: give a file of such with --sample")
     with explained():
         try:
             if like is None:
@@ -128,22 +145,31 @@ def create(
             )
         except InvalidRequest as error:
             raise click.UsageError(str(error)) from error
-    with managed(place) as manager:
-        create_table(manager, mapping)
+        cuts: list[bytes] = []
+        if regions > 1 and sample is not None:
+            cuts = boundaries(_sampled_keys(mapping, data_file(sample, file_format, delimiter, nulls)), regions)
+    with managed(place, thrift2=thrift2) as manager:
+        create_table(manager, mapping, split_keys=cuts)
         made = describe(manager, name)
     _print_description(made, as_json)
+    _tell_of_fewer(cuts, regions)
 
 
 @table.command()
 @connecting
+@click.option("--commit-table-regions", default=1, show_default=True, type=click.IntRange(1, SALTS), metavar="N",
+              help="Of how many regions the commit table is made; more than one need --thrift2.")  # fmt: skip
+@thrift2_flag
 @json_option
-def prepare(place: Place, as_json: bool) -> None:
+def prepare(place: Place, commit_table_regions: int, thrift2: str, as_json: bool) -> None:
     """Make the tables in which Pythia keeps what it knows, those that are missing.
 
     For an administrator, where HBase lets few make tables: nobody needs that right after him. Needs no oracle.
+
+    The commit table takes a write of every transaction: with several regions, as many servers share that.
     """
-    with managed(place, needs_oracle=False) as manager:
-        made = manager.create_own_tables()
+    with managed(place, needs_oracle=False, thrift2=thrift2) as manager:
+        made = manager.create_own_tables(commit_table_regions=commit_table_regions)
         own = sorted(manager.catalog.tables_of_nobody)
     if as_json:
         click.echo(json.dumps({"own_tables": own, "made": list(made)}, indent=2))
@@ -168,7 +194,7 @@ def describe_(name: str, place: Place, as_json: bool) -> None:
 @click.argument("file", type=FILE)
 @connecting
 @reading_files
-@click.option("--regions", required=True, type=click.IntRange(2, _REGIONS_MAX), help="Into how many regions.")
+@click.option("--regions", required=True, type=click.IntRange(2, REGIONS_MAX), help="Into how many regions.")
 @json_option
 def splits(
     name: str,
@@ -182,8 +208,8 @@ def splits(
 ) -> None:
     """Print the commands of HBase's shell that split table NAME so that the rows of FILE spread evenly.
 
-    Nothing is split by this: HBase's Thrift gateway, which Pythia speaks to, cannot. Run them one after the other, each
-    once the region of the one before is split.
+    Nothing is split by this: HBase's Thrift gateways, which Pythia speaks to, cannot. Run them one after the other,
+    each once the region of the one before is split. A table that is yet to be made: pythia table create --regions.
     """
     with managed(place, needs_oracle=False) as manager:
         mapping = table_mapping(manager, name)
@@ -193,8 +219,7 @@ def splits(
     else:
         for line in shell_commands(name, cuts):
             click.echo(line)
-    if len(cuts) + 1 < regions:
-        click.echo(f"the file has row keys for {len(cuts) + 1} regions only", err=True)
+    _tell_of_fewer(cuts, regions)
 
 
 @table.command("import")
@@ -275,6 +300,11 @@ def _sampled_keys(mapping: TableMapping, file: DataFile) -> list[bytes]:
     for piece in small_pieces(file.pieces(), PIECE_ROWS):
         sample.add(encoder.encode(cast(mapping, piece)).row_keys())
     return sample.keys
+
+
+def _tell_of_fewer(cuts: Sequence[bytes], regions: int) -> None:
+    if len(cuts) + 1 < regions:
+        click.echo(f"the file has row keys for {len(cuts) + 1} regions only", err=True)
 
 
 def _print_description(found: Description, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from client.tables.copying import copy
 from client.tables.options import json_option, rows_per_transaction_option
 from client.tables.progress import shown
 from client.tables.reporting import print_landed, to_be_gone_on_with
+from configuration.connection_flags import thrift2_flag
 
 
 @click.command("copy")
@@ -20,6 +21,7 @@ from client.tables.reporting import print_landed, to_be_gone_on_with
               help="Whether transactions conflict when they write the same row of the table that is made, or only the "
               "same cell; by default the row.")  # fmt: skip
 @rows_per_transaction_option
+@thrift2_flag
 @click.option("--again", is_flag=True, help="Copy rows that have been copied before, too.")
 @json_option
 def copy_command(
@@ -28,6 +30,7 @@ def copy_command(
     place: Place,
     level: ConflictLevel | None,
     rows_per_transaction: int,
+    thrift2: str,
     again: bool,
     as_json: bool,
 ) -> None:
@@ -35,9 +38,10 @@ def copy_command(
 
     To take PLAIN over where it is there is pythia table adopt.
 
-    NAME is made where it is missing, with the column families of PLAIN. Nothing may write PLAIN meanwhile. After a
-    kill, or a failure of the services, run the same command again: it goes on after the last row that has landed.
+    NAME is made where it is missing, with the column families of PLAIN, and with --thrift2 with its regions. Nothing
+    may write PLAIN meanwhile. After a kill, or a failure of the services, run the same command again: it goes on after
+    the last row that has landed.
     """
-    with managed(place) as manager, shown("written") as tell, to_be_gone_on_with("copy"):
+    with managed(place, thrift2=thrift2) as manager, shown("written") as tell, to_be_gone_on_with("copy"):
         landed = copy(manager, plain, name, rows_per_transaction, tell, conflict_level=level, again=again)
     print_landed(name, landed, as_json, copied=plain)

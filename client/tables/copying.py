@@ -22,6 +22,7 @@ from client.tables.record import ImportRecord, Progress
 from client.tables.steps import Landed, Steps, Tell
 from store import KeyRange, TableMissing
 from store.columns import CellColumns, ScannedColumns
+from store.making import split_keys_of
 
 
 def copy(
@@ -36,12 +37,14 @@ def copy(
 ) -> Landed:
     """Copy the plain HBase table ``source`` into ``target``, which is made where it is missing, with its families.
 
+    Where the settings say ``thrift2``, it is made with its regions, too.
+
     ``conflict_level``: of a table that is made; ``None`` for ``"row"``. ``again``: also rows that have been copied
     before. Raises ``InvalidRequest`` where one of the tables, or a column, is not fit for it, and every error of a
     transaction; nothing of the transaction that it met has landed then.
     """
     families = _plain_families(manager, source)
-    _require_target(manager, target, families, conflict_level)
+    _require_target(manager, source, target, families, conflict_level)
     record = ImportRecord(manager, target, f"copy of {source}")
     recorded = record.read()
     steps = Steps(manager, target, record, recorded, tell)
@@ -75,10 +78,11 @@ def _plain_families(manager: TransactionManager, source: str) -> list[str]:
 
 
 def _require_target(
-    manager: TransactionManager, target: str, families: list[str], conflict_level: ConflictLevel | None
+    manager: TransactionManager, source: str, target: str, families: list[str], conflict_level: ConflictLevel | None
 ) -> None:
     if not manager.catalog.has_entry(target):
-        manager.create_table(target, families, conflict_level=conflict_level or "row")
+        cuts = split_keys_of(manager.store, source) if manager.settings.thrift2 else []
+        manager.create_table(target, families, conflict_level=conflict_level or "row", split_keys=cuts)
         return
     entry = manager.catalog.fresh_entry(target)
     missing = sorted(set(families) - {family.decode() for family in entry.family_columns})

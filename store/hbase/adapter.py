@@ -30,6 +30,7 @@ from store.hbase.regions import RegionStarts, covering
 from store.hbase.requests import bytes_of, cells_of, delete_columns_requests, delete_request, pieces, put_requests
 from store.hbase.scanner import BATCH_BYTES_WANTED, ROWS_FIRST, Batch, ColumnForm, Form, RowForm, Scanner, ScanRequest
 from store.hbase.settings import PoolSettings, RequestLimits
+from store.hbase.several_regions import TablesOfSeveralRegions
 from store.hbase.thrift_types import BatchMutation, ColumnDescriptor, GatewayIOError, Mutation
 from store.key_order import in_key_order
 from store.protocol import Applied, CompareAndSet, Rejected, Unknown
@@ -45,27 +46,42 @@ class HBaseCellStore:
 
     What may stand before an address is told in ``store.hbase.addresses``. Raises what ``gateways_at`` does
     (``store.hbase.gateways``). Nothing is connected before the first call. Connections are spread over several
-    gateways, and go to the others while one fails.
+    gateways, and go to the others while one fails. ``thrift2``: the same of Thrift 2 gateways to the same HBase, which
+    are asked for nothing but tables of several regions; empty where there are none.
     """
 
     def __init__(
-        self, address: str, settings: PoolSettings = _DEFAULT_SETTINGS, limits: RequestLimits = _DEFAULT_LIMITS
+        self,
+        address: str,
+        settings: PoolSettings = _DEFAULT_SETTINGS,
+        limits: RequestLimits = _DEFAULT_LIMITS,
+        *,
+        thrift2: str = "",
     ) -> None:
         self._gateway = Gateway(address, settings)
+        self._of_several_regions = TablesOfSeveralRegions(thrift2, address, settings)
         self._settings = settings
         self._limits = limits
         self._region_starts = RegionStarts(self._ask_region_starts, monotonic=time.monotonic)
 
-    def create_table(self, table: str, families: Sequence[Family]) -> None:
+    def create_table(self, table: str, families: Sequence[Family], split_keys: Sequence[bytes] = ()) -> None:
         """See ``CellStore``."""
         validation.check_families(families)
+        validation.check_split_keys(split_keys)
         name, descriptors = _name(table), [_descriptor(family) for family in families]
+        if split_keys:
+            self._of_several_regions.create(table, families, split_keys)
+            return
 
         def create(connection: GatewayConnection) -> None:
             with connection.patient():
                 connection.client.createTable(name, descriptors)
 
         self._gateway.repeat(create)
+
+    def require_thrift2(self) -> None:
+        """Raise ``StoreError`` unless a table of several regions could be made now; changes nothing."""
+        self._of_several_regions.require_gateway()
 
     def drop_table(self, table: str) -> None:
         """See ``CellStore``."""

@@ -27,9 +27,9 @@ Buffer: TypeAlias = bytes | memoryview
 
 
 class GatewayConnection:
-    """A Thrift connection to one gateway; ``client`` has the gateway's calls. For one thread at a time."""
+    """A Thrift connection to one gateway; ``client`` has its calls, of ``service``. For one thread at a time."""
 
-    def __init__(self, address: Address, settings: PoolSettings) -> None:
+    def __init__(self, address: Address, settings: PoolSettings, service: Any = Hbase) -> None:
         self.address = address
         self._settings = settings
         opened = TSocket(address.host, address.port, socket_timeout=settings.connect_timeout_ms)
@@ -56,7 +56,7 @@ class GatewayConnection:
             self._socket = HttpSocket(punctual, HttpTalk(address), address.host, who, settings.connect_timeout_ms)
         opened.sock = self._socket
         self._socket.settimeout(settings.request_timeout_ms / 1_000)
-        self.client: Any = NumberedClient(Hbase, TBinaryProtocol(self._transport, decode_response=False))
+        self.client: Any = NumberedClient(service, TBinaryProtocol(self._transport, decode_response=False))
         leave_at_fork(self)
 
     def _secured(self, opened: socket.socket, context: ssl.SSLContext) -> ssl.SSLSocket:

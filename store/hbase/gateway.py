@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_exponential, wait_random
 
@@ -27,6 +27,7 @@ from store.hbase.failures import (
 from store.hbase.gateways import gateways_at
 from store.hbase.pool import ConnectionPool
 from store.hbase.settings import PoolSettings
+from store.hbase.thrift_types import Hbase
 
 T = TypeVar("T")
 Call = Callable[[GatewayConnection], T]
@@ -37,11 +38,12 @@ _RETRY_WAIT_SECONDS_FIRST = 0.05
 class Gateway:
     """HBase's Thrift gateway at ``address``: ``"host:port"``, or several of them, separated by commas.
 
-    Every method raises only errors of ``store.errors``.
+    ``service``: what it is asked, a module of Thrift's. Every method raises only errors of ``store.errors``.
     """
 
-    def __init__(self, address: str, settings: PoolSettings) -> None:
+    def __init__(self, address: str, settings: PoolSettings, service: Any = Hbase) -> None:
         self._addresses, self._settings = gateways_at(address, settings)
+        self._service = service
         self._pool = ConnectionPool(self._connect, self._settings, answers=ANSWERS)
 
     @property
@@ -156,7 +158,7 @@ class Gateway:
         failures: list[str] = []
         for address in self._addresses.in_turn(_now_ms()):
             try:
-                return GatewayConnection(address, self._settings)
+                return GatewayConnection(address, self._settings, self._service)
             except BREAKDOWNS as error:
                 self._addresses.failed(address, _now_ms())
                 failures.append(f"{address}: {meaning_of(error)}")

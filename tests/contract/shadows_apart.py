@@ -15,6 +15,6 @@ class ShadowsApart(ShadowFamilyStore):
         self._made: dict[str, Families] = {}
         super().__init__(store, self._made.get)
 
-    def create_table(self, table: str, families: Sequence[Family]) -> None:
-        super().create_table(table, [*families, Family(SHADOW_FAMILY)] if families else [])
+    def create_table(self, table: str, families: Sequence[Family], split_keys: Sequence[bytes] = ()) -> None:
+        super().create_table(table, [*families, Family(SHADOW_FAMILY)] if families else [], split_keys)
         self._made[table] = tuple(family.name.encode() for family in families)

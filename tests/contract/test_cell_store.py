@@ -8,9 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from store import (
+    ALL_ROWS,
     CELL_TIMESTAMP_MAX,
     FOR_EVER_SECONDS,
     ROW_KEY_BYTES_MAX,
+    CannotPreSplit,
     Cell,
     CellStore,
     Family,
@@ -24,6 +26,7 @@ from store import (
     validation,
 )
 from store.hbase import HBaseCellStore
+from store.validation import REGIONS_MAX
 
 
 def rows_under(row: bytes, count: int) -> list[bytes]:
@@ -76,6 +79,25 @@ class TestTables:
         assert regions[0].start == b""
         assert regions[-1].stop == b""
         assert all(left.stop == right.start for left, right in itertools.pairwise(regions))
+
+    def test_regions_begin_where_they_were_said_to(self, store: CellStore, table: str, parts: bool) -> None:
+        name, families, split_keys = f"{table}_parted", [Family("f"), Family("g", 2, 86_400)], [b"m", b"\x00", b"m\x00"]
+        if not parts:
+            with pytest.raises(CannotPreSplit, match=r"to have 4 regions.*thrift2"):
+                store.create_table(name, families, split_keys)
+            assert name not in store.table_names()
+            return
+        store.create_table(name, families, split_keys)
+        bounds = [b"", b"\x00", b"m", b"m\x00", b""]
+        assert store.regions(name) == [KeyRange(*pair) for pair in itertools.pairwise(bounds)]
+        assert store.families(name) == {family.name: family for family in families}
+        rows = [b"\x00", b"l\xff", b"m", b"m\x00", b"z"]
+        store.put(name, [RowPut(row, {b"f:a": row}) for row in rows], 5)
+        assert [row for row, _ in store.scan(name, ALL_ROWS, [b"f"], batch_rows=2)] == rows
+        with pytest.raises(TableExists):
+            store.create_table(name, families, split_keys)
+        store.drop_table(name)
+        assert name not in store.table_names()
 
     def test_missing_table_is_named_as_such_by_every_call(self, store: CellStore) -> None:
         calls: list[Callable[[], object]] = [
@@ -344,6 +366,10 @@ class TestBadArguments:
             lambda: store.create_table("a/b", [Family("f")]),
             lambda: store.create_table("x" * 300, [Family("f")]),
             lambda: store.create_table("nofamilies", []),
+            lambda: store.create_table("parted", [Family("f")], [b"a", b""]),
+            lambda: store.create_table("parted", [Family("f")], [b"a", b"b", b"a"]),
+            lambda: store.create_table("parted", [Family("f")], [b"x" * (ROW_KEY_BYTES_MAX + 1)]),
+            lambda: store.create_table("parted", [Family("f")], [b"%05d" % number for number in range(REGIONS_MAX)]),
             lambda: store.get(f"default:{table}", row, [b"f"]),
             lambda: store.put(f"default:{table}", [good], 5),
             lambda: store.get(table, b"", [b"f"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import signal
 import uuid
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from client import ClientSettings, TransactionManager
 from client.spark import row_key, table_mapping
 from store import Family, KeyRange, RowPut
+from store.hbase import HBaseCellStore
 from tests.integration.command_processes import Command
 
 pytestmark = pytest.mark.integration
@@ -78,6 +80,28 @@ def test_a_file_goes_through_a_table_and_comes_out_the_same(
     command.done("export", other, tmp_path / "again.parquet")
     assert rows(tmp_path / "again.parquet") == rows(parquet)
     assert len(command.done("splits", name, parquet, "--regions", 4)["split_keys"]) == 3
+
+
+def test_a_table_of_several_regions_is_made_filled_and_copied(
+    command: Command, manager: TransactionManager, name: str, parquet: Path, tmp_path: Path, thrift2: str
+) -> None:
+    there = ["--thrift2", thrift2]
+    made = command.done("create", name, "--like", parquet, "--row-key", "id", "--regions", 4, *there)
+    mapping = table_mapping(manager, name)
+    keys = [row_key(mapping, number) for number in (-ROWS // 4, 0, ROWS // 4)]
+    assert [region["start"] for region in made["regions"]] == ["", *(key.hex() for key in keys)]
+    command.done("import", name, parquet, "--rows-per-transaction", ROWS // 3)
+    command.done("export", name, tmp_path / "out.parquet")
+    assert rows(tmp_path / "out.parquet") == rows(parquet)
+    one = command.refused("create", f"{name}_one", "--like", parquet, "--row-key", "id", "--regions", 4)
+    assert "hbase thrift2 start" in one
+
+    with closing(HBaseCellStore(manager.settings.thrift, thrift2=thrift2)) as store:
+        store.create_table(f"{name}_plain", [Family("f")], [b"m"])
+    manager.store.put(f"{name}_plain", [RowPut(row, {b"f:a": row}) for row in (b"a", b"z")], 5)
+    command.done("copy", f"{name}_plain", f"{name}_copy", *there)
+    assert [region.start for region in manager.store.regions(f"{name}_copy")] == [b"", b"m"]
+    assert [row for row, _ in manager.snapshot().scan(f"{name}_copy")] == [b"a", b"z"]
 
 
 def test_an_import_that_is_killed_lands_whole_transactions_and_goes_on(

@@ -96,7 +96,7 @@ def kerberized_hbase(directory: Path) -> Iterator[Kerberized]:
         def start(part: Part, protection: str, *, by_http: bool = False) -> int:
             place = directory / f"{part}-{protection}{'-http' if by_http else ''}"
             place.mkdir()
-            port = claim(0, "Thrift", "--thrift-port", avoid=zookeeper)
+            port = claim(0, "Thrift", "--thrift-port", avoid=(zookeeper,))
             java, environment = java_with_hbase(f"{HOST}:{zookeeper}", place)
             site = site_file(hbase_settings(place, zookeeper) | _settings(believed.keytab, protection, by_http))
             for name in ("hbase-site.xml", "core-site.xml"):  # Hadoop's own classes read the latter alone

@@ -66,9 +66,9 @@ class SimulatedCellStore(ColumnsByRows):
         self._process = process
         self._closed = False
 
-    def create_table(self, table: str, families: Sequence[Family]) -> None:
+    def create_table(self, table: str, families: Sequence[Family], split_keys: Sequence[bytes] = ()) -> None:
         """See ``CellStore``."""
-        self._write("create table", [lambda: self._cells.create_table(table, families)])
+        self._write("create table", [lambda: self._cells.create_table(table, families, split_keys)])
 
     def drop_table(self, table: str) -> None:
         """See ``CellStore``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,18 +17,24 @@ ENTRY = CatalogEntry("row", ("f", "g"), b"\xff\x00 whatever")
 FILE = TableFile("t.parquet", 10, "0" * 64, 2, 3, 1)
 BASE = Base("2026-11-25", "id before")
 OTHER = TableBackup("space:t", CatalogEntry("cell", ("f",)), TableFile("space=t.parquet", 7, "a" * 64, 5, 5))
-BACKUP = Backup("id", "/pythia", 2**60, (TableBackup("t", ENTRY, FILE, 2**59), OTHER), "0" * 32, BASE)
+PARTED = TableBackup("u", ENTRY, TableFile("u.parquet", 1, "0" * 64, 0, 0), 0, (b"\x00", b"m"))
+BACKUP = Backup("id", "/pythia", 2**60, (TableBackup("t", ENTRY, FILE, 2**59), OTHER, PARTED), "0" * 32, BASE)
 
 
 def test_it_is_read_back_as_it_was() -> None:
     assert Backup.parse(BACKUP.encode(), "here") == BACKUP
-    assert (BACKUP.rows, BACKUP.bytes) == (7, 17)
+    assert (BACKUP.rows, BACKUP.bytes) == (7, 18)
     assert [BACKUP.find(name) for name in ("space:t", "nowhere")] == [OTHER, None]
 
 
 def test_a_table_in_a_namespace_has_a_file_of_its_own() -> None:
     assert file_name("a:b") == "a=b.parquet"
     assert len({file_name(name) for name in ("a:b", "a.b", "a_b", "b", "ab")}) == 5
+
+
+def test_one_of_an_earlier_release_says_nothing_of_regions() -> None:
+    earlier = Backup.parse(changed(lambda fields: fields["tables"][2].pop("split_keys")), "here")
+    assert earlier.tables[2] == replace(PARTED, split_keys=())
 
 
 def changed(change: Callable[[dict[str, Any]], None]) -> str:
@@ -58,6 +65,11 @@ def changed(change: Callable[[dict[str, Any]], None]) -> str:
         (lambda fields: fields["base"].update(name=3), "3 is no text"),
         (lambda fields: fields["tables"][0].update(since=2**60), "since a moment that no base is of"),
         (lambda fields: fields["tables"][0].update(since=-1), "-1 is no count"),
+        (lambda fields: fields["tables"][2].update(split_keys=["="]), "split_keys|adding|base64"),
+        (lambda fields: fields["tables"][2].update(split_keys=[3]), "3 is no text"),
+        (lambda fields: fields["tables"][2].update(split_keys=[""]), "a row key is 1 to"),
+        (lambda fields: fields["tables"][2].update(split_keys=["YQ==", "YQ=="]), "cannot both begin at b'a'"),
+        (lambda fields: fields["tables"][2].update(split_keys=3), "TypeError"),
         (lambda fields: fields["tables"][0]["file"].update(deleted=None), "None is no count"),
         (lambda fields: fields["tables"].append(fields["tables"][0]), "table 't' is there twice"),
         (lambda fields: fields["tables"][0].update(table="../t"), "a table name has"),

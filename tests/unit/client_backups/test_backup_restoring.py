@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from client import InvalidRequest, TransactionManager
-from client.backups.creating import create
+from client.backups.creating import create, merge
 from client.backups.errors import DamagedBackup
 from client.backups.layout import CONTENTS
 from client.backups.opening import open_backup
@@ -18,8 +19,9 @@ from client.spark import table_mapping
 from client.tables.errors import UnreadableFile
 from client.tables.steps import Landed
 from commit_table import system_table
-from store import Family, RowPut, StoreUnavailable
+from store import ALL_ROWS, Family, RowPut, StoreUnavailable
 from store.faults import Fault
+from tests.unit.client.conftest import SETTINGS
 from tests.unit.client_backups.conftest import CONTENT, MAPPING, A, content, nothing_told
 
 if TYPE_CHECKING:
@@ -50,6 +52,25 @@ def test_tables_are_as_they_were(manager: TransactionManager, saved: Path, rows:
     assert list(content(manager)) == list(CONTENT)
     assert manager.catalog.fresh_entry("t").to_make_anew() == open_backup(saved).newest.tables[0].entry
     assert table_mapping(manager, "typed") == MAPPING
+
+
+@pytest.mark.parametrize("thrift2", ["g:1", ""])
+def test_they_have_the_regions_that_they_had_where_that_can_be(
+    installation: Installation, tmp_path: Path, thrift2: str
+) -> None:
+    manager = installation.manager(settings=replace(SETTINGS, thrift2=thrift2))
+    manager.create_table("parted", ["f"], split_keys=[b"m", b"d"])
+    with manager.transaction() as transaction:
+        for row in (b"a", b"d", b"z"):
+            transaction.put("parted", row, {A: row})
+    create(manager, manager.snapshot(), ["parted"], tmp_path / "b", nothing_told)
+    merge(tmp_path / "b", tmp_path / "merged", nothing_told)
+    regions = installation.store.regions("parted")
+    manager.drop_table("parted")
+    restored(manager, tmp_path / "merged")
+    assert installation.store.regions("parted") == (regions if thrift2 else [ALL_ROWS])
+    assert len(regions) == 3
+    assert content(manager, "parted") == {row: {A: row} for row in (b"a", b"d", b"z")}
 
 
 def test_they_are_made_under_another_name(manager: TransactionManager, saved: Path) -> None:

@@ -17,7 +17,7 @@ from client.checkup.findings import Finding, State, is_well, of_clock
 from lease import CoordinatorUnavailable
 from lease.memory import MemoryCoordinator
 from lease.protection import Grant, Known
-from store import Family, StoreError, StoreUnavailable
+from store import CannotPreSplit, Family, StoreError, StoreUnavailable
 from store.faults import FaultyCellStore
 from store.memory import MemoryCellStore
 from tests.unit.client.conftest import SETTINGS, Installation, empty_installation, installation, made_anew_at_once
@@ -124,6 +124,34 @@ def test_where_nothing_is_wrong_nothing_is_said_to_be_and_nothing_is_changed(
     with closing(installation.manager()) as manager:
         manager.create_own_tables()
     assert words(run("--json"))["Pythia's own tables"].startswith("all 7 are there")
+
+
+def test_a_thrift_2_gateway_is_looked_at_where_one_is_named(
+    run: Run, installation: Installation, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not [subject for subject in states(run("--json")) if "Thrift 2" in subject]
+    asked: list[str] = []
+
+    class Real(Unclosed):
+        """The twin makes such tables by itself, and has no such call."""
+
+        def __init__(self, settings: ClientSettings) -> None:
+            super().__init__(services.behind[settings.thrift.partition(",")[0]])
+            self._thrift2 = settings.thrift2
+
+        def require_thrift2(self) -> None:
+            asked.append(self._thrift2)
+            if self._thrift2 == "h:3":
+                raise CannotPreSplit("it is one of Thrift 1")
+
+    monkeypatch.setattr("client.checkup.looking.store_of", Real)
+    there = run("--thrift2", "h:1,h:2", "--json")
+    assert states(there) == {**ALL_FINE, "Thrift 2 gateway h:1": "fine", "Thrift 2 gateway h:2": "fine"}
+    ended = run("--thrift2", "h:3", "--json")
+    assert ended.exit_code == 1
+    assert states(ended) == {**ALL_FINE, "Thrift 2 gateway h:3": "failed"}
+    assert words(ended)["Thrift 2 gateway h:3"] == "it is one of Thrift 1"
+    assert asked == ["h:1", "h:2", "h:3"]
 
 
 def test_znodes_that_anybody_may_change_are_a_warning(run: Run, installation: Installation, services: Services) -> None:

@@ -358,6 +358,35 @@ def test_text_of_a_parquet_file_is_not_decoded_to_binary(run: Run, tmp_path: Pat
     assert rows(tmp_path / "out.parquet") == [{"k": 1, "v": b"\xca\xfe"}]
 
 
+def test_a_table_begins_with_the_regions_that_its_rows_want(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "f.csv").write_text("k,v\n" + "".join(f"{number},x\n" for number in range(9_000)))
+    bounds = [("", "80000bb8"), ("80000bb8", "80001770"), ("80001770", "")]
+    regions = [{"start": start, "stop": stop} for start, stop in bounds]
+    by_sample = run("create", "points", *POINTS, "--regions", 3, "--sample", tmp_path / "f.csv", "--json")
+    assert done(by_sample)["regions"] == regions
+    like = ["--like", tmp_path / "f.csv", "--row-key", "k"]
+    assert len(done(run("create", "like", *like, "--regions", 3, "--json"))["regions"]) == 3
+    assert len(done(run("create", "one", *like, "--json"))["regions"]) == 1
+    done(run("import", "points", tmp_path / "f.csv", "--json"))
+    done(run("export", "points", tmp_path / "out.parquet", "--json"))
+    assert [row["k"] for row in rows(tmp_path / "out.parquet")] == list(range(9_000))
+
+
+def test_a_sample_with_few_keys_makes_few_regions_and_says_so(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text("k,v\n1,x\n2,x\n")
+    few = run("create", "points", *POINTS, "--regions", 3, "--sample", tmp_path / "two.csv", "--json")
+    assert len(done(few)["regions"]) == 2
+    assert few.stderr == "the file has row keys for 2 regions only\n"
+
+
+def test_regions_need_rows_to_part_them_by(run: Run, tmp_path: Path) -> None:
+    assert "give a file of such with --sample" in refused(run("create", "points", *POINTS, "--regions", 3), 2)
+    (tmp_path / "bad.csv").write_text("k,v\nx,1\n")
+    bad = run("create", "points", *POINTS, "--regions", 3, "--sample", tmp_path / "bad.csv")
+    assert "bad.csv" in refused(bad, bad.exit_code)
+    assert "Pythia knows no table" in refused(run("describe", "points"))
+
+
 def test_splits_are_printed_for_the_shell(run: Run, tmp_path: Path) -> None:
     run("create", "points", *POINTS)
     (tmp_path / "f.csv").write_text("k,v\n" + "".join(f"{number},x\n" for number in range(9_000)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,8 +12,9 @@ from client.tables import copying
 from client.tables.copying import copy
 from client.tables.steps import Landed
 from commit_table import table_name
-from store import Family, RowPut, StoreUnavailable
+from store import ALL_ROWS, Family, RowPut, StoreUnavailable
 from store.faults import Fault
+from tests.unit.client.conftest import SETTINGS
 from tests.unit.client_tables.conftest import Run, done, refused
 
 if TYPE_CHECKING:
@@ -45,6 +47,19 @@ def ignore(rows: int, landed: bool) -> None:
 
 def content(manager: TransactionManager, table: str = "new") -> Content:
     return dict(manager.snapshot().scan(table))
+
+
+@pytest.mark.parametrize(("thrift2", "regions"), [("g:1", 3), ("", 1)])
+def test_a_table_that_is_made_has_the_regions_of_the_old_one_where_it_can(
+    installation: Installation, thrift2: str, regions: int
+) -> None:
+    installation.store.create_table("old", [Family("f")], [b"e", b"w"])
+    installation.store.put("old", [RowPut(row, {A: row}) for row in OLD], 5)
+    manager = installation.manager(settings=replace(SETTINGS, thrift2=thrift2))
+    copy(manager, "old", "new", 100, ignore)
+    assert installation.store.regions("new") == (installation.store.regions("old") if thrift2 else [ALL_ROWS])
+    assert len(installation.store.regions("new")) == regions
+    assert content(manager) == {row: {A: row} for row in OLD}
 
 
 @pytest.mark.parametrize(("rows", "transactions"), [(1, 5), (2, 3), (5, 1), (100, 1)])

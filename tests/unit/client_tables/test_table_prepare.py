@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from client import TransactionManager
+from client import InvalidRequest, TransactionManager
 from client.catalog.record_tables import STREAMS
 from client.cells import encode_value
 from client.tables.commands import table
 from client.tables.record import ImportRecord
-from store import RowPut, StoreError
+from store import KeyRange, MemoryCellStore, RowPut, StoreError
 from store.columns import CellColumns
 from tests.unit.client.conftest import A, Installation
 from tests.unit.client_tables.conftest import Run, done, refused, running
@@ -57,6 +59,28 @@ def test_after_it_nobody_has_to_make_a_table(
     only_read_and_write(installation, monkeypatch)
     write_with_records(installation.manager())
     assert done(run("prepare", "--json")) == {"own_tables": OWN, "made": []}
+
+
+def test_the_commit_table_is_made_with_as_many_regions_as_were_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryCellStore()
+    monkeypatch.setattr(store, "close", lambda: None)
+    monkeypatch.setattr("client.manager.store_of", lambda settings: store)
+
+    def prepared(*arguments: str) -> list[str]:
+        told = CliRunner().invoke(table, ["prepare", "--thrift", "127.0.0.1:1", "--json", *arguments])
+        made: list[str] = done(told)["made"]
+        return made
+
+    assert prepared("--commit-table-regions", "4") == OWN
+    bounds = [b"", b"\x40", b"\x80", b"\xc0", b""]
+    assert store.regions("pythia_commits") == [KeyRange(*pair) for pair in pairwise(bounds)]
+    assert prepared("--commit-table-regions", "9") == []
+
+
+@pytest.mark.parametrize("regions", [0, 257])
+def test_it_has_no_more_regions_than_salts(manager: TransactionManager, regions: int) -> None:
+    with pytest.raises(InvalidRequest, match=f"made with 1 to 256 regions, not {regions}"):
+        manager.create_own_tables(commit_table_regions=regions)
 
 
 def test_without_it_they_would(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:

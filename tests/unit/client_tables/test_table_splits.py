@@ -5,10 +5,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 
+import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.tables.splits import KeySample, boundaries, shell_commands
+from client import InvalidRequest
+from client.spark import InvalidData, KeyColumn, TableMapping, ValueColumn, row_key, split_keys
+from client.spark.region_keys import KeySample, boundaries
+from client.tables.splits import shell_commands
 
 KEYS = [number.to_bytes(4, "big") for number in range(1_000)]
 
@@ -25,6 +30,20 @@ def test_no_region_is_empty_and_there_are_no_more_than_asked_for(keys: list[byte
     assert cuts == sorted(set(cuts))
     assert len(cuts) < regions
     assert {bisect_right(cuts, key) for key in keys} == set(range(len(cuts) + 1 if keys else 0))
+
+
+def test_a_sample_of_rows_is_parted_by_its_keys() -> None:
+    columns = (KeyColumn("day", "int"), KeyColumn("name", "string"), ValueColumn("v", "int", "f", "v"))
+    mapping = TableMapping("t", ("day", "name"), columns, "row")
+    rows = pa.table({"Name": ["b", "a"] * 50, "other": [0.5] * 100, "DAY": pa.array([1, 1, 2, 2] * 25, pa.int32())})
+    ends = [(1, "b"), (2, "a"), (2, "b")]
+    assert split_keys(mapping, rows, 4) == [row_key(mapping, *end) for end in ends]
+    assert split_keys(mapping, rows.slice(0, 2), 9) == [row_key(mapping, 1, "b")]
+    assert split_keys(mapping, rows, 1) == split_keys(mapping, rows.slice(0, 0), 5) == []
+    with pytest.raises(InvalidRequest, match="one region at least, not 0"):
+        split_keys(mapping, rows, 0)
+    with pytest.raises(InvalidData, match="day"):
+        split_keys(mapping, rows.drop_columns("DAY"), 2)
 
 
 def test_few_keys_make_few_regions() -> None:

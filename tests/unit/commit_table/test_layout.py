@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 
 import pytest
@@ -48,6 +49,20 @@ def test_the_rows_before_a_millisecond_are_those_of_all_before_it(start: int, bo
     found = [first <= row < last for first, last in layout.rows_before(block)]
     assert sum(found) == (start >> COUNTER_BITS < block)
     assert not any(first <= layout.OWN_ROW < last for first, last in layout.rows_before(block))
+
+
+@given(st.integers(1, 256))
+def test_regions_share_the_salts_evenly(regions: int) -> None:
+    keys = layout.split_keys(regions)
+    salts = Counter(bisect_right(keys, bytes((salt,))) for salt in range(256))
+    assert set(salts) == set(range(regions))
+    assert max(salts.values()) - min(salts.values()) <= 1
+
+
+@pytest.mark.parametrize("regions", [0, -1, 257])
+def test_regions_are_no_more_than_salts(regions: int) -> None:
+    with pytest.raises(ValueError, match=f"has 1 to 256 regions.*not {regions}"):
+        layout.split_keys(regions)
 
 
 @pytest.mark.parametrize("start", [0, -1, TIMESTAMP_MAX, 2**64])

@@ -72,7 +72,7 @@ def test_a_chosen_port_is_free_and_another_than_the_avoided(monkeypatch: pytest.
     chosen = iter([21_000, 21_001, 21_002])
     monkeypatch.setattr("random.randrange", lambda start, stop: next(chosen))
     monkeypatch.setattr(ports, "is_free", lambda port: port == 21_002)
-    assert ports.claim(0, "Thrift", "--thrift-port", avoid=21_000) == 21_002
+    assert ports.claim(0, "Thrift", "--thrift-port", avoid=(21_000,)) == 21_002
 
 
 def test_the_choice_of_a_port_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:

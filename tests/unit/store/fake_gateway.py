@@ -117,9 +117,10 @@ class Methods:
 class FakeGateway:
     """Serves ``methods`` on a port of 127.0.0.1 until stopped; ``start`` serves the same port anew."""
 
-    def __init__(self, *, framed: bool = False) -> None:
+    def __init__(self, *, framed: bool = False, service: Any = Hbase) -> None:
         self._transport = _framed if framed else _buffered
-        self.methods = Methods()
+        self._service = service
+        self.methods: Any = Methods()
         self.fates: deque[Fate] = deque()
         self.connections = 0
         self.port = 0
@@ -171,7 +172,7 @@ class FakeGateway:
 
     def _serve(self, accepted: socket.socket) -> None:
         protocol = _protocol(self._transport(_socket(sock=accepted)), decode_response=False)
-        processor = TProcessor(Hbase, self.methods)
+        processor = TProcessor(self._service, self.methods)
         with contextlib.suppress(OSError, TTransportException):
             while self._answer(processor, protocol, accepted):
                 pass

@@ -187,9 +187,9 @@ class TestBlockingCalls:
     ) -> None:
         tried: list[int] = []
 
-        def noted(address: Address, settings: PoolSettings) -> GatewayConnection:
+        def noted(address: Address, settings: PoolSettings, service: object) -> GatewayConnection:
             tried.append(address.port)
-            return GatewayConnection(address, settings)
+            return GatewayConnection(address, settings, service)
 
         monkeypatch.setattr("store.hbase.gateway.GatewayConnection", noted)
         gone, serving = gateways

@@ -279,7 +279,7 @@ def test_a_write_that_failed_for_a_moment_is_repeated_by_who_may_only_read_and_w
     def denied(*_: object) -> object:
         raise GatewayIOError(message=java("AccessDeniedException: Insufficient permissions (user=u, action=CREATE)"))
 
-    gateway.methods.getColumnDescriptors = denied  # type: ignore[attr-defined]
+    gateway.methods.getColumnDescriptors = denied
     gateway.fates.append(GatewayIOError(message=java("Failed 1 action: RegionTooBusyException: 1 time")))
     store.put("t", [RowPut(b"r", {b"f:a": b"1"})], 5)
     assert gateway.methods.asked == ["mutateRowTs", "isTableEnabled", "mutateRowTs"]

@@ -235,7 +235,8 @@ def test_savepoints_and_checkpoints(manager: TransactionManager) -> None:
 
 def test_tables_snapshots_and_the_ids_of_others(manager: TransactionManager) -> None:
     async def test(front: AsyncTransactionManager) -> None:
-        await front.create_table("u", ["f"], conflict_level="row")
+        await front.create_table("u", ["f"], conflict_level="row", split_keys=[b"m"])
+        assert [region.start for region in front.blocking.store.regions("u")] == [b"", b"m"]
         put(manager, b"r", b"before", table="u")
         fenced = await front.fence("u")
         await front.create_snapshot("then", fenced.timestamp)
