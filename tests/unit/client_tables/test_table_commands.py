@@ -70,8 +70,9 @@ def test_the_commands_of_the_documentation_work(
         result = run(*arguments)
         assert result.exit_code == 0, f"{line}: {result.output}"
         ran.append(arguments[0])
-    assert ran[:8] == ["create", "import", "describe", "export", "list", "create", "adopt", "copy"]
-    assert ran[8:] == ["create", "export", "import", "export", "import", "splits"]
+    assert ran[:9] == ["create", "import", "describe", "export", "list", "create", "create", "adopt", "copy"]
+    assert ran[9:] == ["create", "export", "import", "export", "import", "splits"]
+    assert len(installation.store.regions("departures")) == 8
     assert len(rows(Path("now.parquet"))) == 51
 
 

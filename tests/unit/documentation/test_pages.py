@@ -134,7 +134,7 @@ def test_every_command_that_is_named_exists(name: str) -> None:
         assert path != "pythia" or words[1] in ("--help", "--version", "COMMAND"), f"{name}: `{code}`"
         options = {option for each in everything()[path][1].params for option in (*each.opts, *each.secondary_opts)} \
             if path != "pythia" else {"--help", "--version"}  # fmt: skip
-        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", code):
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", code):
             assert option in options | {"--help"}, f"{name}: `{code}`: {path} has no {option}"
 
 
