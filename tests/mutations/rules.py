@@ -22,6 +22,7 @@ from tests.mutations.observing_rules import OBSERVING_RULES
 from tests.mutations.operating_rules import OPERATING_RULES
 from tests.mutations.page_rules import PAGE_RULES
 from tests.mutations.pipeline_rules import PIPELINE_RULES
+from tests.mutations.region_rules import REGION_RULES
 from tests.mutations.rest_rules import REST_RULES
 from tests.mutations.snapshot_rules import SNAPSHOT_RULES
 from tests.mutations.spark_rules import SPARK_RULES
@@ -58,6 +59,7 @@ RULES: list[Mutation] = [
     *OBSERVING_RULES,
     *METRICS_RULES,
     *OPERATING_RULES,
+    *REGION_RULES,
     *REST_RULES,
     *CONSOLE_RULES,
     *DRILL_RULES,

@@ -151,7 +151,7 @@ def test_every_option_that_is_named_alone_exists() -> None:
     }
     for name in NAMES:
         for code in codes(name):
-            option = re.match(r"--[a-z][a-z-]*", code)
+            option = re.match(r"--[a-z][a-z0-9-]*", code)
             if option is not None:
                 assert option[0] in known | {"--help", "--version", "--network", "--volumes", "--story"}, (
                     f"{name}: `{code}`"
