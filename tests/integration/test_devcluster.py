@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import happybase
 import pytest
 
 import devcluster
+from store import CannotPreSplit, Family
+from store.hbase import HBaseCellStore
 
 pytestmark = [pytest.mark.integration, pytest.mark.takes_minutes, pytest.mark.timeout(240)]
 
@@ -90,6 +93,9 @@ def test_up_again_returns_the_same_cluster(cluster: devcluster.Cluster) -> None:
         devcluster.up(devcluster.ClusterSettings(cluster.directory, thrift_port=port_of(cluster.thrift) + 1))
     found = devcluster.status(cluster.directory)
     assert (found.condition, found.zookeeper, found.thrift) == ("running", cluster.zookeeper, cluster.thrift)
+    assert cluster.thrift2 is found.thrift2 is None
+    with pytest.raises(devcluster.AlreadyRunning, match="runs without one; take it down"):
+        devcluster.up(devcluster.ClusterSettings(cluster.directory, thrift2_port=0))
 
 
 def test_one_of_other_jars_than_those_asked_for_is_not_the_same(
@@ -147,16 +153,38 @@ def test_kept_data_is_there_again_and_a_second_cluster_runs_beside(cluster: devc
     again = devcluster.up(devcluster.ClusterSettings(cluster.directory))
     assert b"kept" in rows(again, b"first")
 
-    beside = devcluster.up(devcluster.ClusterSettings(tmp_path / "beside"))
+    beside = devcluster.up(devcluster.ClusterSettings(tmp_path / "beside", thrift2_port=0))
     try:
         assert not {beside.zookeeper, beside.thrift} & {again.zookeeper, again.thrift}
         put(beside, b"second", b"row")
         assert (tables(beside), tables(again)) == ({b"second"}, {b"first"})
+        makes_regions(beside, other=again)
     finally:
         stopped = devcluster.down(tmp_path / "beside", wipe=True)
     assert stopped.wiped
     assert not (tmp_path / "beside").exists()
     assert b"kept" in rows(again, b"first")
+
+
+def makes_regions(cluster: devcluster.Cluster, *, other: devcluster.Cluster) -> None:
+    """By its Thrift 2 gateway, for itself alone, and as long as that is there."""
+    assert cluster.thrift2 is not None
+    assert devcluster.up(devcluster.ClusterSettings(cluster.directory, thrift2_port=0)) == cluster
+    with pytest.raises(
+        devcluster.AlreadyRunning, match=f"runs with one on port {port_of(cluster.thrift2)}; take it down"
+    ):
+        devcluster.up(devcluster.ClusterSettings(cluster.directory, thrift2_port=port_of(cluster.thrift2) + 1))
+    elsewhere = pytest.raises(CannotPreSplit, match="leads to another HBase")
+    with closing(HBaseCellStore(other.thrift, thrift2=cluster.thrift2)) as store, elsewhere:
+        store.create_table("parted", [Family("f")], [b"m"])
+    devcluster.stop_part(cluster.directory, "gateway2", kill=True)
+    found = devcluster.status(cluster.directory)
+    assert (found.condition, found.thrift2) == ("partial", cluster.thrift2)
+    assert ["the Thrift 2 gateway" in why for why in found.gone] == [True]
+    assert devcluster.start_part(cluster.directory, "gateway2").thrift2 == cluster.thrift2
+    with closing(HBaseCellStore(cluster.thrift, thrift2=cluster.thrift2)) as store:
+        store.create_table("parted", [Family("f")], [b"m"])
+        assert len(store.regions("parted")) == 2
 
 
 def test_what_a_kill_left_is_cleared_and_the_data_is_there(cluster: devcluster.Cluster) -> None:

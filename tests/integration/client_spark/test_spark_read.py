@@ -7,6 +7,7 @@ import random
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from client import Transaction, TransactionManager
-from client.spark import KeyColumn, TableMapping, ValueColumn, create_table, row_key, table_mapping
+from client.spark import KeyColumn, TableMapping, ValueColumn, create_table, row_key, split_keys, table_mapping
 
 pytestmark = pytest.mark.integration
 
@@ -129,6 +130,24 @@ def test_all_partitions_read_one_snapshot_while_another_writer_commits(
             assert data.rdd.getNumPartitions() >= 8
             assert [tuple(row) for row in data.selectExpr("COUNT(*)", "SUM(v)").collect()] == [(100, 0)]
     assert load(spark, counts).where("v <> 0").count() > 0
+
+
+def test_each_region_that_a_sample_asked_for_is_filled_and_read(
+    spark: SparkSession, manager: TransactionManager, table: str, thrift2: str
+) -> None:
+    rows = spark.range(-500, 500).selectExpr("id AS k", "id * id AS v").where("k % 7 <> 0")
+    mapping = TableMapping.from_schema(table, rows.schema, row_key=["k"])
+    split = split_keys(mapping, rows.select("k").sample(fraction=0.5, seed=7).toArrow(), 5)
+    with TransactionManager.connect(replace(manager.settings, thrift2=thrift2)) as making:
+        create_table(making, mapping, split_keys=split)
+    save(rows, table)
+    regions = manager.store.regions(table)
+    assert [region.start for region in regions] == [b"", *split]
+    held = [len(list(manager.snapshot().scan(table, start=region.start, stop=region.stop))) for region in regions]
+    assert min(held) > rows.count() / 5 / 2
+    data = load(spark, table)
+    assert data.rdd.getNumPartitions() >= 5
+    assert sorted(data.collect()) == sorted(rows.collect())
 
 
 def test_a_given_snapshot_stays_as_it_was(spark: SparkSession, manager: TransactionManager, counts: str) -> None:

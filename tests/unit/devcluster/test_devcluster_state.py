@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,18 @@ def test_the_state_comes_back_as_it_was_written(tmp_path: Path) -> None:
     write_state(tmp_path, STATE)
     assert read_state(tmp_path) == STATE
     assert [path.name for path in tmp_path.iterdir()] == ["cluster.json"]
+
+
+def test_a_thrift_2_gateway_is_a_part_where_it_was_asked_for(tmp_path: Path) -> None:
+    with_it = replace(STATE, thrift2_port=9091)
+    assert (STATE.parts, with_it.parts) == (("hbase", "gateway"), ("hbase", "gateway", "gateway2"))
+    assert [with_it.port(part) for part in with_it.parts] == [2181, 9090, 9091]
+    write_state(tmp_path, STATE)
+    path = tmp_path / "cluster.json"
+    earlier = json.loads(path.read_text(encoding="utf-8"))
+    del earlier["thrift2_port"]
+    path.write_text(json.dumps(earlier), encoding="utf-8")
+    assert read_state(tmp_path) == STATE
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', '{"format": 1, "processes": {}}', "\x00"])
@@ -45,7 +59,9 @@ def test_an_unknown_process_in_the_state_file_is_refused(tmp_path: Path) -> None
     [
         ({"zookeeper_port": 70_000}, "zookeeper_port is 70000"),
         ({"thrift_port": -1}, "thrift_port is -1"),
+        ({"thrift2_port": 70_000}, "thrift2_port is 70000"),
         ({"zookeeper_port": 5, "thrift_port": 5}, "cannot share port 5"),
+        ({"zookeeper_port": 4, "thrift_port": 5, "thrift2_port": 5}, "cannot share port 5"),
         ({"hbase_heap_mebibytes": 1}, "hbase_heap_mebibytes is 1; choose between 256"),
         ({"ready_timeout_seconds": 0}, "ready_timeout_seconds is 0"),
         ({"ready_timeout_seconds": float("nan")}, "ready_timeout_seconds is nan"),
@@ -112,6 +128,10 @@ def test_commands_carry_the_mark_and_the_limits() -> None:
     assert command[:2] == ["/bin/java", "-Xmx512m"]
     assert configuration.mark(directory) in command
     assert command[-7:] == ["start", "-p", "9090", "-b", "127.0.0.1", "--infoport", "-1"]
+    second = configuration.start_command("gateway2", Path("/bin/java"), directory, 512, 9091)
+    assert (command[-8], second[-8]) == tuple(
+        f"org.apache.hadoop.hbase.{each}.ThriftServer" for each in ("thrift", "thrift2")
+    )
     assert configuration.stop_command(Path("/bin/java"), directory)[-2:] == ["stop", "--shutDownCluster"]
 
 
