@@ -306,6 +306,19 @@ def test_hbase_sees_who_asks(gateway: str, kerberized: Kerberized) -> None:
     assert not isinstance(caught.value, StoreUnavailable)
 
 
+def test_a_thrift_2_gateway_makes_tables_for_whoever_may(kerberized: Kerberized) -> None:
+    def store_of(kerberos: Kerberos) -> closing[HBaseCellStore]:
+        return closing(HBaseCellStore(kerberized.plain, pool(kerberos), thrift2=kerberized.thrift2))
+
+    name = f"parted_{uuid.uuid4().hex[:8]}"
+    with store_of(guest_of(kerberized)) as store, pytest.raises(StoreError, match=rf"AccessDenied.* \(user={GUEST}, "):
+        store.create_table(name, [Family("f")], [b"m"])
+    with store_of(kerberized.kerberos) as store:
+        store.create_table(name, [Family("f")], [b"m"])
+        assert [region.start for region in store.regions(name)] == [b"", b"m"]
+        store.drop_table(name)
+
+
 def test_who_is_somebody_else_is_told_so(kerberized: Kerberized, services: Services) -> None:
     kerberos, realm_of = kerberized.kerberos, kerberized.kerberos.principal.partition("@")[2]
     for wrong, words in (

@@ -15,6 +15,7 @@ from typing import Final
 from access.services import Kerberos
 from devcluster.configuration import Part, hbase_settings, site_file, start_command
 from devcluster.ports import claim
+from devcluster.readiness import listens
 from drills.guard import Guard
 from drills.waiting import wait_until
 from store import StoreError
@@ -24,7 +25,7 @@ from tests.kerberos.realm import NAME, Realm, realm
 from tests.kerberos.zookeeper import SERVICE as ZOOKEEPER_SERVICE
 from tests.kerberos.zookeeper import kerberized_zookeeper
 
-HEAPS_MEBIBYTES: Final[dict[Part, int]] = {"hbase": 512, "gateway": 192}
+HEAPS_MEBIBYTES: Final[dict[Part, int]] = {"hbase": 512, "gateway": 192, "gateway2": 128}
 READY_SECONDS_MAX = 120.0
 END_SECONDS_MAX = 30.0
 SERVICE, CLIENT, GUEST = "gate", "etl", "guest"
@@ -43,7 +44,8 @@ _ACCESS_CONTROLLER: Final = "org.apache.hadoop.hbase.security.access.AccessContr
 
 @dataclass(frozen=True)
 class Kerberized:
-    """The ZooKeeper for oracles, and the addresses of HBase's gateways: frames as they are, encrypted ones, and HTTP.
+    """The ZooKeeper for oracles, and the addresses of HBase's gateways: frames as they are, encrypted ones, and HTTP;
+    and of a Thrift 2 gateway.
 
     ``kerberos``: who may do everything.
     """
@@ -52,6 +54,7 @@ class Kerberized:
     plain: str
     sealed: str
     by_http: str
+    thrift2: str
     kerberos: Kerberos
     realm: Realm
 
@@ -118,16 +121,19 @@ def kerberized_hbase(directory: Path) -> Iterator[Kerberized]:
         start("hbase", "auth")
         plain, sealed = start("gateway", "auth"), start("gateway", "auth-conf")
         by_http = start("gateway", "auth", by_http=True)
+        thrift2 = start("gateway2", "auth")
         made = Kerberized(
             ends.enter_context(kerberized_zookeeper(directory / "zookeeper", HOST, believed)),
             f"kerberos://{HOST}:{plain}",
             f"kerberos://{HOST}:{sealed}",
             f"kerberos+http://{HOST}:{by_http}",
+            f"kerberos://{HOST}:{thrift2}",
             Kerberos(SERVICE, f"{CLIENT}@{NAME}", str(believed.keytab)),
             believed,
         )
         for address in (made.plain, made.sealed, made.by_http):
             _wait_until_it_answers(address, of_gateway(made.kerberos, address), directory)
+        wait_until(lambda: listens(thrift2), f"{made.thrift2}, with logs in {directory}", READY_SECONDS_MAX)
         yield made
 
 
