@@ -2,7 +2,7 @@
 
 from client.spark.batches import record_batches, record_batches_of_changes
 from client.spark.errors import InvalidData, InvalidMapping, InvalidOption
-from client.spark.key_codec import row_key
+from client.spark.key_codec import row_key, row_key_prefixes
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.progress import Progress
 from client.spark.region_keys import split_keys
@@ -30,6 +30,7 @@ __all__ = [
     "record_batches_of_changes",
     "register",
     "row_key",
+    "row_key_prefixes",
     "split_keys",
     "stream_progress",
     "table_mapping",

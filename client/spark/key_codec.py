@@ -20,6 +20,7 @@ from client.spark.byte_columns import ByteColumn, joined, split_text_keys, text_
 from client.spark.column_types import TEXTS, arrow_type
 from client.spark.errors import InvalidData
 from client.spark.mapping import KeyColumn, TableMapping
+from client.spark.salting import SALT_BYTES, in_every_bucket, salted, salted_key
 from client.spark.value_codec import (
     WIDTHS,
     big_endian,
@@ -62,20 +63,46 @@ def row_keys(mapping: TableMapping, batch: pa.RecordBatch) -> ByteColumn:
     Raises ``InvalidData`` for a null in a key column, a row key that is too long, and a value that is not of its type.
     """
     columns = by_name(batch)
-    return _join(mapping.key_columns, [as_type(column.name, column.type, columns) for column in mapping.key_columns])
+    arrays = [as_type(column.name, column.type, columns) for column in mapping.key_columns]
+    if not mapping.salt_buckets:
+        return _join(mapping.key_columns, arrays)
+    return salted(_join(mapping.key_columns, arrays, ROW_KEY_BYTES_MAX - SALT_BYTES), mapping.salt_buckets)
 
 
 def row_key(mapping: TableMapping, *values: Any) -> bytes:
     """The row key of these values of the key columns; fewer values than key columns give the prefix of such rows.
 
     For programs that read or write the table without Spark. Values are Python's (``int``, ``str``, ``date``,
-    ``datetime``, …). Raises ``InvalidData``.
+    ``datetime``, …). Raises ``InvalidData``; also for fewer values where the table is salted, in which such rows begin
+    with several (``row_key_prefixes``).
+    """
+    prefixes = row_key_prefixes(mapping, *values)
+    if len(prefixes) > 1:
+        raise InvalidData(
+            f"table {mapping.table!r} is salted: its rows with these values of {', '.join(mapping.row_key)} lie in "
+            f"{len(prefixes)} places; give all values, or read each of row_key_prefixes"
+        )
+    return prefixes[0]
+
+
+def row_key_prefixes(mapping: TableMapping, *values: Any) -> list[bytes]:
+    """With what the row keys begin of the rows with these values of the leading key columns: one in a table that is not
+    salted, or where all values are given; else one for each bucket. Values as for ``row_key``. Raises ``InvalidData``.
     """
     columns = mapping.key_columns[: len(values)]
     if not values or len(values) > len(mapping.key_columns):
         raise InvalidData(f"table {mapping.table!r} has the key columns {mapping.row_key}; {len(values)} values given")
     given = {column.name.lower(): _one_value(column, value) for column, value in zip(columns, values, strict=True)}
-    return taken(*_join(columns, [as_type(column.name, column.type, given) for column in columns]))[0]
+    limit = ROW_KEY_BYTES_MAX - SALT_BYTES * bool(mapping.salt_buckets)
+    key = taken(*_join(columns, [as_type(column.name, column.type, given) for column in columns], limit))[0]
+    return placed(mapping, key, is_whole=len(columns) == len(mapping.key_columns))
+
+
+def placed(mapping: TableMapping, key: bytes, *, is_whole: bool) -> list[bytes]:
+    """Where rows lie whose keys, without a salt, begin with ``key``; ``is_whole``: it is that of one row."""
+    if not mapping.salt_buckets:
+        return [key]
+    return [salted_key(key, mapping.salt_buckets)] if is_whole else in_every_bucket(key, mapping.salt_buckets)
 
 
 def key_part(column: KeyColumn, value: Any) -> bytes:
@@ -105,7 +132,7 @@ def is_whole_key_part(column: KeyColumn, part: bytes) -> bool:
 def key_arrays(mapping: TableMapping, keys: ByteColumn) -> dict[str, pa.Array]:
     """The key columns of row keys, by their names in lower case. Raises ``InvalidData`` for a key of another form."""
     arrays: dict[str, pa.Array] = {}
-    positions = np.zeros(len(keys.starts), np.int64)
+    positions = np.full(len(keys.starts), SALT_BYTES if mapping.salt_buckets else 0, np.int64)
     for column in mapping.key_columns:
         try:
             array, positions = _split(column, keys, positions)
@@ -157,15 +184,15 @@ def _one_value(column: KeyColumn, value: Any) -> pa.Array:
         raise InvalidData(f"key column {column.name!r}: {value!r} is no {column.type}: {error}") from error
 
 
-def _join(columns: Sequence[KeyColumn], arrays: Sequence[pa.Array]) -> ByteColumn:
+def _join(columns: Sequence[KeyColumn], arrays: Sequence[pa.Array], bytes_max: int = ROW_KEY_BYTES_MAX) -> ByteColumn:
     parts = [_parts(column, array) for column, array in zip(columns, arrays, strict=True)]
     keys = joined(parts, [column.type in TEXTS and not column.plain for column in columns])
     if columns[0].plain and not keys.lengths.all():
         raise InvalidData(f"row key column {columns[0].name!r} is empty: a plain row key has at least one byte")
     longest = int(keys.lengths.max(initial=0))
-    if longest > ROW_KEY_BYTES_MAX:
+    if longest > bytes_max:
         names = ", ".join(column.name for column in columns)
-        raise InvalidData(f"a row key has at most {ROW_KEY_BYTES_MAX:,} bytes; ({names}) made one of {longest:,}")
+        raise InvalidData(f"a row key has at most {bytes_max:,} bytes; ({names}) made one of {longest:,}")
     return keys
 
 

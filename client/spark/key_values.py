@@ -12,7 +12,7 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from client.spark.errors import InvalidData, InvalidOption
-from client.spark.key_codec import key_part
+from client.spark.key_codec import key_part, placed
 from client.spark.mapping import KeyColumn, TableMapping
 
 _FROM_TEXT: Final[Mapping[str, Callable[[str], Any]]] = {
@@ -23,8 +23,8 @@ _FROM_TEXT: Final[Mapping[str, Callable[[str], Any]]] = {
 }
 
 
-def key_prefix(mapping: TableMapping, option: str, text: str) -> bytes:
-    """The bytes with which the row keys begin whose leading columns have these values.
+def key_prefixes(mapping: TableMapping, option: str, text: str) -> tuple[bytes, ...]:
+    """The bytes with which the row keys begin whose leading columns have these values; of a salted table several.
 
     Raises ``InvalidOption``, which names ``option``, for text that is no such list.
     """
@@ -33,7 +33,8 @@ def key_prefix(mapping: TableMapping, option: str, text: str) -> bytes:
         if not isinstance(values, list) or not 1 <= len(values) <= len(mapping.row_key):
             raise ValueError(f"the row key has the columns {', '.join(mapping.row_key)}")
         columns = mapping.key_columns[: len(values)]
-        return b"".join(_part(column, value) for column, value in zip(columns, values, strict=True))
+        key = b"".join(_part(column, value) for column, value in zip(columns, values, strict=True))
+        return tuple(placed(mapping, key, is_whole=len(columns) == len(mapping.key_columns)))
     except (ValueError, InvalidData) as error:
         raise InvalidOption(
             f"the option {option!r} is a JSON list of values of the leading row key columns, such as "

@@ -29,8 +29,12 @@ PACKED_FORMAT_VERSION: Final = 2
 """Of the mappings of packed tables, so that a Pythia that knows none does not take one for another table."""
 PLAIN_KEY_FORMAT_VERSION: Final = 3
 """Of mappings with a plain row key, for the same reason."""
+SALTED_FORMAT_VERSION: Final = 4
+"""Of those with salted row keys, packed or not."""
 
 PACKED_QUALIFIER: Final = "packed"
+SALT_BUCKETS_MAX: Final = 256
+"""A salt is one byte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,8 @@ class TableMapping:
     ``columns`` in the order in which a DataFrame shows them; ``row_key``: the names of all key columns, in the order in
     which they make up the row key (rows are sorted by it); ``conflict_level``: whether two transactions conflict when
     they write one row or one cell; ``packed``: whether all value columns of a row lie in one cell: several times as
-    fast, with row-level conflicts and writes of all columns only. Raises ``InvalidMapping``.
+    fast, with row-level conflicts and writes of all columns only; ``salt_buckets``: over how many places rows with
+    neighbouring keys are spread (``client.spark.salting``), 2 to 256; 0: over none. Raises ``InvalidMapping``.
     """
 
     table: str
@@ -103,6 +108,7 @@ class TableMapping:
     columns: tuple[KeyColumn | ValueColumn, ...]
     conflict_level: ConflictLevel = "row"
     packed: bool = False
+    salt_buckets: int = 0
 
     def __post_init__(self) -> None:
         try:
@@ -113,6 +119,7 @@ class TableMapping:
             raise InvalidMapping(f"the conflict level is 'cell' or 'row', not {self.conflict_level!r}")
         self._check_names()
         self._check_row_key()
+        self._check_salts()
         self._check_cells()
         if self.packed:
             self._check_packed()
@@ -140,6 +147,15 @@ class TableMapping:
             raise InvalidMapping(
                 f"the row key of table {self.table!r} is plain: then it is one column, and the table is not packed"
             )
+
+    def _check_salts(self) -> None:
+        if type(self.salt_buckets) is not int or self.salt_buckets not in (0, *range(2, SALT_BUCKETS_MAX + 1)):
+            raise InvalidMapping(
+                f"the row keys of table {self.table!r} are salted over 2 to {SALT_BUCKETS_MAX} buckets, or with 0 over "
+                f"none; not {self.salt_buckets!r}"
+            )
+        if self.salt_buckets and self.has_plain_row_key:
+            raise InvalidMapping(f"the row key of table {self.table!r} is plain: then it has no salt before it")
 
     def _check_cells(self) -> None:
         if not self.value_columns:
@@ -205,6 +221,7 @@ class TableMapping:
         conflict_level: ConflictLevel = "row",
         packed: bool = False,
         plain_row_key: bool = False,
+        salt_buckets: int = 0,
     ) -> TableMapping:
         """The mapping of a DataFrame's schema: each column that is not in ``row_key`` gets the cell ``family:name``.
 
@@ -224,7 +241,7 @@ class TableMapping:
             else ValueColumn(field.name, field.dataType.simpleString(), chosen.get(field.name, family))
             for field in schema.fields
         )
-        return cls(table, tuple(row_key), columns, conflict_level, packed)
+        return cls(table, tuple(row_key), columns, conflict_level, packed, salt_buckets)
 
     def to_struct(self, names: Sequence[str] | None = None) -> StructType:
         """The DataFrame's schema, or of ``names`` only (in the mapping's order; Spark's rule: case does not matter)."""
@@ -298,21 +315,24 @@ class TableMapping:
             raise InvalidMapping(f"{what} table {self.table!r}: {'; '.join(problems)}")
 
     def _format_version(self) -> int:
+        if self.salt_buckets:
+            return SALTED_FORMAT_VERSION
         if self.has_plain_row_key:
             return PLAIN_KEY_FORMAT_VERSION
         return PACKED_FORMAT_VERSION if self.packed else FORMAT_VERSION
 
     def to_json(self) -> str:
         """For the catalog; read back by ``from_json``."""
-        return json.dumps(
-            {
-                "format": self._format_version(),
-                "table": self.table,
-                "conflict_level": self.conflict_level,
-                "row_key": list(self.row_key),
-                "columns": [_column_to_dict(column) for column in self.columns],
-            }
-        )
+        fields = {
+            "format": self._format_version(),
+            "table": self.table,
+            "conflict_level": self.conflict_level,
+            "row_key": list(self.row_key),
+            "columns": [_column_to_dict(column) for column in self.columns],
+        }
+        if self.salt_buckets:
+            fields |= {"packed": self.packed, "salt_buckets": self.salt_buckets}
+        return json.dumps(fields)
 
     @classmethod
     def from_json(cls, text: str) -> TableMapping:
@@ -323,8 +343,15 @@ class TableMapping:
             MAPPINGS.require_known(version)
             plain_row_key = version == PLAIN_KEY_FORMAT_VERSION
             columns = tuple(_column_from_dict(column, plain_row_key) for column in fields["columns"])
-            packed = version == PACKED_FORMAT_VERSION
-            return cls(fields["table"], tuple(fields["row_key"]), columns, fields["conflict_level"], packed)
+            is_salted = version == SALTED_FORMAT_VERSION
+            return cls(
+                fields["table"],
+                tuple(fields["row_key"]),
+                columns,
+                fields["conflict_level"],
+                packed=fields["packed"] if is_salted else version == PACKED_FORMAT_VERSION,
+                salt_buckets=fields["salt_buckets"] if is_salted else 0,
+            )
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             if isinstance(error, InvalidMapping):
                 raise

@@ -3,7 +3,7 @@
 Row keys sort as their values do (``client.spark.codecs``), and no encoded column begins with another encoded one. So a
 condition on one column is a few spans of that column's bytes; and as long as the columns before it are held to single
 values, spans of a column are ranges of whole keys. The first column that is not held to single values is the last one
-that narrows a read.
+that narrows a read. In a salted table such ranges lie in each of its buckets, but those of whole keys in one.
 
 A filter counts as answered only if the ranges hold the very rows for which it is true; every other one goes back to
 Spark, which then looks at each row itself.
@@ -37,6 +37,7 @@ from client.snapshots.ranges import end_of_prefix
 from client.spark.errors import InvalidData
 from client.spark.key_codec import end_of_key_part, is_whole_key_part, key_part, key_part_prefix
 from client.spark.mapping import KeyColumn, TableMapping
+from client.spark.salting import ranges_in_every_bucket, salted_key
 from store import ALL_ROWS, KeyRange
 
 KEY_RANGES_MAX: Final = 1_000
@@ -69,6 +70,8 @@ def plan(mapping: TableMapping, filters: Sequence[Filter]) -> KeyPlan:
     prefixes: list[bytes] = [b""]
     ranges = [ALL_ROWS]
     answered: set[int] = set()
+    held = 0
+    """Leading columns that are held to single values."""
     for column in mapping.key_columns:
         conditions = [(each, spans) for each in filters if (spans := _spans(column, each)) is not None]
         if not conditions:
@@ -83,6 +86,14 @@ def plan(mapping: TableMapping, filters: Sequence[Filter]) -> KeyPlan:
         if not all(_is_one_value(column, span) for span in allowed):
             break
         prefixes = [prefix + start for prefix in prefixes for start, _ in allowed]
+        held += 1
+    if mapping.salt_buckets and ranges != [ALL_ROWS]:
+        if held == len(mapping.key_columns):
+            ranges = sorted(_of_row(salted_key(key, mapping.salt_buckets)) for key in prefixes)
+        else:
+            if len(ranges) * mapping.salt_buckets > KEY_RANGES_MAX:
+                ranges, answered = [KeyRange(ranges[0].start, ranges[-1].stop)], set()
+            ranges = ranges_in_every_bucket(ranges, mapping.salt_buckets)
     return KeyPlan(tuple(ranges), tuple(each for each in filters if id(each) not in answered))
 
 
@@ -177,6 +188,10 @@ def _outside(spans: Sequence[Span]) -> list[Span]:
     gaps += [(stop, start) for (_, stop), (start, _) in pairwise(spans) if stop is not None and stop < start]
     last = spans[-1][1]
     return gaps if last is None else [*gaps, (last, None)]
+
+
+def _of_row(key: bytes) -> KeyRange:
+    return KeyRange(key, key + b"\x00")
 
 
 def _key_range(prefix: bytes, span: Span) -> KeyRange:

@@ -11,6 +11,7 @@ from client.errors import InvalidRequest
 from client.spark.errors import InvalidData
 from client.spark.key_codec import row_keys
 from client.spark.mapping import TableMapping
+from client.spark.salting import bucket_split_keys
 from store.columns import taken
 
 SAMPLE_KEYS_MAX: Final = 100_000
@@ -46,15 +47,18 @@ def boundaries(keys: Sequence[bytes], regions: int) -> list[bytes]:
     return sorted(cuts - set(ordered[:1]))
 
 
-def split_keys(mapping: TableMapping, rows: pa.Table, regions: int) -> list[bytes]:
+def split_keys(mapping: TableMapping, regions: int, rows: pa.Table | None = None) -> list[bytes]:
     """The first row keys of all of ``regions`` regions but the first one, for ``create_table``.
 
     ``rows``: a sample of what the table is to hold, its key columns at least, in any order; of a DataFrame of Spark's
-    ``frame.select("id").sample(0.01).toArrow()``. A sample of few different keys gives fewer regions. Raises
-    ``InvalidData`` for keys that are not of the mapping's types, or not there, ``InvalidRequest``.
+    ``frame.select("id").sample(0.01).toArrow()``. A sample of few different keys gives fewer regions. Without one those
+    of a salted table share its buckets, of which each region has one at least. Raises ``InvalidData`` for keys that are
+    not of the mapping's types, or not there, ``InvalidRequest``.
     """
     if regions < 1:
         raise InvalidRequest(f"a table has one region at least, not {regions}")
+    if rows is None:
+        return _of_buckets(mapping, regions)
     there = {name.lower() for name in rows.column_names}
     missing = [name for name in mapping.row_key if name.lower() not in there]
     if missing:
@@ -66,3 +70,12 @@ def split_keys(mapping: TableMapping, rows: pa.Table, regions: int) -> list[byte
     for batch in rows.to_batches():
         sample.add(taken(*row_keys(mapping, batch)))
     return boundaries(sample.keys, regions)
+
+
+def _of_buckets(mapping: TableMapping, regions: int) -> list[bytes]:
+    if regions > max(mapping.salt_buckets, 1):
+        salted = f"is salted over {mapping.salt_buckets} buckets" if mapping.salt_buckets else "is not salted"
+        raise InvalidRequest(
+            f"table {mapping.table!r} {salted}: {regions:,} regions need rows by which to part them: give a sample"
+        )
+    return bucket_split_keys(mapping.salt_buckets, regions)

@@ -96,16 +96,16 @@ class RowRemover:
 class PrefixedEncoder:
     """An encoder of rows that may not lie outside the part of the table that is replaced."""
 
-    def __init__(self, encoder: RowEncoder, prefix: bytes, text: str) -> None:
+    def __init__(self, encoder: RowEncoder, prefixes: tuple[bytes, ...], text: str) -> None:
         self._encoder = encoder
-        self._prefix = prefix
+        self._prefixes = prefixes
         self._text = text
 
     def pieces(self, batch: pa.RecordBatch) -> Sequence[CellColumns]:
         """As ``RowEncoder.pieces``. Raises ``InvalidData`` for a row outside, too."""
         cells = self._encoder.encode(batch)
         for row in cells.row_keys():
-            if not row.startswith(self._prefix):
+            if not row.startswith(self._prefixes):
                 raise InvalidData(
                     f"the row with the key {row!r} lies outside of what overwrite_prefix={self._text} replaces: "
                     "filter the DataFrame, or leave the option out to replace the whole table"

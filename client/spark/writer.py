@@ -22,6 +22,7 @@ import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 import pyarrow as pa
@@ -38,7 +39,7 @@ from client.manager import TransactionManager
 from client.spark.codecs import RowEncoder
 from client.spark.connections import manager_for
 from client.spark.kept_rows import KeptRows
-from client.spark.key_values import key_prefix
+from client.spark.key_values import key_prefixes
 from client.spark.mapping import TableMapping
 from client.spark.options import WRITE_BATCH_ROWS, SourceOptions
 from client.spark.reader import families_of
@@ -88,7 +89,7 @@ class PythiaWriter(DataSourceArrowWriter):
         self._batch_rows = options.batch_rows or WRITE_BATCH_ROWS
         self._overwrite = overwrite
         prefix = options.overwrite_prefix
-        self._prefix = b"" if prefix is None else key_prefix(mapping, "overwrite_prefix", prefix)
+        self._prefixes = (b"",) if prefix is None else key_prefixes(mapping, "overwrite_prefix", prefix)
         manager = manager_for(options.settings)
         self._owns_transaction = options.transaction is None
         self._has_landed = False
@@ -181,7 +182,7 @@ class PythiaWriter(DataSourceArrowWriter):
             return RowRemover(store, self._mapping, self._handle.start_timestamp)
         encoder = RowEncoder(self._mapping, self._names)
         text = self._options.overwrite_prefix
-        return encoder if text is None else PrefixedEncoder(encoder, self._prefix, text)
+        return encoder if text is None else PrefixedEncoder(encoder, self._prefixes, text)
 
     def _delete_the_rest(self, manager: TransactionManager, winners: Sequence[Attempt]) -> None:
         """Delete every row that the transaction sees and the job did not write."""
@@ -189,7 +190,10 @@ class PythiaWriter(DataSourceArrowWriter):
         pieces = manager.manifest.pieces(self._handle.start_timestamp)
         kept = KeptRows(table, keys_written(pieces, self._job, winners, table))
         transaction = manager.resume(self._handle)
-        seen = transaction.scan_columns(table, prefix=self._prefix, columns=families, batch_rows=self._batch_rows)
+        seen = chain.from_iterable(
+            transaction.scan_columns(table, prefix=prefix, columns=families, batch_rows=self._batch_rows)
+            for prefix in self._prefixes
+        )
         deleted = delete_the_rest(self._attempt_writer(*SWEEP), self._mapping, seen, kept)
         _log.info("the overwrite of %s keeps %d rows and deletes from %d", table, len(kept), deleted)
 

@@ -41,6 +41,7 @@ def mapping_of(
     conflict_level: ConflictLevel,
     packed: bool = False,
     plain_row_key: bool = False,
+    salt_buckets: int = 0,
 ) -> TableMapping:
     """The mapping of a table with these columns. Raises ``InvalidMapping``."""
     schema = StructType([StructField(name, column_types.spark_type(type_name)) for name, type_name in columns])
@@ -52,6 +53,7 @@ def mapping_of(
         conflict_level=conflict_level,
         packed=packed,
         plain_row_key=plain_row_key,
+        salt_buckets=salt_buckets,
     )
 
 

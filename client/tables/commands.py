@@ -18,8 +18,8 @@ from client.errors import InvalidRequest
 from client.positions import moment_since
 from client.snapshots.moments import parse_moment, parse_since
 from client.spark.codecs import RowEncoder
-from client.spark.mapping import TableMapping
-from client.spark.region_keys import KeySample, boundaries
+from client.spark.mapping import SALT_BUCKETS_MAX, TableMapping
+from client.spark.region_keys import KeySample, boundaries, split_keys
 from client.spark.tables import create_table, table_mapping
 from client.tables.adopt_command import adopt_command
 from client.tables.casting import cast, check_fits
@@ -91,11 +91,13 @@ def list_(place: Place, as_json: bool) -> None:
 @click.option(
     "--plain-row-key", is_flag=True, help="The row key is one column, a string or binary, and its bytes as they are."
 )
+@click.option("--salt-buckets", default=0, show_default=True, type=click.IntRange(0, SALT_BUCKETS_MAX), metavar="N",
+              help="Spread rows with neighbouring keys over N places, for keys that grow; 0: over none.")  # fmt: skip
 @click.option("--regions", default=1, show_default=True, type=click.IntRange(1, REGIONS_MAX),
               help="Of how many regions; more than one need --thrift2.")  # fmt: skip
 @click.option("--sample", type=FILE,
               help="Rows like those that are to come, which spread evenly over the regions; by default the file of "
-              "--like.")  # fmt: skip
+              "--like, or none with --salt-buckets.")  # fmt: skip
 @thrift2_flag
 @json_option
 def create(
@@ -111,6 +113,7 @@ def create(
     level: ConflictLevel,
     packed: bool,
     plain_row_key: bool,
+    salt_buckets: int,
     regions: int,
     sample: Path | None,
     thrift2: str,
@@ -125,8 +128,9 @@ def create(
     """
     if bool(columns) == (like is not None):
         raise click.UsageError("give the columns, either one by one with --column, or by a file with --like")
-    sample = sample or like
-    if regions > 1 and sample is None:
+    if not salt_buckets:
+        sample = sample or like
+    if regions > max(salt_buckets, 1) and sample is None:
         raise click.UsageError("--regions needs rows by which to part them: give a file of such with --sample")
     with explained():
         try:
@@ -142,12 +146,14 @@ def create(
                 conflict_level=level,
                 packed=packed,
                 plain_row_key=plain_row_key,
+                salt_buckets=salt_buckets,
             )
         except InvalidRequest as error:
             raise click.UsageError(str(error)) from error
-        cuts: list[bytes] = []
         if regions > 1 and sample is not None:
             cuts = boundaries(_sampled_keys(mapping, data_file(sample, file_format, delimiter, nulls)), regions)
+        else:
+            cuts = split_keys(mapping, regions)
     with managed(place, thrift2=thrift2) as manager:
         create_table(manager, mapping, split_keys=cuts)
         made = describe(manager, name)

@@ -42,6 +42,7 @@ class Description:
             "table": self.table,
             "conflict_level": self.conflict_level,
             "row_key": None if self.mapping is None else list(self.mapping.row_key),
+            "salt_buckets": None if self.mapping is None else self.mapping.salt_buckets,
             "columns": None if self.mapping is None else _columns(self.mapping),
             "families": [
                 {"name": family.name, "versions_max": family.versions_max, "all_versions": _keeps_all(family)}
@@ -59,7 +60,9 @@ class Description:
         if self.mapping is None:
             yield "  no mapping: programs read and write its cells as bytes; import, export and Spark cannot"
         else:
-            yield f"  rows are sorted by {', '.join(self.mapping.row_key)}"
+            buckets = self.mapping.salt_buckets
+            within = f", in each of {buckets} salt buckets" if buckets else ""
+            yield f"  rows are sorted by {', '.join(self.mapping.row_key)}{within}"
             for column in _columns(self.mapping):
                 yield f"  {column['name']}: {column['type']}, {column['place']}"
         if self.plain_through:

@@ -92,6 +92,7 @@ class _Inventor:
         self._acts = Deck(choice, [self._alone, self._alone, self._together, self._side_by_side])
         self._conflicts = Deck(choice, ["by cell", "by row", "packed", "by cell, adopted", "by row, adopted"])
         self._plain_keys = Deck(choice, [False, True])
+        self._salts = Deck(choice, [0, 3, 0, 16])
         self._after_acts = Deck(choice, [self._nothing, self._nothing, self._write_shadows, self._vacuum])
         self._widths = Deck(choice, WIDTHS)
         self._value_types = Deck(choice, VALUE_TYPES)
@@ -346,7 +347,8 @@ class _Inventor:
         keys = {f"k{number}": type_name for number, type_name in enumerate(types)}
         values = {f"v{number}": self._value_types.deal() for number in range(self._widths.deal())}
         by_row = not conflicts.startswith("by cell")
-        return Table(name, keys, values, by_row, conflicts == "packed", adopted, plain_key)
+        salt_buckets = 0 if adopted else self._salts.deal()
+        return Table(name, keys, values, by_row, conflicts == "packed", adopted, plain_key, salt_buckets)
 
     def _some_keys(self, table: Table) -> list[Key]:
         drawn = [tuple(self._choice.choice(values_of(each)) for each in table.keys.values()) for _ in range(KEYS_MAX)]

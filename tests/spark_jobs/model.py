@@ -36,7 +36,8 @@ class Outcome(Enum):
 class Table:
     """A table: its columns by name with their types; whether two writers of a row conflict or only of a cell; whether
     all value columns of a row lie in one cell: then rows conflict, and every write has all columns. ``adopted``: its
-    first rows are put by a program without transactions; ``plain_key``: its row key is the bytes of its one key.
+    first rows are put by a program without transactions; ``plain_key``: its row key is the bytes of its one key;
+    ``salt_buckets``: over how many its row keys are spread, 0: none.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Table:
     packed: bool = False
     adopted: bool = False
     plain_key: bool = False
+    salt_buckets: int = 0
 
     def is_within(self, key: Key, prefix: Key) -> bool:
         """Whether a key begins with these values; a plain one with these very bytes, which go on."""

@@ -20,6 +20,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from client import Conflict, SnapshotHandle, Transaction, TransactionAborted, TransactionManager
+from client.catalog.entry import ConflictLevel
 from client.spark import KeyColumn, TableMapping, ValueColumn, adopt_table, create_table, register, row_key
 from client.spark.byte_columns import ByteColumn
 from client.spark.change_columns import CHANGE_TYPE, DELETE
@@ -353,7 +354,8 @@ def _mapping(table: Table, name: str) -> TableMapping:
         for number, (column, type_name) in enumerate(table.values.items())
     ]
     keys = [KeyColumn(column, type_name, table.plain_key) for column, type_name in table.keys.items()]
-    return TableMapping(name, tuple(table.keys), (*keys, *values), "row" if table.by_row else "cell", table.packed)
+    level: ConflictLevel = "row" if table.by_row else "cell"
+    return TableMapping(name, tuple(table.keys), (*keys, *values), level, table.packed, table.salt_buckets)
 
 
 def _mapped(mapping: TableMapping, cells: Mapping[bytes, bytes]) -> dict[bytes, bytes]:

@@ -137,7 +137,7 @@ def test_each_region_that_a_sample_asked_for_is_filled_and_read(
 ) -> None:
     rows = spark.range(-500, 500).selectExpr("id AS k", "id * id AS v").where("k % 7 <> 0")
     mapping = TableMapping.from_schema(table, rows.schema, row_key=["k"])
-    split = split_keys(mapping, rows.select("k").sample(fraction=0.5, seed=7).toArrow(), 5)
+    split = split_keys(mapping, 5, rows.select("k").sample(fraction=0.5, seed=7).toArrow())
     with TransactionManager.connect(replace(manager.settings, thrift2=thrift2)) as making:
         create_table(making, mapping, split_keys=split)
     save(rows, table)

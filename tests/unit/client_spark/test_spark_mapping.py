@@ -177,8 +177,8 @@ def test_what_is_no_mapping_is_refused(text: str) -> None:
 
 
 def test_a_mapping_of_a_newer_format_is_refused_by_its_number() -> None:
-    newer = json.dumps({**json.loads(MAPPING.to_json()), "format": 4})
-    with pytest.raises(InvalidMapping, match=r"format version 4 of .*reads 1 and 2 and 3.*upgrade this program"):
+    newer = json.dumps({**json.loads(MAPPING.to_json()), "format": 5})
+    with pytest.raises(InvalidMapping, match=r"format version 5 of .*reads 1 and 2 and 3 and 4.*upgrade this program"):
         TableMapping.from_json(newer)
 
 

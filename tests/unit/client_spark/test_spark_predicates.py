@@ -29,7 +29,7 @@ from pyspark.sql.datasource import (
 
 from client.snapshots.ranges import end_of_prefix
 from client.spark.column_types import TEXTS
-from client.spark.key_codec import row_key
+from client.spark.key_codec import row_key, row_key_prefixes
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.predicates import KEY_RANGES_MAX, demands_a_value, plan
 from store import KeyRange
@@ -74,9 +74,10 @@ COMPARISONS: dict[type[Any], Callable[[Any, Any], bool]] = {
 }
 
 
-def mapping_of(*key_types: str, plain: bool = False) -> TableMapping:
+def mapping_of(*key_types: str, plain: bool = False, salt_buckets: int = 0) -> TableMapping:
     keys = [KeyColumn(f"k{index}", name, plain) for index, name in enumerate(key_types)]
-    return TableMapping("t", tuple(key.name for key in keys), (*keys, ValueColumn("v", "int"), ValueColumn("w", "int")))
+    values = ValueColumn("v", "int"), ValueColumn("w", "int")
+    return TableMapping("t", tuple(key.name for key in keys), (*keys, *values), salt_buckets=salt_buckets)
 
 
 @st.composite
@@ -122,7 +123,8 @@ def held(ranges: Sequence[KeyRange], key: bytes) -> bool:
 def test_ranges_and_remaining_filters_are_the_filters(first: str, data: st.DataObject) -> None:
     plain = first in TEXTS and data.draw(st.booleans())
     key_types = [first, *data.draw(st.lists(st.sampled_from(sorted(VALUES)), max_size=0 if plain else 2))]
-    mapping = mapping_of(*key_types, plain=plain)
+    salt_buckets = 0 if plain else data.draw(st.sampled_from([0, 0, 2, 3, 256]))
+    mapping = mapping_of(*key_types, plain=plain, salt_buckets=salt_buckets)
     conditions = data.draw(st.lists(filters(key_types), max_size=4))
     rows = data.draw(st.lists(st.tuples(*(VALUES[name] for name in key_types)), max_size=20))
     planned = plan(mapping, conditions)
@@ -171,6 +173,38 @@ def test_a_range_is_the_last_column_that_narrows() -> None:
     planned = plan(mapping, [GreaterThanOrEqual(("k0",), 1), LessThan(("k0",), 3), later])
     assert planned.ranges == (KeyRange(row_key(mapping, 1), row_key(mapping, 3)),)
     assert planned.remaining == (later,)
+
+
+def test_in_a_salted_table_a_range_lies_in_each_bucket_and_a_whole_key_in_one() -> None:
+    mapping, without = mapping_of("int", "int", salt_buckets=3), mapping_of("int", "int")
+    one = EqualTo(("k0",), 7)
+    planned = plan(mapping, [one])
+    assert planned.ranges == tuple(prefix_range(prefix) for prefix in row_key_prefixes(mapping, 7))
+    assert planned.remaining == ()
+    beyond = plan(mapping, [GreaterThan(("k0",), 2**31 - 2)])
+    first = row_key(without, 2**31 - 1)
+    assert beyond.ranges == tuple(KeyRange(bytes((salt,)) + first, bytes((salt + 1,))) for salt in range(3))
+    last = plan(mapping_of("int", salt_buckets=256), [GreaterThan(("k0",), 0)]).ranges[-1]
+    assert (last.start[:1], last.stop) == (b"\xff", b"")
+    whole = plan(mapping, [In(("k0",), (1, 2)), In(("k1",), (3, 4))])
+    keys = sorted(row_key(mapping, k0, k1) for k0 in (1, 2) for k1 in (3, 4))
+    assert whole.ranges == tuple(KeyRange(key, key + b"\x00") for key in keys)
+    assert plan(mapping, []).ranges == (KeyRange(b"", b""),)
+    assert plan(mapping, [one, EqualTo(("k0",), 8)]).ranges == ()
+
+
+def test_very_many_ranges_of_a_salted_table_are_one_in_each_bucket() -> None:
+    mapping, without = mapping_of("int", "int", salt_buckets=10), mapping_of("int", "int")
+    most = In(("k0",), tuple(range(0, KEY_RANGES_MAX // 5, 2)))
+    planned = plan(mapping, [most])
+    assert (len(planned.ranges), planned.remaining) == (KEY_RANGES_MAX, ())
+    more = In(("k0",), tuple(range(0, KEY_RANGES_MAX // 5 + 2, 2)))
+    between = KeyRange(row_key(without, 0), end_of_prefix(row_key(without, KEY_RANGES_MAX // 5)))
+    planned = plan(mapping, [more])
+    assert planned.ranges == tuple(KeyRange(*(bytes((salt,)) + end for end in between)) for salt in range(10))
+    assert planned.remaining == (more,)
+    keys = In(("k0",), tuple(range(KEY_RANGES_MAX)))
+    assert len(plan(mapping_of("int", salt_buckets=10), [keys]).ranges) == KEY_RANGES_MAX
 
 
 def test_without_a_condition_on_the_first_column_the_whole_table_is_read() -> None:

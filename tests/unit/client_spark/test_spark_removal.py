@@ -18,7 +18,7 @@ from client.spark.codecs import RowEncoder
 from client.spark.errors import InvalidData, InvalidOption
 from client.spark.kept_rows import KeptRows
 from client.spark.key_codec import row_key
-from client.spark.key_values import key_prefix
+from client.spark.key_values import key_prefixes
 from client.spark.mapping import KeyColumn, TableMapping, ValueColumn
 from client.spark.removal import PrefixedEncoder, RowRemover, delete_the_rest, keys_written, tombstones
 from store import Family, MemoryCellStore, RowPut, columns
@@ -232,7 +232,7 @@ def test_only_rows_of_attempts_that_count_are_kept() -> None:
 
 
 def test_rows_outside_of_what_is_replaced_are_refused() -> None:
-    encoder = PrefixedEncoder(RowEncoder(MAPPING, ["k", "v"]), row_key(MAPPING, 7), "[7]")
+    encoder = PrefixedEncoder(RowEncoder(MAPPING, ["k", "v"]), (row_key(MAPPING, 7),), "[7]")
     batch = pa.record_batch([pa.array([7, 8], pa.int32()), pa.array([1, 1], pa.int32())], ["k", "v"])
     assert [cells.row_keys() for cells in encoder.pieces(batch.slice(0, 1))] == [[row_key(MAPPING, 7)]]
     with pytest.raises(InvalidData, match=r"lies outside of what overwrite_prefix=\[7\] replaces"):
@@ -250,17 +250,17 @@ KEYED = TableMapping(
 
 
 def test_values_of_leading_key_columns_are_read_from_text() -> None:
-    assert key_prefix(KEYED, "o", '["2013-07-04"]') == row_key(KEYED, dt.date(2013, 7, 4))
+    assert key_prefixes(KEYED, "o", '["2013-07-04"]') == (row_key(KEYED, dt.date(2013, 7, 4)),)
     moment = dt.datetime(2013, 7, 4, 12, tzinfo=dt.UTC)
-    whole = key_prefix(KEYED, "o", '["2013-07-04", "AA", "00ff", 7, "2013-07-04T12:00:00Z"]')
-    assert whole == row_key(KEYED, dt.date(2013, 7, 4), "AA", b"\x00\xff", 7, moment)
+    whole = key_prefixes(KEYED, "o", '["2013-07-04", "AA", "00ff", 7, "2013-07-04T12:00:00Z"]')
+    assert whole == (row_key(KEYED, dt.date(2013, 7, 4), "AA", b"\x00\xff", 7, moment),)
 
 
 def test_of_a_plain_row_key_that_is_what_the_text_begins_with() -> None:
     mapping = TableMapping("t", ("k",), (KeyColumn("k", "string", plain=True), ValueColumn("v", "int")))
-    assert key_prefix(mapping, "o", '["2013-07"]') == b"2013-07"
+    assert key_prefixes(mapping, "o", '["2013-07"]') == (b"2013-07",)
     with pytest.raises(InvalidOption, match="at least one byte"):
-        key_prefix(mapping, "o", '[""]')
+        key_prefixes(mapping, "o", '[""]')
 
 
 @pytest.mark.parametrize(
@@ -273,4 +273,4 @@ def test_of_a_plain_row_key_that_is_what_the_text_begins_with() -> None:
 )  # fmt: skip
 def test_other_text_is_refused_with_the_option(text: str) -> None:
     with pytest.raises(InvalidOption, match="the option 'overwrite_prefix' is a JSON list of values"):
-        key_prefix(KEYED, "overwrite_prefix", text)
+        key_prefixes(KEYED, "overwrite_prefix", text)

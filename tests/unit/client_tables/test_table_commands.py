@@ -83,6 +83,7 @@ def test_a_table_is_made_and_described(run: Run) -> None:
         "table": "points",
         "conflict_level": "cell",
         "row_key": ["k"],
+        "salt_buckets": 0,
         "columns": [
             {"name": "k", "type": "int", "place": "row key"},
             {"name": "v", "type": "string", "place": "cell g:v"},
@@ -371,6 +372,25 @@ def test_a_table_begins_with_the_regions_that_its_rows_want(run: Run, tmp_path: 
     done(run("import", "points", tmp_path / "f.csv", "--json"))
     done(run("export", "points", tmp_path / "out.parquet", "--json"))
     assert [row["k"] for row in rows(tmp_path / "out.parquet")] == list(range(9_000))
+
+
+def test_a_salted_table_has_regions_without_a_sample(run: Run, tmp_path: Path) -> None:
+    """And is filled, and read, as any other."""
+    made = done(run("create", "points", *POINTS, "--salt-buckets", 6, "--regions", 3, "--json"))
+    assert (made["salt_buckets"], [each["start"] for each in made["regions"]]) == (6, ["", "02", "04"])
+    assert "  rows are sorted by k, in each of 6 salt buckets\n" in run("describe", "points").output
+    (tmp_path / "f.csv").write_text("k,v\n" + "".join(f"{number},x{number}\n" for number in range(500)))
+    assert done(run("import", "points", tmp_path / "f.csv", "--rows-per-transaction", 100, "--json"))["rows"] == 500
+    done(run("export", "points", tmp_path / "out.parquet", "--json"))
+    expected = [{"k": number, "v": f"x{number}"} for number in range(500)]
+    assert sorted(rows(tmp_path / "out.parquet"), key=lambda row: row["k"]) == expected
+    like = ["--like", tmp_path / "f.csv", "--row-key", "k", "--salt-buckets", 4]
+    assert len(done(run("create", "like", *like, "--regions", 4, "--json"))["regions"]) == 4
+    assert "needs rows by which to part them" in refused(
+        run("create", "x", *POINTS, "--salt-buckets", 2, "--regions", 3), 2
+    )
+    by_sample = ["--sample", tmp_path / "f.csv", "--regions", 9, "--json"]
+    assert len(done(run("create", "many", *POINTS, "--salt-buckets", 2, *by_sample))["regions"]) == 9
 
 
 def test_a_sample_with_few_keys_makes_few_regions_and_says_so(run: Run, tmp_path: Path) -> None:

@@ -37,13 +37,13 @@ def test_a_sample_of_rows_is_parted_by_its_keys() -> None:
     mapping = TableMapping("t", ("day", "name"), columns, "row")
     rows = pa.table({"Name": ["b", "a"] * 50, "other": [0.5] * 100, "DAY": pa.array([1, 1, 2, 2] * 25, pa.int32())})
     ends = [(1, "b"), (2, "a"), (2, "b")]
-    assert split_keys(mapping, rows, 4) == [row_key(mapping, *end) for end in ends]
-    assert split_keys(mapping, rows.slice(0, 2), 9) == [row_key(mapping, 1, "b")]
-    assert split_keys(mapping, rows, 1) == split_keys(mapping, rows.slice(0, 0), 5) == []
+    assert split_keys(mapping, 4, rows) == [row_key(mapping, *end) for end in ends]
+    assert split_keys(mapping, 9, rows.slice(0, 2)) == [row_key(mapping, 1, "b")]
+    assert split_keys(mapping, 1, rows) == split_keys(mapping, 5, rows.slice(0, 0)) == []
     with pytest.raises(InvalidRequest, match="one region at least, not 0"):
-        split_keys(mapping, rows, 0)
+        split_keys(mapping, 0, rows)
     with pytest.raises(InvalidData, match="day"):
-        split_keys(mapping, rows.drop_columns("DAY"), 2)
+        split_keys(mapping, 2, rows.drop_columns("DAY"))
 
 
 def test_few_keys_make_few_regions() -> None:

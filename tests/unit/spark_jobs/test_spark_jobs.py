@@ -92,6 +92,13 @@ def test_a_seed_is_a_story_and_the_stories_have_everything() -> None:
     assert {step.values is None for step in steps if isinstance(step, Plain)} == {False, True}
     assert all(any(isinstance(step, kind) for step in steps) for kind in (Adopt, Vacuum))
     assert {table.plain_key for seed in range(60) for table in invent(seed).tables if table.adopted} == {False, True}
+    assert {
+        (bool(table.salt_buckets), table.packed, table.by_row) for seed in range(60) for table in invent(seed).tables
+    } == {
+        (salted, packed, by_row)
+        for salted in (False, True)
+        for packed, by_row in ((True, True), (False, True), (False, False))
+    }
     reads = [step for step in steps if isinstance(step, Read)]
     assert {(bool(step.point), step.pushed, bool(step.conditions)) for step in reads if not step.transaction} == {
         (past, pushed, narrowed) for past in (False, True) for pushed in (False, True) for narrowed in (False, True)
