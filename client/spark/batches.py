@@ -25,9 +25,10 @@ def record_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The rows that a snapshot or a transaction shows, in the order of their keys, up to ``batch_rows`` in a batch.
 
-    ``columns``: some of the table's, in its order; all by default. ``prefix``: of the row keys, as ``row_key`` makes it
-    of the leading columns. Raises ``InvalidMapping`` for a column that the table lacks and, as the
-    batches are taken, ``InvalidData`` for bytes that the mapping cannot mean, and every error of ``scan_columns``.
+    In a salted table that is bucket by bucket. ``columns``: some of the table's, in its order; all by default.
+    ``prefix``: of the row keys, as ``row_key``, or ``row_key_prefixes``, makes it of the leading columns. Raises
+    ``InvalidMapping`` for a column that the table lacks and, as the batches are taken, ``InvalidData`` for bytes that
+    the mapping cannot mean, and every error of ``scan_columns``.
     """
     decoder = RowDecoder(mapping, arrow_schema(mapping.to_struct(columns)))
     found = view.scan_columns(

@@ -1,4 +1,6 @@
-"""Broken rules of tables of several regions: made where they were said to begin, in the right HBase, or not at all."""
+"""Broken rules of tables of several regions, made where they were said to begin, in the right HBase, or not at all; and
+of salted ones, whose rows lie where their keys say.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,8 @@ from tests.mutations.mutation import Mutation
 
 _SEVERAL = "unit/store/test_several_regions.py::"
 _COMMANDS = "unit/client_tables/test_table_commands.py::"
+_SALTS = "unit/client_spark/test_salting.py::"
+_FILTERS = "unit/client_spark/test_spark_predicates.py::"
 _LAYOUT = "unit/client_backups/test_backup_layout.py::"
 
 REGION_RULES = [
@@ -142,5 +146,89 @@ REGION_RULES = [
         "            store.require_thrift2()\n",
         "            pass\n",
         "unit/client_checkup/test_check.py::test_a_thrift_2_gateway_is_looked_at_where_one_is_named",
+    ),
+    Mutation(
+        "many keys are salted otherwise than one",
+        "client/spark/salting.py",
+        "    salts = (hashes_of_rows(_BEFORE, *keys) % np.uint64(buckets)).astype(np.uint8)\n",
+        "    salts = (hashes_of_rows(_BEFORE, *keys) // np.uint64(7) % np.uint64(buckets)).astype(np.uint8)\n",
+        _SALTS + "test_the_salts_of_many_keys_are_those_of_each",
+    ),
+    Mutation(
+        "a release salts keys otherwise than the one before",
+        "client/spark/salting.py",
+        '_BEFORE: Final = b"salted row key"',
+        '_BEFORE: Final = b"salt of row key"',
+        _SALTS + "test_a_key_lies_where_every_release_has_put_it",
+    ),
+    Mutation(
+        "of the last bucket a range goes up to its first key",
+        "client/spark/salting.py",
+        "KeyRange(salt + start, salt + stop if stop else end_of_prefix(salt))",
+        "KeyRange(salt + start, salt + stop)",
+        _FILTERS + "test_in_a_salted_table_a_range_lies_in_each_bucket_and_a_whole_key_in_one",
+    ),
+    Mutation(
+        "a salted table is read in its first bucket alone",
+        "client/spark/predicates.py",
+        "ranges = ranges_in_every_bucket(ranges, mapping.salt_buckets)",
+        "ranges = ranges_in_every_bucket(ranges, 1)",
+        _FILTERS + "test_ranges_and_remaining_filters_are_the_filters",
+    ),
+    Mutation(
+        "filters that a salted table's ranges do not answer any more are answered",
+        "client/spark/predicates.py",
+        "ranges, answered = [KeyRange(ranges[0].start, ranges[-1].stop)], set()",
+        "ranges = [KeyRange(ranges[0].start, ranges[-1].stop)]",
+        _FILTERS + "test_very_many_ranges_of_a_salted_table_are_one_in_each_bucket",
+    ),
+    Mutation(
+        "the keys that a filter names are read in the order in which they were named",
+        "client/spark/predicates.py",
+        "sorted(_of_row(salted_key(key, mapping.salt_buckets)) for key in prefixes)",
+        "[_of_row(salted_key(key, mapping.salt_buckets)) for key in prefixes]",
+        _FILTERS + "test_in_a_salted_table_a_range_lies_in_each_bucket_and_a_whole_key_in_one",
+    ),
+    Mutation(
+        "a salt is taken for a part of the key",
+        "client/spark/key_codec.py",
+        "SALT_BYTES if mapping.salt_buckets else 0, np.int64)",
+        "0, np.int64)",
+        _SALTS + "test_rows_come_back_as_they_were",
+    ),
+    Mutation(
+        "a salted key is longer than HBase takes",
+        "client/spark/key_codec.py",
+        "    return salted(_join(mapping.key_columns, arrays, ROW_KEY_BYTES_MAX - SALT_BYTES), mapping.salt_buckets)\n",
+        "    return salted(_join(mapping.key_columns, arrays), mapping.salt_buckets)\n",
+        _SALTS + "test_a_key_may_be_as_long_as_its_salt_leaves_room_for",
+    ),
+    Mutation(
+        "the rows of some values are said to lie in one place of a salted table",
+        "client/spark/key_codec.py",
+        "    if len(prefixes) > 1:\n",
+        "    if len(prefixes) > 300:\n",
+        _SALTS + "test_a_row_key_is_found_by_all_of_its_values_or_in_each_bucket",
+    ),
+    Mutation(
+        "an overwrite replaces what lies in the first bucket",
+        "client/spark/writer.py",
+        "            for prefix in self._prefixes\n",
+        "            for prefix in self._prefixes[:1]\n",
+        "unit/client_spark/test_overwriting.py",
+    ),
+    Mutation(
+        "a salted mapping is one that an older release takes for another",
+        "client/spark/mapping.py",
+        "            return SALTED_FORMAT_VERSION\n",
+        "            return FORMAT_VERSION\n",
+        _SALTS + "test_the_mapping_is_none_for_who_knows_no_salts",
+    ),
+    Mutation(
+        "more regions than salt buckets are made of nothing",
+        "client/spark/region_keys.py",
+        "    if regions > max(mapping.salt_buckets, 1):\n",
+        "    if regions > 256:\n",
+        _SALTS + "test_regions_share_the_buckets_without_a_sample",
     ),
 ]

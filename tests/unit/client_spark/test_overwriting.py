@@ -46,3 +46,27 @@ def test_an_attempt_that_lost_with_other_rows_is_found_out(
         overwriting.commit([won])
     put_columns(*late[0])
     assert list(manager.snapshot().scan("w")) == [(row_key(MAPPING, 3), {b"f:v": b"old"})]
+
+
+@pytest.mark.parametrize("salt_buckets", [0, 5])
+def test_the_rows_of_a_prefix_are_replaced_wherever_they_lie(
+    manager: TransactionManager, monkeypatch: pytest.MonkeyPatch, salt_buckets: int
+) -> None:
+    monkeypatch.setattr(writer, "manager_for", lambda settings: manager)
+    columns = (KeyColumn("k", "int"), KeyColumn("m", "int"), ValueColumn("v", "string"))
+    mapping = TableMapping("w", ("k", "m"), columns, salt_buckets=salt_buckets)
+    create_table(manager, mapping)
+    with manager.transaction() as transaction:
+        for k in (6, 7, 8):
+            for m in range(20):
+                transaction.put("w", row_key(mapping, k, m), {b"f:v": b"old"})
+    overwriting = writer.PythiaWriter(
+        SourceOptions(manager.settings, "w", overwrite_prefix="[7]"), mapping, ["k", "m", "v"], overwrite=True
+    )
+    new = [pa.array([7] * 3, pa.int32()), pa.array([19, 20, 21], pa.int32()), pa.array(["new"] * 3)]
+    rows = [pa.record_batch(new, ["k", "m", "v"])]
+    writer.write_batches(overwriting._attempt_writer(0, 1), overwriting._encoder(), rows, 10_000)
+    overwriting.commit([writer.WrittenRows(0, 1, 3)])
+    expected = {row_key(mapping, k, m): {b"f:v": b"old"} for k in (6, 8) for m in range(20)}
+    expected |= {row_key(mapping, 7, m): {b"f:v": b"new"} for m in (19, 20, 21)}
+    assert dict(manager.snapshot().scan("w")) == expected
