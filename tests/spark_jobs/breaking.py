@@ -87,6 +87,20 @@ BROKEN: Final = (
         _NAMED,
     ),
     Mutation(
+        "a filter reads all but the last bucket of a salted table",
+        "client/spark/predicates.py",
+        "ranges = ranges_in_every_bucket(ranges, mapping.salt_buckets)",
+        "ranges = ranges_in_every_bucket(ranges, mapping.salt_buckets - 1)",
+        _NAMED,
+    ),
+    Mutation(
+        "a program finds a salted row in another bucket than Spark",
+        "client/spark/salting.py",
+        "return bytes((xxhash.xxh3_64_intdigest(_BEFORE + hashed_part(key)) % buckets,)) + key",
+        "return bytes((xxhash.xxh3_64_intdigest(_BEFORE + key) % buckets,)) + key",
+        _NAMED,
+    ),
+    Mutation(
         "a value that begins like a tombstone is not escaped",
         "client/spark/codecs.py",
         "stored = [escaped_like(column, TOMBSTONE[0]) for column in values]",
