@@ -7,13 +7,13 @@ import json
 import click
 
 from client.catalog.entry import ConflictLevel
-from client.command_line import Place, connecting, explained, managed
+from client.command_line import Place, connecting, managed
 from client.errors import InvalidRequest
 from client.manager import TransactionManager
 from client.spark.mapping import TableMapping
 from client.spark.tables import adopt_table
-from client.tables.columns import mapping_of, parse_column
-from client.tables.options import json_option
+from client.tables.columns import mapping_of, parse_column, parse_family
+from client.tables.options import as_usage_errors, families_option, json_option
 from client.tables.progress import shown
 
 
@@ -24,6 +24,7 @@ from client.tables.progress import shown
               help="A column for Spark and pythia table, for instance price:bigint; once for each.")  # fmt: skip
 @click.option("--row-key", metavar="NAME", help="Which of the columns is the row key, as it is: a string, or binary.")
 @click.option("--family", help="HBase's column family of the other columns; by default the table's only one.")
+@families_option
 @click.option("--level", default="row", show_default=True, type=click.Choice(["row", "cell"]),
               help="Whether transactions conflict when they write the same row, or only the same cell.")  # fmt: skip
 @json_option
@@ -33,6 +34,7 @@ def adopt_command(
     columns: tuple[str, ...],
     row_key: str | None,
     family: str | None,
+    families: tuple[str, ...],
     level: ConflictLevel,
     as_json: bool,
 ) -> None:
@@ -42,10 +44,10 @@ def adopt_command(
     but transactions. Its families have to keep all versions of a cell, for ever. Each cell is read once; after a kill,
     or a failure of the services, run the same command again.
     """
-    if bool(columns) != (row_key is not None) or (family is not None and not columns):
+    if bool(columns) != (row_key is not None) or ((family or families) and not columns):
         raise click.UsageError("give both --column and --row-key, for a table that Spark is to read, or neither")
     with managed(place) as manager, shown("looked at") as tell:
-        mapping = _mapping(manager, name, columns, row_key, family, level) if row_key is not None else None
+        mapping = _mapping(manager, name, columns, row_key, family, families, level) if row_key is not None else None
         if mapping is None:
             adopted = manager.adopt_table(name, conflict_level=level, progress=lambda rows: tell(rows, False))
         else:
@@ -64,20 +66,25 @@ def _mapping(
     columns: tuple[str, ...],
     row_key: str,
     family: str | None,
+    families: tuple[str, ...],
     level: ConflictLevel,
 ) -> TableMapping:
-    families = manager.catalog.plain_families(name)
-    if family is None and len(families) > 1:
-        raise InvalidRequest(f"table {name!r} has the families {', '.join(families)}: say which with --family")
-    with explained():
-        try:
-            return mapping_of(
-                name,
-                [parse_column(column) for column in columns],
-                [row_key],
-                family=family or families[0],
-                conflict_level=level,
-                plain_row_key=True,
-            )
-        except InvalidRequest as error:
-            raise click.UsageError(str(error)) from error
+    there = manager.catalog.plain_families(name)
+    with as_usage_errors():
+        parsed, placed = [parse_column(column) for column in columns], dict(map(parse_family, families))
+    others = {column for column, _ in parsed} - {row_key, *placed}
+    if others and family is None and len(there) > 1:
+        raise InvalidRequest(
+            f"table {name!r} has the families {', '.join(there)}: say which with --family, or --family-of for some of "
+            "the columns"
+        )
+    with as_usage_errors():
+        return mapping_of(
+            name,
+            parsed,
+            [row_key],
+            family=family or there[0],
+            families=placed,
+            conflict_level=level,
+            plain_row_key=True,
+        )

@@ -6,7 +6,8 @@ has no exact counterpart among a table's types is refused with the way out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
@@ -32,24 +33,34 @@ def parse_column(text: str) -> tuple[str, str]:
     return name.strip(), column_types.normalise(type_name)
 
 
+def parse_family(text: str) -> tuple[str, str]:
+    """``"price=g"`` → a column and the family that it lies in. Raises ``InvalidMapping``."""
+    name, equals, family = text.rpartition("=")
+    if not equals or not name.strip() or not family.strip():
+        raise InvalidMapping(f"a column's family is given as 'column=family', for instance 'price=g', not {text!r}")
+    return name.strip(), family.strip()
+
+
 def mapping_of(
     table: str,
     columns: Columns,
     row_key: Sequence[str],
     *,
     family: str,
+    families: Mapping[str, str] = MappingProxyType({}),
     conflict_level: ConflictLevel,
     packed: bool = False,
     plain_row_key: bool = False,
     salt_buckets: int = 0,
 ) -> TableMapping:
-    """The mapping of a table with these columns. Raises ``InvalidMapping``."""
+    """The mapping of a table with these columns; ``families``: of some of them another. Raises ``InvalidMapping``."""
     schema = StructType([StructField(name, column_types.spark_type(type_name)) for name, type_name in columns])
     return TableMapping.from_schema(
         table,
         schema,
         row_key=row_key,
         family=family,
+        families=families,
         conflict_level=conflict_level,
         packed=packed,
         plain_row_key=plain_row_key,

@@ -14,7 +14,6 @@ import click
 
 from client.catalog.entry import ConflictLevel
 from client.command_line import Place, connecting, explained, managed
-from client.errors import InvalidRequest
 from client.positions import moment_since
 from client.snapshots.moments import parse_moment, parse_since
 from client.spark.codecs import RowEncoder
@@ -23,7 +22,7 @@ from client.spark.region_keys import KeySample, boundaries, split_keys
 from client.spark.tables import create_table, table_mapping
 from client.tables.adopt_command import adopt_command
 from client.tables.casting import cast, check_fits
-from client.tables.columns import columns_like, mapping_of, parse_column
+from client.tables.columns import columns_like, mapping_of, parse_column, parse_family
 from client.tables.copy_command import copy_command
 from client.tables.describing import Description, describe, tables
 from client.tables.exporting import export
@@ -31,7 +30,9 @@ from client.tables.files import DataFile, FileFormat, format_of
 from client.tables.landing import PIECE_ROWS, land
 from client.tables.options import (
     FILE,
+    as_usage_errors,
     data_file,
+    families_option,
     format_option,
     json_option,
     names_of,
@@ -84,6 +85,7 @@ def list_(place: Place, as_json: bool) -> None:
     "--row-key", required=True, metavar="NAME[,…]", help="The columns by which rows are told apart and sorted."
 )
 @click.option("--family", default="f", show_default=True, help="HBase's column family for the other columns.")
+@families_option
 @click.option("--level", default="row", show_default=True, type=click.Choice(["row", "cell"]),
               help="Whether transactions conflict when they write the same row, or only the same cell.")  # fmt: skip
 @click.option("--packed", is_flag=True,
@@ -110,6 +112,7 @@ def create(
     nulls: tuple[str, ...],
     row_key: str,
     family: str,
+    families: tuple[str, ...],
     level: ConflictLevel,
     packed: bool,
     plain_row_key: bool,
@@ -132,24 +135,23 @@ def create(
         sample = sample or like
     if regions > max(salt_buckets, 1) and sample is None:
         raise click.UsageError("--regions needs rows by which to part them: give a file of such with --sample")
+    with as_usage_errors():
+        if like is None:
+            chosen = [parse_column(column) for column in columns]
+        else:
+            chosen = columns_like(data_file(like, file_format, delimiter, nulls).guessed_schema())
+        mapping = mapping_of(
+            name,
+            chosen,
+            names_of(row_key),
+            family=family,
+            families=dict(map(parse_family, families)),
+            conflict_level=level,
+            packed=packed,
+            plain_row_key=plain_row_key,
+            salt_buckets=salt_buckets,
+        )
     with explained():
-        try:
-            if like is None:
-                chosen = [parse_column(column) for column in columns]
-            else:
-                chosen = columns_like(data_file(like, file_format, delimiter, nulls).guessed_schema())
-            mapping = mapping_of(
-                name,
-                chosen,
-                names_of(row_key),
-                family=family,
-                conflict_level=level,
-                packed=packed,
-                plain_row_key=plain_row_key,
-                salt_buckets=salt_buckets,
-            )
-        except InvalidRequest as error:
-            raise click.UsageError(str(error)) from error
         if regions > 1 and sample is not None:
             cuts = boundaries(_sampled_keys(mapping, data_file(sample, file_format, delimiter, nulls)), regions)
         else:

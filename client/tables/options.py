@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from client.command_line import explained
 from client.errors import InvalidRequest
 from client.tables.files import FORMATS, CsvDialect, DataFile, FileFormat, format_of
 from client.tables.steps import ROWS_PER_TRANSACTION_MAX
@@ -26,6 +28,11 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON obj
 rows_per_transaction_option = click.option(
     "--rows-per-transaction", type=click.IntRange(1, ROWS_PER_TRANSACTION_MAX), metavar="N",
     default=ROWS_PER_TRANSACTION, show_default=True, help="Land N rows in each transaction.",
+)  # fmt: skip
+
+families_option = click.option(
+    "--family-of", "families", multiple=True, metavar="NAME=FAMILY",
+    help="Another family for this column; once for each.",
 )  # fmt: skip
 
 _READING = (
@@ -57,3 +64,13 @@ def names_of(text: str) -> tuple[str, ...]:
     if not all(names):
         raise InvalidRequest(f"column names are given with commas between, not as {text!r}")
     return names
+
+
+@contextmanager
+def as_usage_errors() -> Iterator[None]:
+    """Raise ``click.UsageError`` for what a command line names that cannot be; see ``explained`` for the rest."""
+    with explained():
+        try:
+            yield
+        except InvalidRequest as error:
+            raise click.UsageError(str(error)) from error

@@ -95,6 +95,8 @@ WITHOUT_INPUT_OR_OUTPUT = {
         "predicates",
         "progress",
         "query_identity",
+        "region_keys",
+        "salting",
         "splitting",
         "value_codec",
     ],

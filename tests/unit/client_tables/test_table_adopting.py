@@ -68,6 +68,18 @@ def test_the_family_is_said_where_there_are_several(plain: TransactionManager, r
     assert done(run("adopt", table, *COLUMNS, "--family", "d", "--json"))["rows"] == 3
 
 
+def test_columns_lie_in_the_families_that_are_said(plain: TransactionManager, run: Run) -> None:
+    assert "'column=family', for instance" in refused(run("adopt", "wide", *COLUMNS, "--family-of", "name"), 2)
+    elsewhere = run("adopt", "wide", *COLUMNS, "--family", "d", "--family-of", "name=g")
+    assert "lacks families of the mapping: g" in refused(elsewhere)
+    assert "give both --column and --row-key" in refused(run("adopt", "wide", "--family-of", "name=d"), 2)
+    assert "say which with --family" in refused(run("adopt", "wide", *COLUMNS, "--family-of", "name=d"))
+    placed = ["--family-of", "name=d", "--family-of", "visits=e"]
+    assert done(run("adopt", "wide", *COLUMNS, *placed, "--json"))["rows"] == 3
+    described = done(run("describe", "wide", "--json"))
+    assert [column["place"] for column in described["columns"]] == ["row key", "cell e:visits", "cell d:name"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -374,6 +374,37 @@ def test_a_table_begins_with_the_regions_that_its_rows_want(run: Run, tmp_path: 
     assert [row["k"] for row in rows(tmp_path / "out.parquet")] == list(range(9_000))
 
 
+def test_columns_may_lie_in_families_of_their_own(run: Run, tmp_path: Path) -> None:
+    columns = [
+        "--column",
+        "k:int",
+        "--column",
+        "v:string",
+        "--column",
+        "w x:int",
+        "--column",
+        "y:int",
+        "--row-key",
+        "k",
+    ]
+    made = done(run("create", "wide", *columns, "--family-of", "v=g", "--family-of", "w x=h", "--json"))
+    assert [column["place"] for column in made["columns"]] == ["row key", "cell g:v", "cell h:w x", "cell f:y"]
+    assert [family["name"] for family in made["families"]] == ["f", "g", "h"]
+    (tmp_path / "f.csv").write_text("k,v,w x,y\n1,a,2,3\n")
+    done(run("import", "wide", tmp_path / "f.csv", "--json"))
+    done(run("export", "wide", tmp_path / "out.parquet", "--columns", "k,w x", "--json"))
+    assert rows(tmp_path / "out.parquet") == [{"k": 1, "w x": 2}]
+    for wrong, words in (
+        ("v", "'column=family', for instance"),
+        ("v=", "'column=family', for instance"),
+        ("z=g", "unknown column 'z'"),
+        ("k=g", "part of the row key"),
+        ("v=g:h", "column 'v': a column family's name"),
+    ):
+        assert words in refused(run("create", "other", *columns, "--family-of", wrong), 2)
+    assert "one family, not" in refused(run("create", "other", *columns, "--packed", "--family-of", "v=g"), 2)
+
+
 def test_a_salted_table_has_regions_without_a_sample(run: Run, tmp_path: Path) -> None:
     """And is filled, and read, as any other."""
     made = done(run("create", "points", *POINTS, "--salt-buckets", 6, "--regions", 3, "--json"))
