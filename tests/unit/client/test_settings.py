@@ -20,6 +20,9 @@ SETTINGS = ClientSettings(zookeeper="127.0.0.1:2181,127.0.0.1:2182", thrift="127
         {"zookeeper": ""},
         {"thrift": "host:0"},
         {"thrift": "host:port"},
+        {"thrift2": "host:port"},
+        {"thrift2": "a:1,,b:2"},
+        {"thrift2": None},
         {"thrift": "a:1,b"},
         {"thrift": "a:1,,b:2"},
         {"thrift": "a:1,a:01"},
@@ -54,6 +57,7 @@ def test_settings_that_cannot_work_are_refused(wrong: dict[str, Any]) -> None:
     [
         ({"thrift": ""}, "thrift is missing"),
         ({"thrift": "h"}, "thrift: the address of HBase's Thrift gateway is host:port"),
+        ({"thrift2": "h"}, "thrift2: the address of HBase's Thrift gateway is host:port"),
         ({"zookeeper": "h:1,x"}, "zookeeper: ZooKeeper's hosts are host:port"),
     ],
 )

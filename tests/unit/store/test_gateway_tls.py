@@ -313,3 +313,9 @@ def test_what_no_tls_can_be_made_of_is_told_before_anything_is_asked(authority: 
 def test_a_manager_is_not_made_of_files_that_cannot_be_used() -> None:
     with pytest.raises(InvalidSettings, match=r"thrift tls://a:1: authority /nowhere: No such file"):
         TransactionManager.connect(ClientSettings("z:1", "tls://a:1", thrift_tls_authority_file="/nowhere"))
+
+
+def test_whoever_asked_for_tls_is_not_led_past_it_by_a_thrift_2_gateway(authority: Authority) -> None:
+    settings = ClientSettings("z:1", "tls://a:1", thrift_tls_authority_file=authority.certificate, thrift2="b:1")
+    with pytest.raises(InvalidSettings, match=r"thrift tls://a:1, thrift2 b:1: .*speaks TLS"):
+        TransactionManager.connect(settings)
