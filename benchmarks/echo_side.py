@@ -8,8 +8,8 @@ from pathlib import Path
 from benchmarks.cpu_time import cpu_seconds
 from benchmarks.load_process import LoadProcess, window_line, window_of
 from benchmarks.sides import Window
+from devcluster.guard import Guard
 from drills.children import Child, python
-from drills.guard import Guard
 from drills.waiting import wait_until
 
 START_SECONDS_MAX = 60.0

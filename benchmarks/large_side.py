@@ -16,7 +16,7 @@ from benchmarks.our_oracle import OurOracle
 from benchmarks.our_side import OurSide
 from benchmarks.sides import SideError, Window
 from benchmarks.wrapped_side import WrappedSide
-from drills.guard import Guard
+from devcluster.guard import Guard
 
 WINDOW_SHARE: Final = 0.8
 SECONDS_MIN: Final = 0.05

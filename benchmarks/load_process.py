@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from benchmarks.compiled_code import AS_INSTALLED, Code
 from benchmarks.sides import Latency, SideError, Window
+from devcluster.guard import Guard
 from drills.children import Child, python
-from drills.guard import Guard
 
 Answer = dict[str, Any]
 

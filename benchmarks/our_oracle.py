@@ -17,8 +17,8 @@ from benchmarks.hbase_tables import drop_tables
 from benchmarks.sides import Services
 from benchmarks.znodes import delete_znodes
 from commit_table import system_table
+from devcluster.guard import Guard
 from drills.children import Child, python
-from drills.guard import Guard
 from drills.waiting import wait_until
 
 START_SECONDS_MAX: Final = 120.0

@@ -11,8 +11,8 @@ from typing import Final
 from benchmarks.load_process import LoadProcess, shares, window_line, window_of
 from benchmarks.our_oracle import OurOracle
 from benchmarks.sides import Window
+from devcluster.guard import Guard
 from drills.children import Child
-from drills.guard import Guard
 
 ANSWER_SECONDS_MAX: Final = 60.0
 """Beyond the length of a window."""

@@ -29,7 +29,7 @@ from benchmarks.presenting import TABLE_WIDTH_CHARACTERS, prefixed
 from benchmarks.resting_side import RestingSide
 from benchmarks.sides import Services
 from benchmarks.surroundings import explained, once_each, surroundings
-from drills.guard import Guard
+from devcluster.guard import Guard
 
 NAMES = [case.name for case in CASES]
 

@@ -19,8 +19,8 @@ import devcluster
 from benchmarks.compiled_code import Code, compiled_code
 from benchmarks.sides import Services, SideError
 from devcluster import DevClusterError, Step
+from devcluster.guard import Guard
 from drills.errors import DrillError
-from drills.guard import Guard
 
 HBASE_HEAP_MEBIBYTES = 2_048
 

@@ -12,7 +12,7 @@ from benchmarks.options import Asked
 from benchmarks.our_oracle import OurOracle
 from benchmarks.our_side import OurSide
 from benchmarks.presenting import prefixed
-from drills.guard import Guard
+from devcluster.guard import Guard
 
 CELLS: Final = 2
 

@@ -18,6 +18,7 @@ from client import ClientSettings
 from demo.children import Process
 from demo.errors import DemoError
 from demo.waiting import wait_for
+from devcluster.guard import Guard
 
 START_SECONDS_MAX: Final = 60.0
 STATUS_SECONDS_MAX: Final = 60.0
@@ -69,8 +70,9 @@ def epoch_now(log: str) -> int | None:
 class Oracles:
     """A primary and a standby. Its methods are called by one thread at a time."""
 
-    def __init__(self, settings: ClientSettings, logs: Path, options: OracleOptions) -> None:
+    def __init__(self, settings: ClientSettings, logs: Path, options: OracleOptions, guard: Guard | None) -> None:
         self.options = options
+        self._guard = guard
         self._settings = settings
         self._logs = logs
         self._running: dict[str, Process] = {}
@@ -140,8 +142,10 @@ class Oracles:
     def _start(self, name: str) -> Process:
         starts = 1 + sum(ended == name for ended, _ in self._ended)
         log = self._logs / (f"{name}.log" if starts == 1 else f"{name}-start-{starts}.log")
-        self._running[name] = Process(name, self._serve(name), log)
-        return self._running[name]
+        process = self._running[name] = Process(name, self._serve(name), log)
+        if self._guard is not None:
+            self._guard.watch_process(process.pid)
+        return process
 
     def _serve(self, name: str) -> list[str]:
         where = [*self._installation(), "--thrift", self._settings.thrift, "--listen", "127.0.0.1:0"]

@@ -31,6 +31,7 @@ from demo.report import flights_tables, phases_table
 from demo.services import Installation
 from demo.summaries import SUMMARIES, Totals, counted, differences, shown, summarise
 from demo.tally import LateTally, ReaderTally
+from devcluster.guard import Guard
 from devcluster.java import find_java
 
 LOG_FORMAT: Final = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
@@ -61,8 +62,9 @@ def run(plan: Plan) -> None:
     with ExitStack() as stack:
         display = stack.enter_context(Display(Console()))
         display.line(f"logs are in {logs}")
-        installation = stack.enter_context(_installation(plan, display))
-        oracles = _serve(plan, stack, display, installation, logs)
+        guard = None if plan.keep else stack.enter_context(Guard())
+        installation = stack.enter_context(_installation(plan, display, guard))
+        oracles = _serve(plan, stack, display, installation, logs, guard)
         with display.phase("Spark"):
             spark = stack.enter_context(spark_session(logs / "spark.log"))
         manager = stack.enter_context(TransactionManager.connect(installation.settings))
@@ -75,7 +77,7 @@ def run(plan: Plan) -> None:
 
 
 @contextmanager
-def _installation(plan: Plan, display: Display) -> Iterator[Installation]:
+def _installation(plan: Plan, display: Display, guard: Guard | None) -> Iterator[Installation]:
     with ExitStack() as stack:
         if plan.zookeeper and plan.thrift:
             given = services.given_cluster(plan.zookeeper, plan.thrift, keep=plan.keep)
@@ -84,16 +86,20 @@ def _installation(plan: Plan, display: Display) -> Iterator[Installation]:
         steps = stack.enter_context(display.steps())
         with display.phase("ZooKeeper, HBase and its Thrift gateway"):
             installation = stack.enter_context(
-                services.own_cluster(_cluster_directory(plan), keep=plan.keep, progress=steps)
+                services.own_cluster(_cluster_directory(plan), keep=plan.keep, progress=steps, guard=guard)
             )
             steps.done()
         yield installation
 
 
-def _serve(plan: Plan, stack: ExitStack, display: Display, installation: Installation, logs: Path) -> Oracles:
+def _serve(
+    plan: Plan, stack: ExitStack, display: Display, installation: Installation, logs: Path, guard: Guard | None
+) -> Oracles:
     options = TO_BE_KILLED if plan.kill_primary else UNDISTURBED
     with display.phase("a primary and a standby oracle"):
-        oracles = stack.enter_context(services.oracles(installation.settings, logs, options, keep=plan.keep))
+        oracles = stack.enter_context(
+            services.oracles(installation.settings, logs, options, keep=plan.keep, guard=guard)
+        )
     if plan.keep:
         stack.callback(lambda: display.line(_kept(plan, installation, oracles.pids())))
     return oracles

@@ -1,6 +1,7 @@
 """The services that the demo runs on: ZooKeeper and HBase of its own or given ones, and two oracles.
 
-Invariant: what was started here is ended here, whatever happens, unless it is to be kept.
+Invariant: what was started here is ended here, whatever happens, unless it is to be kept. A ``guard`` sees to it where
+the demo itself is killed; there is none where it is to be kept.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from client import ClientSettings
 from demo.errors import DemoError
 from demo.oracles import OracleOptions, Oracles
 from demo.tables import TableNames
+from devcluster.guard import Guard
 from store.hbase import HBaseCellStore
 
 CONNECT_SECONDS_MAX: Final = 10.0
@@ -34,10 +36,14 @@ class Installation:
 
 
 @contextmanager
-def own_cluster(directory: Path, *, keep: bool, progress: devcluster.Progress) -> Iterator[Installation]:
+def own_cluster(
+    directory: Path, *, keep: bool, progress: devcluster.Progress, guard: Guard | None
+) -> Iterator[Installation]:
     """A new, empty ZooKeeper and HBase in ``directory``. Raises ``DevClusterError``."""
     devcluster.down(directory, wipe=True, progress=progress)
     wipe = False  # after an error the cluster's logs are of use
+    if guard is not None:
+        guard.watch_cluster(directory, wipe=wipe)
     try:
         cluster = devcluster.up(devcluster.ClusterSettings(directory), progress)
         yield Installation(ClientSettings(cluster.zookeeper, cluster.thrift), TableNames())
@@ -90,10 +96,12 @@ def _connected(zookeeper: str, thrift: str) -> Iterator[tuple[HBaseCellStore, Ka
 
 
 @contextmanager
-def oracles(settings: ClientSettings, logs: Path, options: OracleOptions, *, keep: bool) -> Iterator[Oracles]:
+def oracles(
+    settings: ClientSettings, logs: Path, options: OracleOptions, *, keep: bool, guard: Guard | None
+) -> Iterator[Oracles]:
     """A primary and a standby. Raises ``ProcessFailed``."""
     with ExitStack() as stack:
-        started = Oracles(settings, logs, options)
+        started = Oracles(settings, logs, options, guard)
         stack.callback(started.stop)
         started.start_all()
         if keep:

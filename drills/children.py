@@ -17,8 +17,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from devcluster.guard import Guard
 from drills.errors import ChildFailed
-from drills.guard import Guard
 
 LOG_LINES_SHOWN: Final = 12
 LOG_TAIL_BYTES: Final = 16 * 1_024

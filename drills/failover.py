@@ -10,12 +10,12 @@ from typing import Final
 
 from client import InvalidRequest, TransactionManager
 from devcluster import Progress, Step
+from devcluster.guard import Guard
 from drills.campaign import Campaign
 from drills.children import python
 from drills.evidence import gather
 from drills.fault import AnyFault, Fault, SiteT
 from drills.findings import findings
-from drills.guard import Guard
 from drills.installation import CLIENT_PROCESSES, PROCESSES_MAX, PROCESSES_MIN, Installation, Plan, installed
 from drills.load import LoadSettings
 from drills.loads import Loads, create_tables, load_tables, running, settings_of

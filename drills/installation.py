@@ -16,8 +16,8 @@ from typing import Final
 
 import devcluster
 from client import ClientSettings, InvalidRequest
+from devcluster.guard import Guard
 from drills.clocks import SteppedClock
-from drills.guard import Guard
 from drills.oracles import OracleSettings, Seat
 from drills.proxy import LOOPBACK, Mode, Proxies, Proxy
 from drills.services import GivenServices, OwnServices, own_services

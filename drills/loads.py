@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from client import ClientSettings, TransactionManager
 from configuration.defaults import SHADOW_CELLS
+from devcluster.guard import Guard
 from drills.children import Child
 from drills.flights import LANDING_SECONDS_MAX, OPEN_SECONDS_MAX, Stage
-from drills.guard import Guard
 from drills.installation import tables_of
 from drills.load import FLIGHTS, LOADS, LoadSettings, workload_of
 from drills.waiting import wait_until

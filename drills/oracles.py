@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from devcluster.guard import Guard
 from drills.children import Child
 from drills.clocks import SteppedClock
-from drills.guard import Guard
 from drills.proxy import LOOPBACK, Mode, Proxies
 from drills.site import Announced, Tenure
 from drills.waiting import wait_until

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import devcluster
-from drills.guard import Guard
+from devcluster.guard import Guard
 from drills.zookeeper import ZooKeeper
 
 

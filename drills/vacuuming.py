@@ -18,11 +18,11 @@ from client.cells import is_reserved
 from client.vacuum import HorizonUnknown, run_vacuum
 from commit_table import table_name
 from devcluster import Progress, Step
+from devcluster.guard import Guard
 from drills.children import python
 from drills.evidence import gather
 from drills.failover import START_SECONDS_MAX, load_settings
 from drills.findings import Findings, findings
-from drills.guard import Guard
 from drills.installation import Plan, installed
 from drills.load import LOADS, workload_of
 from drills.loads import create_tables, load_tables, running

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from devcluster.configuration import zookeeper_command, zookeeper_settings
+from devcluster.guard import Guard
 from devcluster.ports import claim
 from devcluster.readiness import zookeeper_answers
 from devcluster.settings import LOOPBACK
 from devcluster.state import read_state
 from drills.children import Child
 from drills.errors import DrillError
-from drills.guard import Guard
 from drills.waiting import wait_until
 
 START_SECONDS_MAX: Final = 30.0

@@ -20,7 +20,7 @@ from access.gssapi import KerberosUnavailable, require_library
 from access.services import TlsFiles
 from configuration.rooms import all_sections
 from configuration.sources import FILE_VARIABLE
-from drills.guard import Guard
+from devcluster.guard import Guard
 from tests.certificates import Authority
 from tests.examples import examples
 from tests.gateways import FRAMED, HTTP, THRIFT2, gateway_of

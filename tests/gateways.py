@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from devcluster.configuration import Part, hbase_settings, site_file, start_command
+from devcluster.guard import Guard
 from devcluster.ports import claim
 from devcluster.readiness import listens
 from devcluster.settings import LOOPBACK
-from drills.guard import Guard
 from store import StoreError
 from store.hbase import HBaseCellStore
 from tests.hbase_classes import java_with_hbase

@@ -30,10 +30,10 @@ from benchmarks.peer.configuration import (
 from benchmarks.peer.listening import is_loopback, listening_addresses
 from benchmarks.sides import Services, SideError, Window
 from devcluster.configuration import site_file
+from devcluster.guard import Guard
 from devcluster.ports import claim, is_free
 from devcluster.settings import LOOPBACK
 from drills.children import Child
-from drills.guard import Guard
 
 SERVER = "org.apache.omid.tso.TSOServer"
 DRIVER = "pythia.peer.Driver"

@@ -13,9 +13,9 @@ from typing import Final
 
 from tenacity import Retrying, stop_after_attempt
 
+from devcluster.guard import Guard
 from drills.children import Child
 from drills.compose.engine import Project, docker
-from drills.guard import Guard
 from drills.site import Announced, Site, Tenure
 from drills.waiting import wait_until
 

@@ -18,13 +18,13 @@ from typing import Any, Final
 
 from client import ClientSettings
 from devcluster import Progress, Step
+from devcluster.guard import Guard
 from drills.campaign import mixed
 from drills.compose.containers import Container, Containers
 from drills.compose.engine import BUILD_SECONDS_MAX, CommandFailed, Project, docker, find_compose, run
 from drills.compose.faults import ContainerFault
 from drills.failover import under_load
 from drills.findings import Findings
-from drills.guard import Guard
 from drills.installation import CLIENT_PROCESSES, DEADLINE_MS, FIRST_PRIMARY_SECONDS_MAX
 from drills.loads import load_tables, running, settings_of
 from drills.outages import Struck, Window

@@ -15,7 +15,7 @@ from typing import IO
 import httpx
 
 from client import ClientSettings
-from drills.guard import Guard
+from devcluster.guard import Guard
 
 WAIT_SECONDS_MAX = 120.0
 LONG_LEASE_MS = 10_000

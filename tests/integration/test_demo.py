@@ -10,6 +10,8 @@ from typing import Protocol
 
 import pytest
 
+from drills.waiting import wait_until
+
 DEMO_SECONDS_MAX = 600
 """On a machine that gave these tests a quarter of what they have elsewhere, a month took a minute and a half."""
 ENDING_SECONDS_MAX = 30
@@ -41,6 +43,38 @@ def run_demo(services: Services, directory: Path, *options: str) -> subprocess.C
         finally:
             running.kill()
     return subprocess.CompletedProcess(command, running.returncode, output, errors)
+
+
+def running_children(pid: int) -> set[int]:
+    return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()}
+
+
+def runs(pid: int) -> bool:
+    """Whether there is such a process, which somebody may have yet to bury."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_what_a_demo_started_ends_with_it_even_where_it_is_killed(tmp_path: Path) -> None:
+    """With a ZooKeeper and an HBase of its own, in the moment in which its oracles serve."""
+    program = [sys.executable, "-c", "from demo.commands import demo; demo()", "--directory", str(tmp_path)]
+    logs = [tmp_path / "logs" / f"oracle-{number}.log" for number in (1, 2)]
+    with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as demo:
+        try:
+            wait_until(
+                lambda: (
+                    all(log.exists() and "serving on" in log.read_text() for log in logs) or demo.poll() is not None
+                ),
+                "both oracles",
+                DEMO_SECONDS_MAX,
+            )
+            started = running_children(demo.pid)
+        finally:
+            demo.kill()
+    assert len(started) >= len(["HBase", "the gateway", "two", "oracles", "who ends them"])
+    wait_until(lambda: not any(map(runs, started)), "the end of all that it started", 2 * ENDING_SECONDS_MAX)
 
 
 def test_the_reader_catches_tables_that_spark_writes_in_two_transactions(services: Services, tmp_path: Path) -> None:

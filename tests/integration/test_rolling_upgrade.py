@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from client import ClientSettings, TransactionManager, UpgradeNeeded
+from devcluster.guard import Guard
 from drills.children import Child
 from drills.evidence import gather
 from drills.flights import Stage
-from drills.guard import Guard
 from drills.load import LoadSettings
 from drills.loads import LoadProcess, Loads, create_tables, load_tables, running
 from drills.site import Announced

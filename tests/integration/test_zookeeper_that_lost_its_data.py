@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from devcluster.configuration import zookeeper_command, zookeeper_settings
+from devcluster.guard import Guard
 from devcluster.jars import ensure_jars
 from devcluster.java import find_java
 from devcluster.ports import claim
 from devcluster.readiness import zookeeper_answers
-from drills.guard import Guard
 from lease import (
     CoordinatorUnavailable,
     LeaseSettings,

@@ -14,9 +14,9 @@ from typing import Final
 
 from access.services import Kerberos
 from devcluster.configuration import Part, hbase_settings, site_file, start_command
+from devcluster.guard import Guard
 from devcluster.ports import claim
 from devcluster.readiness import listens
-from drills.guard import Guard
 from drills.waiting import wait_until
 from store import StoreError
 from store.hbase import HBaseCellStore, PoolSettings

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final
 from unittest.mock import patch
 
+from devcluster.guard import Guard
 from devcluster.java import find_java
 from devcluster.ports import claim
 from devcluster.settings import LOOPBACK
-from drills.guard import Guard
 from drills.waiting import wait_until
 from tests.listed_jars import fetched
 

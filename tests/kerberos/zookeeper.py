@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from devcluster.configuration import zookeeper_command, zookeeper_settings
+from devcluster.guard import Guard
 from devcluster.jars import ensure_jars
 from devcluster.java import find_java
 from devcluster.ports import claim
 from devcluster.readiness import zookeeper_answers
-from drills.guard import Guard
 from drills.waiting import wait_until
 from tests.kerberos.realm import END_SECONDS_MAX, NAME, READY_SECONDS_MAX, Realm
 from tests.listed_jars import FETCH_SECONDS_MAX

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 import devcluster
 from client import ClientSettings, TransactionManager
-from drills.guard import Guard
+from devcluster.guard import Guard
 from drills.installation import Installation, Plan, installed
 from tests.spark_jobs.breaking import BROKEN, break_each
 from tests.spark_jobs.connect_server import running, session_by_connect

@@ -18,7 +18,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from client import ClientSettings
-from drills.guard import Guard
+from devcluster.guard import Guard
 from drills.waiting import wait_until
 from tests.spark_jobs.session import MASTER, SPARK_SETTINGS, addresses, quick_environment
 

@@ -9,13 +9,13 @@ from typing import Final
 from client import ClientSettings
 from devcluster import servers
 from devcluster.configuration import class_path, start_command
+from devcluster.guard import Guard
 from devcluster.jars import ensure_jars
 from devcluster.java import find_java
 from devcluster.ports import claim
 from devcluster.readiness import hbase_answers
 from devcluster.settings import LOOPBACK
 from drills.children import Child
-from drills.guard import Guard
 from drills.waiting import wait_until
 
 HEAP_MEBIBYTES: Final = 256

@@ -17,7 +17,7 @@ from typing import Final
 
 import pyspark
 
-from drills.guard import Guard
+from devcluster.guard import Guard
 from drills.waiting import wait_until
 from tests.spark_jobs.machines import (
     ARCHIVED_AS,

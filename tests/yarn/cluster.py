@@ -18,10 +18,10 @@ from typing import Final
 import pyspark
 
 from devcluster.configuration import site_file
+from devcluster.guard import Guard
 from devcluster.java import find_java
 from devcluster.ports import claim
 from devcluster.settings import LOOPBACK
-from drills.guard import Guard
 from drills.waiting import wait_until
 from tests.listed_jars import fetched
 from tests.spark_jobs.machines import (

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from client import TransactionManager
-from drills.guard import Guard
+from devcluster.guard import Guard
 from drills.installation import Plan, installed
 from tests.conftest import Services
 from tests.spark_jobs.differential import explore

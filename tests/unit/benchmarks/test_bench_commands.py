@@ -15,7 +15,7 @@ from benchmarks.our_oracle import OurOracle
 from benchmarks.peer.configuration import PeerConfiguration, Program
 from benchmarks.peer_cases import CASES
 from benchmarks.sides import Services, Side, SideError
-from drills.guard import Guard
+from devcluster.guard import Guard
 from tests.unit.benchmarks.scripted import Call, Scripted
 
 

@@ -11,7 +11,7 @@ from benchmarks import growth_command
 from benchmarks.commands import bench
 from benchmarks.our_oracle import OurOracle
 from benchmarks.sides import Side
-from drills.guard import Guard
+from devcluster.guard import Guard
 from tests.unit.benchmarks.scripted import Call, Scripted
 
 SHORT = ["--rounds", "2", "--seconds", "1", "--warm-up-seconds", "1"]

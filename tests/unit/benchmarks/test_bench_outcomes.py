@@ -18,7 +18,7 @@ from benchmarks.large_side import LargeCommit
 from benchmarks.latency_command import BESIDE_LOAD, ECHO, IDLE, ONE, ONE_HBASE, comparisons, load_fields
 from benchmarks.our_oracle import OurOracle
 from benchmarks.sides import Services, Side
-from drills.guard import Guard
+from devcluster.guard import Guard
 from tests.unit.benchmarks.scripted import Call, Scripted, series, window
 
 

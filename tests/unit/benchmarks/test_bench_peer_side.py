@@ -13,8 +13,8 @@ from benchmarks.peer import side as peer_side
 from benchmarks.peer.configuration import DEFAULT, Program
 from benchmarks.peer.side import PeerSide
 from benchmarks.sides import SideError
+from devcluster.guard import Guard
 from drills.errors import ChildFailed
-from drills.guard import Guard
 from tests.unit.benchmarks.test_bench_peer_configuration import ANSWER
 
 JAVA = f"""#!{sys.executable}

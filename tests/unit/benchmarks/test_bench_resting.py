@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.resting_side import RestingSide
 from benchmarks.sides import Window
+from devcluster.guard import Guard
 from drills.children import Child
-from drills.guard import Guard
 from drills.waiting import wait_until
 from tests.unit.benchmarks.scripted import Scripted
 

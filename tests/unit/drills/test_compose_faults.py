@@ -8,12 +8,12 @@ from typing import cast
 
 import pytest
 
+from devcluster.guard import Guard
 from drills.campaign import mixed
 from drills.compose import containers
 from drills.compose.containers import NETWORKS, Container, Containers
 from drills.compose.engine import CommandFailed, Project
 from drills.compose.faults import FAULTS, ContainerFault, upgrade_order
-from drills.guard import Guard
 from drills.site import Announced
 
 

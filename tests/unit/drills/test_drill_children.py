@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from devcluster.guard import Guard
 from drills.children import Child, python
 from drills.errors import ChildFailed, DrillStalled
-from drills.guard import Guard
 from drills.waiting import wait_until
 from tests.imports import ROOT
 
@@ -101,7 +101,7 @@ DRILL = """
 import os, sys
 from pathlib import Path
 from drills.children import Child
-from drills.guard import Guard
+from devcluster.guard import Guard
 
 guard = Guard()
 children = [Child(f"child {number}", sys.argv[2:], Path(sys.argv[1]), guard) for number in range(2)]

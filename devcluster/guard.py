@@ -1,10 +1,10 @@
-"""The drill's safety net: a process that ends what the drill started, should the drill itself be killed.
+"""A safety net for whoever starts processes and clusters: a process that ends them, should he be killed himself.
 
-It learns of each process and each cluster by a line on its standard input, and acts when that closes, which the system
-sees to whatever becomes of the drill. Invariant: it ends only processes that it was told of, each through a descriptor
-taken while the process was the drill's own child, so that a pid which the system has given away is never hit.
+It learns of each by a line on its standard input, and acts when that closes, which the system sees to whatever becomes
+of him. Invariant: it ends only processes that it was told of, each through a descriptor taken while the process was a
+child of his, so that a pid which the system has given away is never hit.
 
-python -m drills.guard
+python -m devcluster.guard
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ END_SECONDS_MAX: Final = 60.0
 
 
 class Guard:
-    """The drill's end of it; a context manager, at whose end whatever is left is ended."""
+    """His end of it; a context manager, at whose end whatever is left is ended."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "drills.guard"],
+            [sys.executable, "-m", "devcluster.guard"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             start_new_session=True,
@@ -50,12 +50,12 @@ class Guard:
             self._process.wait(END_SECONDS_MAX)
 
     def watch_process(self, pid: int) -> None:
-        """A child of the drill's, that is to end with it."""
+        """A child of this process, that is to end with it."""
         self._tell(f"process {pid}")
 
-    def watch_cluster(self, directory: Path) -> None:
-        """A development cluster that is to end with the drill, data and all."""
-        self._tell(f"cluster {directory}")
+    def watch_cluster(self, directory: Path, *, wipe: bool = True) -> None:
+        """A development cluster that is to end with this process; with ``wipe`` data and all."""
+        self._tell(f"{'cluster' if wipe else 'kept-cluster'} {directory}")
 
     def watch_command(self, command: Sequence[str]) -> None:
         """A command that undoes something, and that may be run even where there is nothing to undo."""
@@ -69,11 +69,13 @@ class Guard:
 
 def end_all(lines: Iterable[str]) -> None:
     """Take note of what the lines name, and when they end, end it."""
-    descriptors, clusters, commands = [], [], []
+    descriptors: list[int] = []
+    clusters: list[tuple[Path, bool]] = []
+    commands: list[Sequence[str]] = []
     for line in lines:
         what, _, which = line.rstrip("\n").partition(" ")
-        if what == "cluster":
-            clusters.append(Path(which))
+        if what in ("cluster", "kept-cluster"):
+            clusters.append((Path(which), what == "cluster"))
         elif what == "command":
             commands.append(json.loads(which))
         else:
@@ -83,8 +85,8 @@ def end_all(lines: Iterable[str]) -> None:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)
         os.close(descriptor)
-    for cluster in clusters:
-        devcluster.down(cluster, wipe=True)
+    for directory, wipe in clusters:
+        devcluster.down(directory, wipe=wipe)
     for command in commands:
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(command, capture_output=True, timeout=END_SECONDS_MAX, check=False)
