@@ -49,6 +49,10 @@ def running_children(pid: int) -> set[int]:
     return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()}
 
 
+def serves(log: Path) -> bool:
+    return log.exists() and "serving on" in log.read_text()
+
+
 def runs(pid: int) -> bool:
     """Whether there is such a process, which somebody may have yet to bury."""
     try:
@@ -63,13 +67,7 @@ def test_what_a_demo_started_ends_with_it_even_where_it_is_killed(tmp_path: Path
     logs = [tmp_path / "logs" / f"oracle-{number}.log" for number in (1, 2)]
     with subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as demo:
         try:
-            wait_until(
-                lambda: (
-                    all(log.exists() and "serving on" in log.read_text() for log in logs) or demo.poll() is not None
-                ),
-                "both oracles",
-                DEMO_SECONDS_MAX,
-            )
+            wait_until(lambda: all(map(serves, logs)) or demo.poll() is not None, "both oracles", DEMO_SECONDS_MAX)
             started = running_children(demo.pid)
         finally:
             demo.kill()
