@@ -87,9 +87,9 @@ def test_who_finds_a_table_half_made_agrees_with_whoever_makes_it(
     store, maker, finder = installation.store, installation.manager(), installation.manager()
     create_table = store.create_table
 
-    def found(table: str, families: Sequence[Family]) -> None:
+    def found(table: str, families: Sequence[Family], split_keys: Sequence[bytes]) -> None:
         monkeypatch.undo()
-        create_table(table, families)
+        create_table(table, families, split_keys)
         assert finder.snapshot().get(table, b"r") == {}
 
     monkeypatch.setattr(store, "create_table", found)
