@@ -23,7 +23,7 @@ import click
 
 from benchmarks.one_manager import settings_of
 from benchmarks.options import alternating_options
-from benchmarks.rounds import Case, alternate, calls_per_second, show
+from benchmarks.rounds import Case, alternate, alternate_calls, show
 from client import TransactionManager
 
 TABLE = "benchmark_background_shadows"
@@ -62,10 +62,12 @@ def measure(
         return _reciprocal_apart(partial(transact, manager, numbers), seconds)
 
     def case(name: str, call: Callable[[TransactionManager], object], threads: int) -> Case:
-        return alternate(
+        return alternate_calls(
             name,
-            partial(calls_per_second, partial(call, behind), threads=threads, seconds=seconds),
-            partial(calls_per_second, partial(call, before), threads=threads, seconds=seconds),
+            partial(call, behind),
+            partial(call, before),
+            threads=threads,
+            seconds=seconds,
             rounds=rounds,
             progress=progress,
         )

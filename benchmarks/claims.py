@@ -18,7 +18,7 @@ import click
 
 from benchmarks.one_manager import measure_and_show
 from benchmarks.options import alternating_options
-from benchmarks.rounds import Case, alternate, calls_per_second
+from benchmarks.rounds import Case, alternate_calls
 from client import TransactionManager
 from client.claims import forget
 
@@ -41,10 +41,9 @@ def measure(manager: TransactionManager, *, rounds: int, seconds: float, progres
             transaction.put(TABLE, b"%012d" % number, VALUES)
 
     def case(what: str, callers: int, claiming: Callable[[], None]) -> Case:
-        measured = partial(calls_per_second, threads=callers, seconds=seconds)
         name = f"{callers} caller{'s'[: callers - 1]}: {what}, beside none"
-        return alternate(
-            name, partial(measured, claiming), partial(measured, transact), rounds=rounds, progress=progress
+        return alternate_calls(
+            name, claiming, transact, threads=callers, seconds=seconds, rounds=rounds, progress=progress
         )
 
     cases = [

@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.one_manager import measure_and_show
 from benchmarks.options import alternating_options
-from benchmarks.rounds import Case, alternate, calls_per_second
+from benchmarks.rounds import Case, alternate_calls
 from client import TransactionManager
 from client.connection.deadline import Deadline
 from store import RowPut
@@ -51,10 +51,12 @@ def measure(manager: TransactionManager, *, rounds: int, seconds: float, progres
         manager.store.put(TABLE, [RowPut(b"%016d" % number, {b"f:value": value})], 1)
 
     def beside_puts(threads: int) -> Case:
-        return alternate(
+        return alternate_calls(
             f"begin + commit beside a plain put, {threads} thread(s)",
-            partial(calls_per_second, partial(begin_and_commit, manager), threads=threads, seconds=seconds),
-            partial(calls_per_second, put, threads=threads, seconds=seconds),
+            partial(begin_and_commit, manager),
+            put,
+            threads=threads,
+            seconds=seconds,
             rounds=rounds,
             progress=progress,
         )

@@ -18,7 +18,7 @@ import click
 
 from benchmarks.one_manager import measure_and_show
 from benchmarks.options import alternating_options
-from benchmarks.rounds import Case, alternate, calls_per_second
+from benchmarks.rounds import Case, alternate_calls
 from client import Transaction, TransactionManager
 
 TABLE = "benchmark_guarded_reads"
@@ -47,10 +47,11 @@ def measure(manager: TransactionManager, *, rounds: int, seconds: float, progres
         manager.run(partial(work, guarded=guarded, writes=writes), attempts_max=ATTEMPTS_MAX)
 
     def case(what: str, callers: int, beside: Callable[[], None]) -> Case:
-        measured = partial(calls_per_second, threads=callers, seconds=seconds)
         guarded = partial(transact, guarded=True)
         name = f"{callers} caller{'s'[: callers - 1]}: a guard beside {what}"
-        return alternate(name, partial(measured, guarded), partial(measured, beside), rounds=rounds, progress=progress)
+        return alternate_calls(
+            name, guarded, beside, threads=callers, seconds=seconds, rounds=rounds, progress=progress
+        )
 
     cases = [case("none", callers, transact) for callers in CALLERS]
     cases.append(case("a write of the row", max(CALLERS), partial(transact, writes=True)))

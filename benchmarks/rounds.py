@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import click
 
@@ -82,6 +83,21 @@ def calls_per_second(call: Callable[[], object], *, threads: int, seconds: float
     if errors:
         raise errors[0]
     return sum(counts) / (time.monotonic() - started)
+
+
+def alternate_calls(
+    name: str,
+    ours: Callable[[], object],
+    beside: Callable[[], object],
+    *,
+    threads: int,
+    seconds: float,
+    rounds: int,
+    progress: Callable[[str], None],
+) -> Case:
+    """How often ``threads`` threads get either call done in a second, measured in turn for ``seconds`` each time."""
+    measured = partial(calls_per_second, threads=threads, seconds=seconds)
+    return alternate(name, partial(measured, ours), partial(measured, beside), rounds=rounds, progress=progress)
 
 
 def alternate(

@@ -17,7 +17,7 @@ import click
 
 from benchmarks.one_manager import measure_and_show
 from benchmarks.options import alternating_options
-from benchmarks.rounds import Case, alternate, calls_per_second
+from benchmarks.rounds import Case, alternate_calls
 from client import TransactionManager
 
 TABLES = (2, 4)
@@ -38,10 +38,12 @@ def measure(manager: TransactionManager, *, rounds: int, seconds: float, progres
                 transaction.put(table, b"%012d-%d" % (number, place), VALUES)
 
     def case(count: int) -> Case:
-        return alternate(
+        return alternate_calls(
             f"{count} tables beside {count} rows of one",
-            partial(calls_per_second, partial(transact, names[:count]), threads=1, seconds=seconds),
-            partial(calls_per_second, partial(transact, names[:1] * count), threads=1, seconds=seconds),
+            partial(transact, names[:count]),
+            partial(transact, names[:1] * count),
+            threads=1,
+            seconds=seconds,
             rounds=rounds,
             progress=progress,
         )

@@ -25,6 +25,7 @@ from collections.abc import Collection, Iterable, Iterator
 from commit_table.rule import TransactionRecord
 from commit_table.timestamps import COUNTER_BITS, TIMESTAMP_MAX, counter_of
 from store import Family, KeyRange, Row
+from store.making import even_split_keys
 
 COMMIT_FAMILY = Family("c", versions_max=1)
 FENCE_FAMILY = Family("f", versions_max=1)
@@ -64,7 +65,7 @@ def split_keys(regions: int) -> list[bytes]:
     """
     if not 1 <= regions <= SALTS:
         raise ValueError(f"the commit table has 1 to {SALTS} regions, one for each salt at most, not {regions}")
-    return [bytes((SALTS * region // regions,)) for region in range(1, regions)]
+    return even_split_keys(SALTS, regions)
 
 
 def commit_column(start_timestamp: int) -> bytes:

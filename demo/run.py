@@ -86,7 +86,7 @@ def _installation(plan: Plan, display: Display, guard: Guard | None) -> Iterator
         steps = stack.enter_context(display.steps())
         with display.phase("ZooKeeper, HBase and its Thrift gateway"):
             installation = stack.enter_context(
-                services.own_cluster(_cluster_directory(plan), keep=plan.keep, progress=steps, guard=guard)
+                services.own_cluster(_cluster_directory(plan), progress=steps, guard=guard)
             )
             steps.done()
         yield installation
@@ -97,9 +97,7 @@ def _serve(
 ) -> Oracles:
     options = TO_BE_KILLED if plan.kill_primary else UNDISTURBED
     with display.phase("a primary and a standby oracle"):
-        oracles = stack.enter_context(
-            services.oracles(installation.settings, logs, options, keep=plan.keep, guard=guard)
-        )
+        oracles = stack.enter_context(services.oracles(installation.settings, logs, options, guard=guard))
     if plan.keep:
         stack.callback(lambda: display.line(_kept(plan, installation, oracles.pids())))
     return oracles

@@ -1,7 +1,7 @@
 """The services that the demo runs on: ZooKeeper and HBase of its own or given ones, and two oracles.
 
 Invariant: what was started here is ended here, whatever happens, unless it is to be kept. A ``guard`` sees to it where
-the demo itself is killed; there is none where it is to be kept.
+the demo itself is killed; where there is none, it is to be kept.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ class Installation:
 
 
 @contextmanager
-def own_cluster(
-    directory: Path, *, keep: bool, progress: devcluster.Progress, guard: Guard | None
-) -> Iterator[Installation]:
+def own_cluster(directory: Path, *, progress: devcluster.Progress, guard: Guard | None) -> Iterator[Installation]:
     """A new, empty ZooKeeper and HBase in ``directory``. Raises ``DevClusterError``."""
     devcluster.down(directory, wipe=True, progress=progress)
     wipe = False  # after an error the cluster's logs are of use
@@ -49,7 +47,7 @@ def own_cluster(
         yield Installation(ClientSettings(cluster.zookeeper, cluster.thrift), TableNames())
         wipe = True
     finally:
-        if not keep:
+        if guard is not None:
             devcluster.down(directory, wipe=wipe, progress=progress)
 
 
@@ -96,14 +94,12 @@ def _connected(zookeeper: str, thrift: str) -> Iterator[tuple[HBaseCellStore, Ka
 
 
 @contextmanager
-def oracles(
-    settings: ClientSettings, logs: Path, options: OracleOptions, *, keep: bool, guard: Guard | None
-) -> Iterator[Oracles]:
+def oracles(settings: ClientSettings, logs: Path, options: OracleOptions, *, guard: Guard | None) -> Iterator[Oracles]:
     """A primary and a standby. Raises ``ProcessFailed``."""
     with ExitStack() as stack:
         started = Oracles(settings, logs, options, guard)
         stack.callback(started.stop)
         started.start_all()
-        if keep:
+        if guard is None:
             stack.pop_all()
         yield started

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from devcluster import servers
-from devcluster.configuration import Part
+from devcluster.configuration import PARTS, Part
 from devcluster.errors import AlreadyRunning, NotRunning, PortTaken, StateDamaged, UnusableDirectory, disk_errors
 from devcluster.jars import OTHER_JARS, check_free_space, ensure_jars, other_jars
 from devcluster.java import find_java
@@ -242,7 +242,7 @@ def down(directory: Path, wipe: bool, progress: Progress | None = None) -> Stopp
 def _stop_all(directory: Path, tell: Progress, *, kill: bool) -> bool:
     state = _readable_state(directory)
     was_running = False
-    for part in () if state is None else reversed(state.parts):
+    for part in reversed(PARTS):
         if state is not None and servers.alive(directory, state, part):
             was_running = True
             tell(Step(f"stopping {servers.TITLES[part]}"))

@@ -47,10 +47,10 @@ def hbase_answers(port: int) -> bool:
     return True
 
 
-def listens(port: int) -> bool:
+def listens(port: int, timeout_seconds: float = ASK_TIMEOUT_SECONDS) -> bool:
     """Whether a server listens on ``port`` of loopback; HBase's gateways do once they can reach HBase."""
     try:
-        socket.create_connection((LOOPBACK, port), ASK_TIMEOUT_SECONDS).close()
+        socket.create_connection((LOOPBACK, port), timeout_seconds).close()
     except OSError:
         return False
     return True

@@ -28,3 +28,10 @@ def split_keys_of(store: CellStore, table: str) -> list[bytes]:
     Raises ``TableMissing``, ``StoreUnavailable``.
     """
     return [region.start for region in store.regions(table)[1:]]
+
+
+def even_split_keys(first_bytes: int, regions: int) -> list[bytes]:
+    """The same for ``regions`` regions of a table whose keys begin with one of so many bytes, from 0 on, each as often
+    as the others: with as many of them in each region, give or take one.
+    """
+    return [bytes((first_bytes * region // regions,)) for region in range(1, regions)]

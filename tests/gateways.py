@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -51,28 +52,27 @@ def gateway_of(transport: Transport, zookeeper: str, directory: Path) -> Iterato
         guard.watch_process(process.pid)
         try:
             address = f"{transport.before}{LOOPBACK}:{port}"
-            _wait_until_it_answers(address if transport.part == "gateway" else "", port, process, log)
+            names_tables = transport.part == "gateway"
+            answers = partial(_names_tables, address) if names_tables else partial(listens, port)
+            _wait_until(answers, process, log)
             yield address
         finally:
             process.kill()
             process.wait(END_SECONDS_MAX)
 
 
-def _wait_until_it_answers(address: str, port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Until it listens, and of one of Thrift 1, at ``address``, until it names HBase's tables."""
+def _wait_until(answers: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
     until_s = time.monotonic() + READY_SECONDS_MAX
-    while not listens(port):
+    while not answers():
         assert process.poll() is None, log.read_text()
         assert time.monotonic() < until_s, log.read_text()
         time.sleep(0.2)
-    if not address:
-        return
+
+
+def _names_tables(address: str) -> bool:
     with contextlib.closing(HBaseCellStore(address)) as store:
-        while True:
-            assert process.poll() is None, log.read_text()
-            try:
-                store.table_names()
-                return
-            except StoreError:
-                assert time.monotonic() < until_s, log.read_text()
-                time.sleep(0.2)
+        try:
+            store.table_names()
+        except StoreError:
+            return False
+    return True

@@ -7,7 +7,6 @@ to listen on loopback and nowhere else, and whatever ``start`` began ``stop`` en
 from __future__ import annotations
 
 import queue
-import socket
 import time
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -32,7 +31,7 @@ from benchmarks.sides import Services, SideError, Window
 from devcluster.configuration import site_file
 from devcluster.guard import Guard
 from devcluster.ports import claim, is_free
-from devcluster.settings import LOOPBACK
+from devcluster.readiness import listens
 from drills.children import Child
 
 SERVER = "org.apache.omid.tso.TSOServer"
@@ -103,7 +102,7 @@ class PeerSide:
         command = self._program.command(SERVER_HEAP_MEBIBYTES, self._directory, SERVER)
         server = self._server = Child(self.name, command, self._directory / "server.log", self._guard)
         deadline = time.monotonic() + START_SECONDS_MAX
-        while not _accepts(port):
+        while not listens(port, CONNECT_SECONDS_MAX):
             if not server.is_running() and not is_free(port):
                 raise SideError(f"another process took port {port} before Omid's server could; run it again")
             if not server.is_running() or time.monotonic() > deadline:
@@ -160,11 +159,3 @@ class PeerSide:
         if self._tables is not None and self._services is not None:
             drop_tables(self._services.thrift, (self._tables.commits, self._tables.timestamps))
             self._tables = None
-
-
-def _accepts(port: int) -> bool:
-    try:
-        socket.create_connection((LOOPBACK, port), CONNECT_SECONDS_MAX).close()
-    except OSError:
-        return False
-    return True

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from client.checkup.findings import Finding, State, of_clock
@@ -103,11 +104,12 @@ class CheckUp:
         return f"{lease.holder} at {lease.addresses[0]}, epoch {lease.epoch}"
 
     def _of_gateways(self) -> Iterator[Finding]:
-        for address in map(str, parse_addresses(self._settings.thrift)):
-            yield _tried(f"gateway {address}", lambda address=address: self._ask_gateway(address))  # type: ignore[misc]
-        if self._settings.thrift2:
-            for address in map(str, parse_addresses(self._settings.thrift2)):
-                yield _tried(f"Thrift 2 gateway {address}", lambda address=address: self._ask_thrift2(address))  # type: ignore[misc]
+        for what, addresses, ask in (
+            ("gateway", self._settings.thrift, self._ask_gateway),
+            ("Thrift 2 gateway", self._settings.thrift2, self._ask_thrift2),
+        ):
+            for address in map(str, parse_addresses(addresses) if addresses else ()):
+                yield _tried(f"{what} {address}", partial(ask, address))
 
     def _ask_gateway(self, address: str) -> str:
         with closing(store_of(replace(self._settings, thrift=address))) as store:

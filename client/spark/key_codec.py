@@ -64,9 +64,8 @@ def row_keys(mapping: TableMapping, batch: pa.RecordBatch) -> ByteColumn:
     """
     columns = by_name(batch)
     arrays = [as_type(column.name, column.type, columns) for column in mapping.key_columns]
-    if not mapping.salt_buckets:
-        return _join(mapping.key_columns, arrays)
-    return salted(_join(mapping.key_columns, arrays, ROW_KEY_BYTES_MAX - SALT_BYTES), mapping.salt_buckets)
+    keys = _join(mapping.key_columns, arrays, ROW_KEY_BYTES_MAX - _salt_bytes(mapping))
+    return salted(keys, mapping.salt_buckets) if mapping.salt_buckets else keys
 
 
 def row_key(mapping: TableMapping, *values: Any) -> bytes:
@@ -93,9 +92,14 @@ def row_key_prefixes(mapping: TableMapping, *values: Any) -> list[bytes]:
     if not values or len(values) > len(mapping.key_columns):
         raise InvalidData(f"table {mapping.table!r} has the key columns {mapping.row_key}; {len(values)} values given")
     given = {column.name.lower(): _one_value(column, value) for column, value in zip(columns, values, strict=True)}
-    limit = ROW_KEY_BYTES_MAX - SALT_BYTES * bool(mapping.salt_buckets)
-    key = taken(*_join(columns, [as_type(column.name, column.type, given) for column in columns], limit))[0]
+    arrays = [as_type(column.name, column.type, given) for column in columns]
+    key = taken(*_join(columns, arrays, ROW_KEY_BYTES_MAX - _salt_bytes(mapping)))[0]
     return placed(mapping, key, is_whole=len(columns) == len(mapping.key_columns))
+
+
+def _salt_bytes(mapping: TableMapping) -> int:
+    """Before each row key of the table."""
+    return SALT_BYTES if mapping.salt_buckets else 0
 
 
 def placed(mapping: TableMapping, key: bytes, *, is_whole: bool) -> list[bytes]:
@@ -132,7 +136,7 @@ def is_whole_key_part(column: KeyColumn, part: bytes) -> bool:
 def key_arrays(mapping: TableMapping, keys: ByteColumn) -> dict[str, pa.Array]:
     """The key columns of row keys, by their names in lower case. Raises ``InvalidData`` for a key of another form."""
     arrays: dict[str, pa.Array] = {}
-    positions = np.full(len(keys.starts), SALT_BYTES if mapping.salt_buckets else 0, np.int64)
+    positions = np.full(len(keys.starts), _salt_bytes(mapping), np.int64)
     for column in mapping.key_columns:
         try:
             array, positions = _split(column, keys, positions)
@@ -155,7 +159,9 @@ def by_name(batch: pa.RecordBatch) -> dict[str, pa.Array]:
 
 def as_type(name: str, type_name: str, columns: Mapping[str, pa.Array]) -> pa.Array:
     """The column of this name in the Arrow type of ``type_name``. Raises ``InvalidData`` where that cannot be."""
-    array, wanted = columns[name.lower()], arrow_type(type_name)
+    array, wanted = columns.get(name.lower()), arrow_type(type_name)
+    if array is None:
+        raise InvalidData(f"there is no column {name!r} among these: {', '.join(columns)}")
     if not array.type.equals(wanted):
         try:
             array = array.cast(wanted)

@@ -70,8 +70,7 @@ def plan(mapping: TableMapping, filters: Sequence[Filter]) -> KeyPlan:
     prefixes: list[bytes] = [b""]
     ranges = [ALL_ROWS]
     answered: set[int] = set()
-    held = 0
-    """Leading columns that are held to single values."""
+    keys: list[bytes] | None = None
     for column in mapping.key_columns:
         conditions = [(each, spans) for each in filters if (spans := _spans(column, each)) is not None]
         if not conditions:
@@ -86,10 +85,11 @@ def plan(mapping: TableMapping, filters: Sequence[Filter]) -> KeyPlan:
         if not all(_is_one_value(column, span) for span in allowed):
             break
         prefixes = [prefix + start for prefix in prefixes for start, _ in allowed]
-        held += 1
+    else:  # all columns are held to single values
+        keys = prefixes
     if mapping.salt_buckets and ranges != [ALL_ROWS]:
-        if held == len(mapping.key_columns):
-            ranges = sorted(_of_row(salted_key(key, mapping.salt_buckets)) for key in prefixes)
+        if keys is not None:
+            ranges = sorted(_of_row(salted_key(key, mapping.salt_buckets)) for key in keys)
         else:
             if len(ranges) * mapping.salt_buckets > KEY_RANGES_MAX:
                 ranges, answered = [KeyRange(ranges[0].start, ranges[-1].stop)], set()

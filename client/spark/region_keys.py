@@ -8,11 +8,10 @@ from typing import Final
 import pyarrow as pa
 
 from client.errors import InvalidRequest
-from client.spark.errors import InvalidData
 from client.spark.key_codec import row_keys
 from client.spark.mapping import TableMapping
-from client.spark.salting import bucket_split_keys
 from store.columns import taken
+from store.making import even_split_keys
 
 SAMPLE_KEYS_MAX: Final = 100_000
 
@@ -59,13 +58,6 @@ def split_keys(mapping: TableMapping, regions: int, rows: pa.Table | None = None
         raise InvalidRequest(f"a table has one region at least, not {regions}")
     if rows is None:
         return _of_buckets(mapping, regions)
-    there = {name.lower() for name in rows.column_names}
-    missing = [name for name in mapping.row_key if name.lower() not in there]
-    if missing:
-        raise InvalidData(
-            f"a sample of table {mapping.table!r} has the columns of its row key, and here are none of the name "
-            f"{', '.join(missing)}"
-        )
     sample = KeySample()
     for batch in rows.to_batches():
         sample.add(taken(*row_keys(mapping, batch)))
@@ -78,4 +70,4 @@ def _of_buckets(mapping: TableMapping, regions: int) -> list[bytes]:
         raise InvalidRequest(
             f"table {mapping.table!r} {salted}: {regions:,} regions need rows by which to part them: give a sample"
         )
-    return bucket_split_keys(mapping.salt_buckets, regions)
+    return even_split_keys(mapping.salt_buckets, regions)

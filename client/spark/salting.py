@@ -49,8 +49,3 @@ def ranges_in_every_bucket(ranges: Sequence[KeyRange], buckets: int) -> list[Key
         for salt in in_every_bucket(b"", buckets)
         for start, stop in ranges
     ]
-
-
-def bucket_split_keys(buckets: int, regions: int) -> list[bytes]:
-    """Where all of ``regions`` regions begin but the first one, for as many buckets in each, give or take one."""
-    return [bytes((buckets * region // regions,)) for region in range(1, regions)]

@@ -44,7 +44,7 @@ def adopt_command(
     but transactions. Its families have to keep all versions of a cell, for ever. Each cell is read once; after a kill,
     or a failure of the services, run the same command again.
     """
-    if bool(columns) != (row_key is not None) or ((family or families) and not columns):
+    if bool(columns) != (row_key is not None) or ((family is not None or families) and not columns):
         raise click.UsageError("give both --column and --row-key, for a table that Spark is to read, or neither")
     with managed(place) as manager, shown("looked at") as tell:
         mapping = _mapping(manager, name, columns, row_key, family, families, level) if row_key is not None else None

@@ -85,8 +85,8 @@ REGION_RULES = [
     ),
     Mutation(
         "one of the commit table's regions has all salts but a few",
-        "commit_table/layout.py",
-        "bytes((SALTS * region // regions,)) for",
+        "store/making.py",
+        "bytes((first_bytes * region // regions,)) for",
         "bytes((region,)) for",
         "unit/commit_table/test_layout.py::test_regions_share_the_salts_evenly",
     ),
@@ -135,9 +135,9 @@ REGION_RULES = [
     ),
     Mutation(
         "a sample without a column of the row key is an error of Python's",
-        "client/spark/region_keys.py",
-        "    if missing:\n",
-        "    if missing and not rows.num_rows:\n",
+        "client/spark/key_codec.py",
+        "columns.get(name.lower()), arrow_type(type_name)",
+        "columns[name.lower()], arrow_type(type_name)",
         "unit/client_tables/test_table_splits.py::test_a_sample_of_rows_is_parted_by_its_keys",
     ),
     Mutation(
@@ -185,22 +185,22 @@ REGION_RULES = [
     Mutation(
         "the keys that a filter names are read in the order in which they were named",
         "client/spark/predicates.py",
-        "sorted(_of_row(salted_key(key, mapping.salt_buckets)) for key in prefixes)",
-        "[_of_row(salted_key(key, mapping.salt_buckets)) for key in prefixes]",
+        "sorted(_of_row(salted_key(key, mapping.salt_buckets)) for key in keys)",
+        "[_of_row(salted_key(key, mapping.salt_buckets)) for key in keys]",
         _FILTERS + "test_in_a_salted_table_a_range_lies_in_each_bucket_and_a_whole_key_in_one",
     ),
     Mutation(
         "a salt is taken for a part of the key",
         "client/spark/key_codec.py",
-        "SALT_BYTES if mapping.salt_buckets else 0, np.int64)",
+        "_salt_bytes(mapping), np.int64)",
         "0, np.int64)",
         _SALTS + "test_rows_come_back_as_they_were",
     ),
     Mutation(
         "a salted key is longer than HBase takes",
         "client/spark/key_codec.py",
-        "    return salted(_join(mapping.key_columns, arrays, ROW_KEY_BYTES_MAX - SALT_BYTES), mapping.salt_buckets)\n",
-        "    return salted(_join(mapping.key_columns, arrays), mapping.salt_buckets)\n",
+        "    keys = _join(mapping.key_columns, arrays, ROW_KEY_BYTES_MAX - _salt_bytes(mapping))\n",
+        "    keys = _join(mapping.key_columns, arrays)\n",
         _SALTS + "test_a_key_may_be_as_long_as_its_salt_leaves_room_for",
     ),
     Mutation(
