@@ -138,7 +138,7 @@ REGION_RULES = [
         "client/spark/key_codec.py",
         "columns.get(name.lower()), arrow_type(type_name)",
         "columns[name.lower()], arrow_type(type_name)",
-        "unit/client_tables/test_table_splits.py::test_a_sample_of_rows_is_parted_by_its_keys",
+        "unit/client_spark/test_region_keys.py::test_a_sample_of_rows_is_parted_by_its_keys",
     ),
     Mutation(
         "a check-up does not look at Thrift 2 gateways",
