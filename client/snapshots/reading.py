@@ -120,22 +120,23 @@ class SnapshotReader:
         self._require_shown(table)
 
     def newest_commit(self, table: str, rows: Sequence[bytes], columns: Sequence[bytes] | None) -> int:
-        """The largest commit timestamp of a version that is visible in these rows; 0 for none.
+        """The largest commit timestamp of a version that is visible in these rows; 0 for none. See ``commits``."""
+        return max((commit for _, _, commit in self.commits(table, rows, columns)), default=0)
+
+    def commits(
+        self, table: str, rows: Sequence[bytes], columns: Sequence[bytes] | None
+    ) -> Iterator[tuple[bytes, bytes, int]]:
+        """Row, column and commit timestamp of each version that is visible in these rows.
 
         ``columns`` b"f:q" to look at; by default the whole rows. The visible version of a cell is the last one that
         committed, too, since of two that committed to one cell the one that started first committed first: but for
         what was written conflict-free, where a later commit may lie below.
         """
-        return max(
-            (
-                commit
-                for batch in self._settler.settled(table, self._stored.rows(table, rows, columns))
-                for _, cells, settled in batch
-                for column, commit in commits_seen(cells, settled)
-                if columns is None or column in columns
-            ),
-            default=0,
-        )
+        for batch in self._settler.settled(table, self._stored.rows(table, rows, columns)):
+            for row, cells, settled in batch:
+                for column, commit in commits_seen(cells, settled):
+                    if columns is None or column in columns:
+                        yield row, column, commit
 
     def _looked_at_row_by_row(
         self, table: str, key_range: KeyRange, columns: Sequence[bytes] | None, batch_rows: int, *, reverse: bool

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -328,6 +328,7 @@ def _decide(
     """
     start_timestamp, validated = handle.start_timestamp, 0
     guards = judged.guards()
+    is_compared = partial(_is_among, keys, frozenset(guards))
     try:
         for _ in range(1 + REVALIDATIONS_MAX):
             decision = _ask(services, handle, keys, guards, validated, deadline)
@@ -341,12 +342,20 @@ def _decide(
             own = _settled(services, handle, deadline, uncertain=decision.after_loss)
             if isinstance(own, Committed):
                 return own.commit_timestamp
-            validated = services.revalidator.look_for_conflicts(handle, judged, judged.tables, own, deadline)
+            validated = services.revalidator.look_for_conflicts(
+                handle, judged, is_compared, judged.tables, own, deadline
+            )
     except ReplyLost as error:
         raise OutcomeUnknown(start_timestamp, deadline.waited_ms) from error
     raise SnapshotTooOld(
         start_timestamp, f"it was revalidated {REVALIDATIONS_MAX} times, and each time the oracle had moved on"
     )
+
+
+def _is_among(keys: ConflictKeys, guards: Collection[int], key: int) -> bool:
+    """Whether a key is one of ``keys``, which are in their order, or of ``guards``."""
+    place = int(np.searchsorted(keys, np.uint64(key)))
+    return key in guards or (place < len(keys) and int(keys[place]) == key)
 
 
 def _settled(

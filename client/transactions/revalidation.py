@@ -17,9 +17,10 @@ was recorded before V was handed out.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
+from client.cells import cell_id
 from client.connection.deadline import Deadline
 from client.connection.oracle import OracleClient
 from client.connection.tickets import Begun
@@ -35,7 +36,7 @@ from store import CellStore
 BATCH_ROWS = 500
 
 ComparedRows = Mapping[str, Mapping[bytes, Iterable[bytes]]]
-"""Table → row → columns."""
+"""Table → row → columns that may have been written in it, or are guarded."""
 
 
 class Revalidator:
@@ -77,22 +78,23 @@ class Revalidator:
         self,
         handle: TransactionHandle,
         compared: Iterable[ComparedRows],
+        is_compared: Callable[[int], bool],
         tables: Collection[str],
         begun: Begun,
         deadline: Deadline,
     ) -> int:
         """The snapshot of ``begun``, up to which nothing conflicts. Step 3.
 
-        ``compared``: the rows and columns in which it conflicts with others, part by part; ``tables``: all that it
-        wrote or guards. Reading the data does not count against ``deadline``. Raises ``TableFenced``, ``Conflict``,
-        ``StoreUnavailable``.
+        ``compared``: the rows and columns in which it may conflict with others, part by part; ``is_compared``: whether
+        a conflict key is one that the oracle would compare; ``tables``: all that it wrote or guards. Reading the data
+        does not count against ``deadline``. Raises ``TableFenced``, ``Conflict``, ``StoreUnavailable``.
         """
         with deadline.paused():
             reader = self._reader(View(begun.snapshot, begun.epoch), handle.start_timestamp)
             self._require_no_fence(handle, tables, reader)
             for rows_by_table in compared:
                 for table, rows in rows_by_table.items():
-                    self._check(reader, handle, table, rows)
+                    self._check(reader, handle, table, rows, is_compared)
             # Once more, and by now: a vacuum that set its mark meanwhile may have deleted what was looked for.
             self._require_no_fence(handle, tables, None)
         return begun.snapshot
@@ -110,22 +112,33 @@ class Revalidator:
         return SnapshotReader(self._store, resolver, view, self._guards, assumed={own: NOT_COMMITTED})
 
     def _check(
-        self, reader: SnapshotReader, handle: TransactionHandle, table: str, rows: Mapping[bytes, Iterable[bytes]]
+        self,
+        reader: SnapshotReader,
+        handle: TransactionHandle,
+        table: str,
+        rows: Mapping[bytes, Iterable[bytes]],
+        is_compared: Callable[[int], bool],
     ) -> None:
-        """Look by the table's conflict level: at what the write set would be compared by."""
+        """Look by the table's conflict level: at what the write set would be compared by.
+
+        A bulk write has on record which rows it wrote, and which columns in any of them: of a cell that another one
+        committed the key says whether this one wrote it, too.
+        """
         by_row = self._guards.entry(table).conflict_level == "row"
         alike: defaultdict[tuple[bytes, ...], list[bytes]] = defaultdict(list)
         for row, columns in rows.items():
             alike[() if by_row else tuple(sorted(columns))].append(row)
         for columns_alike, rows_alike in alike.items():
             for batch in _batches(rows_alike):
-                newest = reader.newest_commit(table, batch, columns_alike or None)
-                if newest > handle.snapshot_timestamp:
-                    raise Conflict(
-                        handle.start_timestamp,
-                        f"after its snapshot another transaction committed, at {newest}, to what it wrote or guards in "
-                        f"{table}",
-                    )
+                for row, column, commit in reader.commits(table, batch, columns_alike or None):
+                    if commit <= handle.snapshot_timestamp:
+                        continue
+                    if by_row or is_compared(cell_id(table, row, column)):
+                        raise Conflict(
+                            handle.start_timestamp,
+                            f"after its snapshot another transaction committed, at {commit}, to what it wrote or "
+                            f"guards in {table}",
+                        )
 
 
 def _batches(rows: Sequence[bytes]) -> Iterator[list[bytes]]:

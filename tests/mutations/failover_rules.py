@@ -101,15 +101,15 @@ FAILOVER_RULES = [
     Mutation(
         "a revalidation looks for no conflicts",
         "client/transactions/revalidation.py",
-        "                if newest > handle.snapshot_timestamp:",
-        "                if False:",
+        "if commit <= handle.snapshot_timestamp:",
+        "if True:",
         _FAILOVER + "test_its_own_conflict_is_found_on_either_side_of_the_failover",
     ),
     Mutation(
         "a revalidation misses the commits between snapshot and start",
         "client/transactions/revalidation.py",
-        "newest > handle.snapshot_timestamp",
-        "newest > handle.start_timestamp",
+        "commit <= handle.snapshot_timestamp",
+        "commit <= handle.start_timestamp",
         _FAILOVER + "test_a_commit_between_snapshot_and_start_is_a_conflict_across_a_failover",
     ),
     Mutation(
@@ -125,6 +125,20 @@ FAILOVER_RULES = [
         'conflict_level == "row"',
         'conflict_level == "cell"',
         _FAILOVER + "test_the_conflict_level_of_the_table_holds_across_a_failover",
+    ),
+    Mutation(
+        "a revalidation takes a bulk write for one that wrote every column of each of its rows",
+        "client/transactions/revalidation.py",
+        "if by_row or is_compared(cell_id(table, row, column)):",
+        "if True:",
+        _FAILOVER + "test_after_a_failover_a_bulk_write_conflicts_in_the_cells_that_it_wrote_and_in_no_others",
+    ),
+    Mutation(
+        "a revalidation of a bulk write leaves out what is guarded",
+        "client/transactions/commit.py",
+        "return key in guards or (place < len(keys) and int(keys[place]) == key)",
+        "return place < len(keys) and int(keys[place]) == key",
+        _FAILOVER + "test_after_a_failover_a_bulk_write_conflicts_in_the_cells_that_it_wrote_and_in_no_others",
     ),
     Mutation(
         "a revalidation leaves out bulk writes",

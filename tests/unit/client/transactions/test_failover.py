@@ -263,6 +263,31 @@ def test_a_bulk_write_survives_a_failover_and_finds_its_conflicts(installation: 
     assert [row for row, _ in snapshot.scan("t", prefix=b"b")] == [b"b1100"]
 
 
+@pytest.mark.parametrize("guarded", [[], [b"f:null"]])
+def test_after_a_failover_a_bulk_write_conflicts_in_the_cells_that_it_wrote_and_in_no_others(
+    installation: Installation, guarded: list[bytes]
+) -> None:
+    """Its record names the columns of all its rows together: one row's null is another one's value."""
+    manager = installation.manager()
+    transaction = manager.transaction()
+    handle = transaction.handle()
+    job = manager.open_job(handle)
+    writer = manager.attempt_writer(handle, "t", job, partition=0, attempt=0)
+    writer.write(CellColumns.of_puts([RowPut(b"r1", {A: b"bulk", b"f:null": b"bulk"}), RowPut(b"r2", {A: b"bulk"})]))
+    manager.seal_job(handle, job, [(0, 0)])
+    if guarded:
+        transaction.guard("t", [b"r2"], guarded)
+    with manager.transaction() as other:
+        other.put("t", b"r2", {b"f:null": b"rival"})
+    fail_over(installation)
+    if guarded:
+        with pytest.raises(Conflict):
+            transaction.commit()
+        return
+    transaction.commit()
+    assert manager.snapshot().get("t", b"r2") == {A: b"bulk", b"f:null": b"rival"}
+
+
 def test_a_store_that_fails_while_a_transaction_is_revalidated_aborts_it_whole(installation: Installation) -> None:
     manager = installation.manager()
     transaction = open_with(manager, b"r", b"1")

@@ -1,0 +1,163 @@
+"""One installation in this process, whose clocks are moved by hand, and whose processes die at calls that are chosen.
+
+What takes time in a real one (the life of a transaction, the wait of a vacuum, the age of what is remembered of a
+table) passes at once here: clocks are set forward. Nothing else is stood in for.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from client import TransactionManager
+from client.snapshots.resolver import Resolver, Site
+from commit_table.timestamps import milliseconds_of
+from lease import clocks
+from store import StoreUnavailable
+from testkit import small_limits
+from tests.unit.client.conftest import SETTINGS, Installation
+from tests.unit.client_vacuum.watching import WatchedStore
+from tso.decisions.oracle import Moment
+
+LIFE_MS = 3_600_000
+"""Of a transaction: longer than any run takes, and over when the clock is set so."""
+WAYS: tuple[dict[str, Any], ...] = (
+    {},
+    {"shadow_cells": "in_background", "bulk_shadow_cells": "deferred"},
+    {"heal": False, "bulk_shadow_cells": "none"},
+)
+"""The settings of the managers."""
+SHADOWS_FAIL_ONE_IN = 6
+MILLISECOND_SECONDS = 0.0015
+FEW_CELLS, MANY_CELLS = 64, 50_000
+"""That oracles remember: with few they often have to ask the data."""
+
+
+class Surroundings:
+    """Managers, of which any may be used, and one primary oracle."""
+
+    def __init__(self, draw: random.Random, patch: pytest.MonkeyPatch) -> None:
+        self.draw = draw
+        self.store = WatchedStore()
+        self._installation = Installation(store=self.store)  # type: ignore[arg-type]
+        self.busy: TransactionManager | None = None
+        """Who does something that others have something happen in the middle of."""
+        self.is_amid = False
+        self._ahead_ms = 0.0
+        self._wall_ahead_ms = 0
+        self._limits = small_limits(
+            transaction_life_ms=LIFE_MS, conflict_map_entries_max=draw.choice([FEW_CELLS, MANY_CELLS])
+        )
+        patch.setattr("client.catalog.stored_entries.REMADE_AFTER_SECONDS_MIN", 0.0)
+        patch.setattr("client.manager.await_last_looks", lambda: None)
+        patch.setattr("client.catalog.age.monotonic_ms", lambda: clocks.monotonic_ms() + self._ahead_ms)
+        patch.setattr("tso.process.Moment", self._moment)
+        patch.setattr("tso.process.wall_ms", lambda: clocks.wall_ms() + self._wall_ahead_ms)
+        patch.setattr(Resolver, "write_shadows", self._writes_shadows(Resolver.write_shadows))
+        self._oracles = [self._installation.oracle(limits=self._limits)]
+        self._serves()
+        self.managers = [self._manager(way) for way in WAYS]
+
+    def manager(self) -> TransactionManager:
+        """Any of them; while one is in the middle of something, that one, and amid that any other."""
+        return self.draw.choice([manager for manager in self.managers if self.may_use(manager)])
+
+    def may_use(self, manager: TransactionManager) -> bool:
+        """Whether it may do something now."""
+        return self.busy is None or (manager is self.busy) is not self.is_amid
+
+    def start_anew(self) -> TransactionManager:
+        """One process ends, and another begins in its place, which remembers nothing. Returns the former."""
+        place = self.managers.index(self.manager())
+        gone, self.managers[place] = self.managers[place], self._manager(WAYS[place])
+        gone.close()
+        return gone
+
+    def fail_over(self) -> None:
+        """Another oracle becomes primary, which remembers no conflict and no life."""
+        self._oracles.append(self._installation.oracle("next", self._limits))
+        self._oracles[-2].stop()
+        self._serves()
+
+    def pass_seconds(self, seconds: float) -> None:
+        """Set the clocks forward by less than the life of a transaction."""
+        self._ahead_ms += 1_000 * seconds
+
+    def pass_life(self) -> None:
+        """Set the clocks forward until the oracle gives up what nobody speaks for."""
+        gc.collect()  # a transaction that somebody still holds is spoken for
+        for _ in range(3):
+            self.beat()
+            self._ahead_ms += 0.55 * LIFE_MS
+            self.beat()
+            time.sleep(MILLISECOND_SECONDS)
+            self.managers[0].oracle.begin()
+
+    def beat(self) -> None:
+        """Have every manager speak for what is in use."""
+        for manager in self.managers:
+            for _ in range(2):  # of what is new the second round speaks
+                manager.heartbeats.beat()
+
+    @contextmanager
+    def amid(self, calls: int, happens: Callable[[], None]) -> Iterator[None]:
+        """Something happens in the middle of one of the next so many calls to the store, half of which has taken place
+        by then. Not in those of other threads.
+        """
+        caller = threading.current_thread()
+        self.store.at = self.store.calls + 1 + self.draw.randrange(calls)
+
+        def then() -> None:
+            if threading.current_thread() is caller:
+                self.store.at = None
+                self.is_amid = self.busy is not None
+                happens()
+                self.is_amid = False
+
+        self.store.then = then
+        try:
+            yield
+        finally:
+            self.store.at = None
+
+    def close(self) -> None:
+        """End all of it."""
+        self._installation.close()
+
+    def _moment(self, wall_ms: int, monotonic_ms: float) -> Moment:
+        """The time as oracles have it."""
+        return Moment(wall_ms, monotonic_ms + self._ahead_ms)
+
+    def _manager(self, way: dict[str, Any]) -> TransactionManager:
+        return self._installation.manager(settings=replace(SETTINGS, **way))
+
+    def _serves(self) -> None:
+        primary = self._oracles[-1]
+        primary.await_primary()
+        self._installation.find_primary = lambda: primary.address
+        epoch = self._installation.manager().oracle.status().epoch
+        # An epoch begins above all that was handed out before, ahead of the clock: until that has caught up all
+        # timestamps are of one millisecond, and a vacuum goes by those.
+        self._wall_ahead_ms = max(self._wall_ahead_ms, milliseconds_of(epoch) - clocks.wall_ms())
+
+    def _writes_shadows(self, inner: Callable[[Resolver, Iterable[Site], int, int], None]) -> Callable[..., None]:
+        """Which fails at times, with a part of it done: readers find out by themselves."""
+
+        fails = random.Random(self.draw.random())  # also asked by threads of the managers
+
+        def write_shadows(resolver: Resolver, sites: Iterable[Site], writer: int, outcome: int) -> None:
+            sites = list(sites)
+            if fails.randrange(SHADOWS_FAIL_ONE_IN) == 0:
+                inner(resolver, sites[: len(sites) // 2], writer, outcome)
+                raise StoreUnavailable("no shadow cells now")
+            inner(resolver, sites, writer, outcome)
+
+        return write_shadows
