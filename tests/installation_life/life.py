@@ -45,8 +45,9 @@ class Life:
             self._transacting.commit()
         self._world.held.clear()
         self._transacting.late.clear()
-        for name in list(self._world.names):
-            self._world.around.manager().drop_snapshot(name)
+        self._operating.deliver_late()
+        for named in self._world.around.managers[0].snapshots():  # of some the creation failed, and arrived late
+            self._world.around.manager().drop_snapshot(named.name)
         self._world.names.clear()
         self._world.around.pass_seconds(FORGOTTEN_SECONDS)
         self._world.around.managers[0].finish_bulk_writes()
@@ -77,7 +78,7 @@ class Life:
 
         def happens() -> None:
             self._world.tell("  meanwhile")
-            self._world.counted["amid others"] += 1
+            self._world.happens("amid others")
             meanwhile()
             self._world.tell("  and it goes on")
 
@@ -86,14 +87,27 @@ class Life:
             doing()
         self._world.around.busy = None
 
+    def fails(self) -> None:
+        """The store does not answer somebody."""
+        transacting, reading, operating = self._transacting, self._reading, self._operating
+        steps = [transacting.commit] * 6 + [transacting.roll_back, transacting.write_in_bulk, transacting.claim]
+        steps += [reading.check_one, reading.name_snapshot, reading.move_name]
+        steps += [operating.vacuum, operating.finish_bulk_writes, operating.fence]
+        step = self._world.draw.choice(steps)
+        self._world.tell(f"{step.__name__}, where the store fails:")
+        self._world.disturbances += 1
+        with self._world.around.failing(AMID_CALLS):
+            step()
+            self._world.counted["failures"] += self._world.around.store.has_failed
+
     def _weighted(self) -> dict[Step, int]:
         """Each step, and how often it is done."""
         transacting, reading, operating = self._transacting, self._reading, self._operating
         return {
-            transacting.begin: 30,
-            transacting.write: 90,
+            transacting.begin: 40,
+            transacting.write: 160,
             transacting.look: 30,
-            transacting.commit: 30,
+            transacting.commit: 45,
             transacting.roll_back: 6,
             transacting.leave: 4,
             transacting.die_amid_commit: 6,
@@ -122,5 +136,7 @@ class Life:
             operating.start_anew: 2,
             reading.ask_outcomes: 6,
             reading.check: 8,
-            self.happens_amid: 25,
+            self.happens_amid: 35,
+            self.fails: 25,
+            operating.deliver_late: 5,
         }

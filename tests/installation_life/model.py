@@ -51,6 +51,8 @@ class Table:
     plain: dict[Place, bytes] = field(default_factory=dict)
     versions: defaultdict[Place, list[Version]] = field(default_factory=lambda: defaultdict(list))
     fences: list[int] = field(default_factory=list)
+    fenced_perhaps: list[int] = field(default_factory=list)
+    """By when a fence stood, if it did: whoever set it was not told."""
 
     def visible(self, snapshot: int) -> dict[Place, bytes]:
         """Every cell that a snapshot sees, reserved ones too."""
@@ -212,6 +214,8 @@ class Model:
                 return found
             if found is Verdict.EITHER:
                 verdict = found
+        if any(at > snapshot for table in tables for at in self.tables[table].fenced_perhaps):
+            return Verdict.EITHER
         return verdict
 
     def commit(self, transaction: OpenTransaction, commit: int, tables: Mapping[str, Table]) -> None:

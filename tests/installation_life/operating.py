@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 
+from client import OutcomeUnknown, TransactionAborted
 from client.cells import ROW_MARKER_VALUE, decode_value, is_reserved, is_shadow, row_marker_column
 from client.snapshots.plain_cells import TRANSACTIONS_FROM
 from client.tables.restoring import restore
 from client.vacuum import HorizonUnknown, run_vacuum
-from store import ALL_ROWS, Family, RowPut, StoreError
+from store import ALL_ROWS, Family, RowPut, StoreError, StoreUnavailable
 from tests.installation_life.model import CLAIMS, Place, Row, Version, rows_of
 from tests.installation_life.world import COLUMNS, LEVELS, ROWS, Differs, World, same
 from tests.unit.client_vacuum.watching import Killed
@@ -62,7 +63,13 @@ class Operating:
         """Somebody fences one."""
         table = self._world.table()
         if table is not None:
-            fenced = self._world.around.manager().fence(table)
+            try:
+                fenced = self._world.around.manager().fence(table)
+            except (StoreUnavailable, TransactionAborted, OutcomeUnknown) as error:
+                now = self._world.around.managers[0].oracle.begin().first_start_timestamp
+                self._world.tell(f"{table} may be fenced, by {now}: {error}")
+                self._world.model.tables[table].fenced_perhaps.append(now)
+                return
             self._world.tell(f"{table} is fenced at {fenced.timestamp}")
             self._world.model.tables[table].fences.append(fenced.timestamp)
 
@@ -107,6 +114,10 @@ class Operating:
         with contextlib.suppress(StoreError):
             self._world.around.manager().finish_bulk_writes()
 
+    def deliver_late(self) -> None:
+        """What went out long ago arrives."""
+        self._world.around.store.deliver_late()
+
     def fail_over(self) -> None:
         """The primary ends."""
         self._world.tell("failover")
@@ -135,11 +146,12 @@ class Operating:
                 everything=everything,
                 wait=self._world.around.pass_seconds,
             )
-        except HorizonUnknown:
+        except (HorizonUnknown, StoreUnavailable):
             return
         self._world.tell(f"vacuum up to {report.horizon}")
         self._world.counted["vacuums"] += 1
-        same("problems of a vacuum", report.problems, {})
+        if not self._world.around.store.has_failed:
+            same("problems of a vacuum", report.problems, {})
         if report.horizon > lowest:
             raise Differs(f"the horizon {report.horizon} is above {lowest}, which somebody reads")
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from client import InvalidRequest, Snapshot
 from client.cells import without_reserved
 from commit_table import Committed
+from store import StoreUnavailable
 from store.columns import CellColumns
 from tests.installation_life.model import CLAIMS, Content, rows_of
 from tests.installation_life.world import ALL_KEYS, COLUMNS, Differs, World, refuses, same
@@ -40,22 +41,25 @@ class Reading:
         """Somebody names a moment."""
         manager, name = self._world.around.manager(), f"n{next(self._world.numbers)}"
         moment = self._world.draw.choice([None, *self._world.moments])
-        if moment is None:
-            self._world.names[name] = manager.create_snapshot(name).timestamp
-        elif moment >= self._world.horizon:
-            self._world.names[name] = manager.create_snapshot(name, moment).timestamp
-        else:
+        try:
+            named = manager.create_snapshot(name, moment)
+        except (InvalidRequest, StoreUnavailable) as error:
+            if isinstance(error, InvalidRequest) and (moment is None or moment >= self._world.horizon):
+                raise Differs(f"{moment} has to get a name, and was refused: {error}") from error
             with contextlib.suppress(InvalidRequest):
-                manager.create_snapshot(name, moment)
                 manager.drop_snapshot(name)
             return
+        self._world.names[name] = named.timestamp
         self._world.tell(f"{name} is named, for {self._world.names[name]}")
 
     def move_name(self) -> None:
         """Somebody follows."""
         if self._world.names:
             name = self._world.draw.choice(list(self._world.names))
-            self._world.names[name] = self._world.around.manager().move_snapshot(name).timestamp
+            try:
+                self._world.names[name] = self._world.around.manager().move_snapshot(name).timestamp
+            except StoreUnavailable:
+                self._world.names[name] = self._world.around.manager().move_snapshot(name).timestamp
             self._world.tell(f"{name} is moved, to {self._world.names[name]}")
 
     def drop_name(self) -> None:
@@ -83,10 +87,11 @@ class Reading:
     def check_one(self) -> None:
         """Somebody reads one table as of what he, or a name, has kept."""
         kept = [snapshot for manager, snapshot in self._world.held if self._world.around.may_use(manager)]
-        kept += [self._world.around.manager().snapshot(at=name) for name in self._world.names]
-        table = self._world.table()
-        if kept and table is not None:
-            self._check_table(table, self._world.draw.choice(kept), surely=True)
+        with contextlib.suppress(StoreUnavailable):
+            kept += [self._world.around.manager().snapshot(at=name) for name in self._world.names]
+            table = self._world.table()
+            if kept and table is not None:
+                self._check_table(table, self._world.draw.choice(kept), surely=True)
 
     def ask_outcomes(self) -> None:
         """Somebody asks what became of others."""

@@ -22,9 +22,10 @@ from client.snapshots.resolver import Resolver, Site
 from commit_table.timestamps import milliseconds_of
 from lease import clocks
 from store import StoreUnavailable
+from store.faults import Fault
 from testkit import small_limits
+from tests.installation_life.failing_store import FailingStore
 from tests.unit.client.conftest import SETTINGS, Installation
-from tests.unit.client_vacuum.watching import WatchedStore
 from tso.decisions.oracle import Moment
 
 LIFE_MS = 3_600_000
@@ -46,7 +47,7 @@ class Surroundings:
 
     def __init__(self, draw: random.Random, patch: pytest.MonkeyPatch) -> None:
         self.draw = draw
-        self.store = WatchedStore()
+        self.store = FailingStore()
         self._installation = Installation(store=self.store)  # type: ignore[arg-type]
         self.busy: TransactionManager | None = None
         """Who does something that others have something happen in the middle of."""
@@ -127,6 +128,15 @@ class Surroundings:
             yield
         finally:
             self.store.at = None
+
+    @contextmanager
+    def failing(self, calls: int) -> Iterator[None]:
+        """One of the next so many calls to the store fails, if there are as many."""
+        self.store.plan(1 + self.draw.randrange(calls), self.draw.choice(list(Fault)))
+        try:
+            yield
+        finally:
+            self.store.plan(0, Fault.LOST)
 
     def close(self) -> None:
         """End all of it."""

@@ -8,13 +8,13 @@ from itertools import starmap
 from typing import Any
 from unittest.mock import patch
 
-from client import TransactionAborted, TransactionHandle
+from client import OutcomeUnknown, TransactionAborted, TransactionHandle
 from client.bulk_writes.writing import AttemptWriter
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, encode_value, is_reserved, row_marker_column
 from client.connection.tickets import Decision
 from client.transactions.savepoints import OwnWrites
-from commit_table import Aborted
-from store import RowPut, TableMissing
+from commit_table import Aborted, Committed
+from store import RowPut, StoreUnavailable, TableMissing
 from store.columns import CellColumns
 from tests.installation_life.model import CLAIMS, OpenTransaction, Place, Row, Table, Verdict, rows_of
 from tests.installation_life.reading import content
@@ -108,24 +108,33 @@ class Transacting:
         one = self._world.one(take=True)
         if one is None:
             return
-        verdict, tables, others = (
-            self._world.model.verdict(one.model),
-            dict(self._world.model.tables),
-            self._world.counted["amid others"],
-        )
+        verdict, tables, disturbances = self._judged(one)
         try:
             committed = one.holders[0].commit()
         except TransactionAborted as error:
             self._world.tell(f"{one} is refused: {error}")
             self._world.counted[type(error).__name__] += 1
-            if (
-                verdict is Verdict.COMMITS
-                and others == self._world.counted["amid others"]
-                and not self._world.around.is_amid
-            ):
+            if verdict is Verdict.COMMITS and self._is_undisturbed(disturbances):
                 raise Differs(f"{one} has to commit, and was refused: {error}") from error
-            return
-        self._has_committed(one, committed.commit_timestamp, verdict, tables)
+        except (StoreUnavailable, OutcomeUnknown) as error:
+            self._world.tell(f"{one} does not know: {error}")
+            self._world.counted[type(error).__name__] += 1
+            outcome = one.managers[0].abort(one.model.start)
+            if isinstance(outcome, Committed):
+                self._has_committed(one, outcome.commit_timestamp, verdict, tables)
+        else:
+            self._has_committed(one, committed.commit_timestamp, verdict, tables)
+
+    def _judged(self, one: Open) -> tuple[Verdict, Mapping[str, Table], int]:
+        """What has to become of a commit, which tables there are, and what had happened by then."""
+        return self._world.model.verdict(one.model), dict(self._world.model.tables), self._world.disturbances
+
+    def _is_undisturbed(self, disturbances: int) -> bool:
+        return (
+            disturbances == self._world.disturbances
+            and not self._world.around.is_amid
+            and not self._world.around.store.has_failed
+        )
 
     def _has_committed(self, one: Open, commit: int, verdict: Verdict, tables: Mapping[str, Table]) -> None:
         self._world.tell(f"{one} has committed at {commit}")
@@ -141,7 +150,10 @@ class Transacting:
         if one is None:
             return
         self._world.tell(f"{one} rolls back")
-        outcome = self._world.draw.choice(one.holders).rollback()
+        try:
+            outcome = self._world.draw.choice(one.holders).rollback()
+        except StoreUnavailable:
+            outcome = one.managers[0].abort(one.model.start)
         same(f"rollback of {one}", outcome, Aborted())
 
     def leave(self) -> None:
@@ -155,11 +167,7 @@ class Transacting:
         one = self._world.one(take=True)
         if one is None:
             return
-        verdict, tables, others = (
-            self._world.model.verdict(one.model),
-            dict(self._world.model.tables),
-            self._world.counted["amid others"],
-        )
+        verdict, tables, disturbances = self._judged(one)
         decided: list[Decision] = []
         before = self._world.draw.random() < 0.5
         oracle = one.managers[0].oracle
@@ -181,12 +189,7 @@ class Transacting:
             self._has_committed(one, decided[0].commit_timestamp, verdict, tables)
         else:
             self._world.tell(f"{one} dies; it has not committed")
-            if (
-                decided
-                and verdict is Verdict.COMMITS
-                and others == self._world.counted["amid others"]
-                and not self._world.around.is_amid
-            ):
+            if decided and verdict is Verdict.COMMITS and self._is_undisturbed(disturbances):
                 raise Differs(f"{one} has to commit, and was refused: {decided[0]}")
 
     def set_savepoint(self) -> None:
@@ -253,7 +256,10 @@ class Transacting:
         incarnation = b"" if table is None else b"%d" % self._world.model.tables[table].shown_from
         found = self._world.model.claimed(one.model, place)
         own = one.model.buffered.get(CLAIMS, {}).get(place)
-        won = one.holders[0].claim(key, table=table)
+        try:
+            won = one.holders[0].claim(key, table=table)
+        except StoreUnavailable:
+            return
         self._world.tell(f"{one} claims {key} of {table}: {won}")
         same(f"{one} claims {key} of {table}", won, found != incarnation or own is not None)
         if won and found != incarnation:
@@ -275,12 +281,19 @@ class Transacting:
         one, table = self._world.one(), self._world.table()
         if one is None or table is None:
             return
+        try:
+            self._write_in_bulk(one, table)
+        except StoreUnavailable:  # he does not know how far it went, and gives it all up
+            self._world.open.remove(one)
+            same(f"rollback of {one}", one.managers[0].abort(one.model.start), Aborted())
+
+    def _write_in_bulk(self, one: Open, table: str) -> None:
         handle = one.holders[0].handle()
         one.model.shared = True
         first, second = self._world.around.manager(), self._world.around.manager()
         job = first.open_job(handle)
         winners, cells = [], dict[Place, bytes | None]()
-        for partition, rows in enumerate((ROWS[:3], ROWS[3:])):
+        for partition, rows in enumerate((ROWS[:2], ROWS[2:])):
             part = self._bulk_cells(rows)
             attempts = self._world.draw.randint(1, 2)
             for attempt in range(attempts):

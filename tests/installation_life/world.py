@@ -18,7 +18,7 @@ from tests.installation_life.surroundings import Surroundings
 
 LEVELS: dict[str, ConflictLevel] = {"t": "cell", "u": "row", "plain": "row"}
 """The names of tables, and by what those conflict that have one. The last one is never made: it is adopted."""
-ROWS = [b"r%d" % number for number in range(6)]
+ROWS = [b"r%d" % number for number in range(4)]
 COLUMNS = [b"f:a", b"f:b", b"g:a"]
 UNREPEATED: Place = (b"r9", COLUMNS[0])
 """The cell that an attempt writes which is none of the one that counts."""
@@ -64,7 +64,13 @@ class World:
         """How far vacuums may have gone."""
         self.numbers = count()
         self.counted: Counter[str] = Counter()
-        """What was met, and how often: the steps ``amid others`` among it."""
+        """What was met, and how often."""
+        self.disturbances = 0
+
+    def happens(self, what: str) -> None:
+        """Something happened that whoever is in the middle of something may notice."""
+        self.counted[what] += 1
+        self.disturbances += 1
 
     def one(self, *, take: bool = False) -> Open | None:
         """Some transaction of those who may do something now; ``take``: it is none any more afterwards."""
