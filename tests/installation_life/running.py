@@ -13,7 +13,7 @@ import pytest
 from tests.installation_life.life import Life
 from tests.installation_life.surroundings import Surroundings
 
-STEPS = 150
+STEPS = 400
 
 
 @dataclass

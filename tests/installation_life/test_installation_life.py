@@ -15,7 +15,7 @@ from client.vacuum import run
 from tests.examples import examples
 from tests.installation_life.running import live
 
-SEEDS = 12
+SEEDS = 10
 SEEDS_TO_NOTICE_MAX = 60
 
 

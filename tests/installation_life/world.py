@@ -18,7 +18,7 @@ from tests.installation_life.surroundings import Surroundings
 
 LEVELS: dict[str, ConflictLevel] = {"t": "cell", "u": "row", "plain": "row"}
 """The names of tables, and by what those conflict that have one. The last one is never made: it is adopted."""
-ROWS = [b"r%d" % number for number in range(4)]
+ROWS = [b"r%d" % number for number in range(3)]
 COLUMNS = [b"f:a", b"f:b", b"g:a"]
 UNREPEATED: Place = (b"r9", COLUMNS[0])
 """The cell that an attempt writes which is none of the one that counts."""
@@ -72,9 +72,9 @@ class World:
         self.counted[what] += 1
         self.disturbances += 1
 
-    def one(self, *, take: bool = False) -> Open | None:
-        """Some transaction of those who may do something now; ``take``: it is none any more afterwards."""
-        usable = [one for one in self.open if all(map(self.around.may_use, one.managers))]
+    def one(self, *, take: bool = False, may: Callable[[Open], bool] = lambda one: True) -> Open | None:
+        """Some transaction of those who ``may`` do something now; ``take``: it is none any more afterwards."""
+        usable = [one for one in self.open if may(one) and all(map(self.around.may_use, one.managers))]
         if not usable:
             return None
         one = self.draw.choice(usable)
@@ -84,7 +84,7 @@ class World:
 
     def table(self) -> str | None:
         """Some table; at times none."""
-        return self.draw.choice([None, *sorted(self.model.tables.keys() - {CLAIMS})] * 2)
+        return self.draw.choice([None, *sorted(self.model.tables.keys() - {CLAIMS}) * 2])
 
     def value(self) -> bytes:
         """Some value, at times an awkward one."""
