@@ -136,6 +136,7 @@ class Life:
             operating.start_anew: 2,
             reading.ask_outcomes: 6,
             reading.check: 8,
+            operating.back_up: 8,
             self.happens_amid: 35,
             self.fails: 25,
             operating.deliver_late: 5,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
-from client import OutcomeUnknown, TransactionAborted
+from client import InvalidRequest, OutcomeUnknown, TransactionAborted
+from client.backups.creating import create
 from client.cells import ROW_MARKER_VALUE, decode_value, is_reserved, is_shadow, row_marker_column
 from client.snapshots.plain_cells import TRANSACTIONS_FROM
 from client.tables.restoring import restore
@@ -12,6 +14,7 @@ from client.vacuum import HorizonUnknown, run_vacuum
 from store import ALL_ROWS, Family, RowPut, StoreError, StoreUnavailable
 from tests.installation_life.model import CLAIMS, Place, Row, Version, rows_of
 from tests.installation_life.world import COLUMNS, LEVELS, ROWS, Differs, World, same
+from tests.unit.client_backups.test_backup_creating import saved
 from tests.unit.client_vacuum.watching import Killed
 
 MARKERS = [row_marker_column(b"f"), row_marker_column(b"g")]
@@ -27,6 +30,8 @@ class Operating:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self._backups: dict[Path, int] = {}
+        """Each with the moment that it shows."""
 
     def make_table(self) -> None:
         """Somebody makes a table, or adopts one."""
@@ -91,6 +96,23 @@ class Operating:
             for row in rows_then.keys() | rows_now.keys():
                 for column, value in _put_back(rows_then.get(row), rows_now.get(row)).items():
                     table.versions[row, column].append(Version(before, before, value))
+
+    def back_up(self) -> None:
+        """Somebody makes a backup of everything, or of what has changed since an earlier one."""
+        manager, world = self._world.around.manager(), self._world
+        snapshot, directory = manager.snapshot(), world.around.directory / f"{next(world.numbers)}"
+        since, moment = world.draw.choice([(None, 0), *self._backups.items()])
+        world.tell(f"backup {directory.name} at {snapshot.timestamp} since {moment}")
+        try:
+            create(manager, snapshot, [], directory, lambda table, rows, is_all: None, since=since)
+        except InvalidRequest as error:
+            if moment >= world.horizon:
+                raise Differs(f"a backup since {moment} has to be made, and was refused: {error}") from error
+            return
+        self._backups[directory] = snapshot.timestamp
+        tables = world.model.tables.keys() - {CLAIMS}
+        wanted = {table: rows_of(world.model.seen(table, snapshot.timestamp)) for table in tables}
+        same(f"backup {directory.name}", saved(directory), wanted)
 
     def vacuum(self) -> None:
         """Somebody vacuums."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from client import InvalidRequest, Snapshot
 from client.cells import without_reserved
+from client.snapshots.changed_rows import ChangedRow
 from commit_table import Committed
 from store import StoreUnavailable
 from store.columns import CellColumns
@@ -172,6 +173,24 @@ class Reading:
             raise Differs(f"{told}: {sorted(found)}, which have to be {sorted(must)}, and no others than {sorted(may)}")
         if not all(since < each.commit_timestamp <= at for each in changes):
             raise Differs(f"{told}: {changes}")
+        batches = snapshot.changes_columns(table, since, batch_rows=2)
+        as_columns = [each for batch in batches for each in batch.by_row()]
+        same(f"{told}: columns", list(map(_without_reserved, as_columns)), changes)
+        same(f"{told}: pages", self._changes_pages(table, snapshot, since), changes)
+
+    def _changes_pages(self, table: str, snapshot: Snapshot, since: int) -> list[ChangedRow]:
+        """What is different, page by page."""
+        rows, start = list[ChangedRow](), b""
+        while True:
+            page = snapshot.changes_page(table, since, start=start, rows_max=self._world.draw.randint(1, 3))
+            rows += page.rows
+            if page.looked_at_to is None:
+                return rows
+            start = page.looked_at_to + b"\x00"
+
+
+def _without_reserved(changed: ChangedRow) -> ChangedRow:
+    return changed if changed.values is None else changed._replace(values=without_reserved(changed.values))
 
 
 def content(batches: Iterable[CellColumns]) -> Content:

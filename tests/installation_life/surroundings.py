@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -48,6 +50,9 @@ class Surroundings:
     def __init__(self, draw: random.Random, patch: pytest.MonkeyPatch) -> None:
         self.draw = draw
         self.store = FailingStore()
+        self._directory = TemporaryDirectory()
+        self.directory = Path(self._directory.name)
+        """For files."""
         self._installation = Installation(store=self.store)  # type: ignore[arg-type]
         self.busy: TransactionManager | None = None
         """Who does something that others have something happen in the middle of."""
@@ -140,6 +145,7 @@ class Surroundings:
 
     def close(self) -> None:
         """End all of it."""
+        self._directory.cleanup()
         self._installation.close()
 
     def _moment(self, wall_ms: int, monotonic_ms: float) -> Moment:
