@@ -140,4 +140,5 @@ class Life:
             self.happens_amid: 35,
             self.fails: 25,
             operating.deliver_late: 5,
+            operating.compact: 4,
         }

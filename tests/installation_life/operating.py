@@ -13,7 +13,7 @@ from client.tables.restoring import restore
 from client.vacuum import HorizonUnknown, run_vacuum
 from store import ALL_ROWS, Family, RowPut, StoreError, StoreUnavailable
 from tests.installation_life.model import CLAIMS, Place, Row, Version, rows_of
-from tests.installation_life.world import COLUMNS, LEVELS, ROWS, Differs, World, same
+from tests.installation_life.world import COLUMNS, ROWS, Differs, World, same
 from tests.unit.client_backups.test_backup_creating import saved
 from tests.unit.client_vacuum.watching import Killed
 
@@ -35,24 +35,24 @@ class Operating:
 
     def make_table(self) -> None:
         """Somebody makes a table, or adopts one."""
-        missing = LEVELS.keys() - self._world.model.tables.keys()
+        missing = self._world.levels.keys() - self._world.model.tables.keys()
         if not missing:
             return
         table, manager = self._world.draw.choice(sorted(missing)), self._world.around.manager()
         self._world.around.pass_seconds(FORGOTTEN_SECONDS)  # nobody believes in the one before it any more
         plain: dict[Place, bytes] = {}
-        if table == "plain":
-            self._world.around.store.create_table("plain", [Family("f"), Family("g")])
+        if table == self._world.adopted:
+            self._world.around.store.create_table(table, [Family("f"), Family("g")])
             for timestamp in range(1_000, 1_000 + self._world.draw.randint(1, 6)):
                 place, value = (self._world.draw.choice(ROWS), self._world.draw.choice(COLUMNS)), self._world.value()
                 plain[place] = value
-                self._world.around.store.put("plain", [RowPut(place[0], {place[1]: value})], timestamp)
+                self._world.around.store.put(table, [RowPut(place[0], {place[1]: value})], timestamp)
             manager.adopt_table(table, conflict_level="row")
         else:
-            manager.create_table(table, ["f", "g"], conflict_level=LEVELS[table])
+            manager.create_table(table, ["f", "g"], conflict_level=self._world.levels[table])
         now = manager.oracle.begin().first_start_timestamp
         self._world.tell(f"{table} is made at {now}, with {plain}")
-        self._world.model.make(table, by_row=LEVELS[table] == "row", shown_from=now, plain=plain)
+        self._world.model.make(table, by_row=self._world.levels[table] == "row", shown_from=now, plain=plain)
 
     def drop_table(self) -> None:
         """Somebody drops one."""
@@ -139,6 +139,13 @@ class Operating:
     def deliver_late(self) -> None:
         """What went out long ago arrives."""
         self._world.around.store.deliver_late()
+
+    def compact(self) -> None:
+        """HBase forgets what was deleted."""
+        table = self._world.table()
+        if table is not None and self._world.around.compact(table):
+            self._world.tell(f"{table} is compacted")
+            self._world.counted["compactions"] += 1
 
     def fail_over(self) -> None:
         """The primary ends."""

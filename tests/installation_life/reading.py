@@ -47,7 +47,7 @@ class Reading:
         except (InvalidRequest, StoreUnavailable) as error:
             if isinstance(error, InvalidRequest) and (moment is None or moment >= self._world.horizon):
                 raise Differs(f"{moment} has to get a name, and was refused: {error}") from error
-            with contextlib.suppress(InvalidRequest):
+            with contextlib.suppress(InvalidRequest, StoreUnavailable):
                 manager.drop_snapshot(name)
             return
         self._world.names[name] = named.timestamp

@@ -25,14 +25,17 @@ class Lived:
     wrong: str | None = None
 
 
-def live(seed: int, steps: int = STEPS) -> Lived:
-    """A life of so many steps. What is done is the seed's; when it is done, and so its timestamps, is not."""
+def live(seed: int, steps: int = STEPS, thrift: str | None = None) -> Lived:
+    """A life of so many steps, over the HBase behind a gateway where one is given.
+
+    What is done is the seed's; when it is done, and so its timestamps, is not.
+    """
     lived = Lived()
     with pytest.MonkeyPatch.context() as patch:
         # Who keeps what is logged, as pytest does, keeps errors with all that they passed through: snapshots among it,
         # which are spoken for as long as somebody holds them.
         patch.setattr(logging.root.manager, "disable", logging.CRITICAL)
-        around = Surroundings(random.Random(seed), patch)
+        around = Surroundings(random.Random(seed), patch, thrift)
         try:
             life = Life(around, random.Random(seed), lived.story.append)
             for _ in range(steps):

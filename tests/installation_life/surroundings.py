@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import gc
 import random
-import threading
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import happybase
 import pytest
 
 from client import TransactionManager
 from client.snapshots.resolver import Resolver, Site
 from commit_table.timestamps import milliseconds_of
 from lease import clocks
-from store import StoreUnavailable
+from store import MemoryCellStore, StoreUnavailable
 from store.faults import Fault
+from store.hbase import HBaseCellStore
 from testkit import small_limits
-from tests.installation_life.failing_store import FailingStore
+from tests.installation_life.disturbed_store import DisturbedStore
 from tests.unit.client.conftest import SETTINGS, Installation
 from tso.decisions.oracle import Moment
 
@@ -45,11 +47,15 @@ FEW_CELLS, MANY_CELLS = 64, 50_000
 
 
 class Surroundings:
-    """Managers, of which any may be used, and one primary oracle."""
+    """Managers, of which any may be used, and one primary oracle; over HBase where a gateway is given."""
 
-    def __init__(self, draw: random.Random, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, draw: random.Random, patch: pytest.MonkeyPatch, thrift: str | None = None) -> None:
         self.draw = draw
-        self.store = FailingStore()
+        self._unique = uuid.uuid4().hex[:8]
+        self._thrift = thrift
+        self.store = DisturbedStore(MemoryCellStore(wall_ms=lambda: 1) if thrift is None else HBaseCellStore(thrift))
+        self._settings = replace(SETTINGS, root=f"/life-{self._unique}")
+        patch.setattr("tests.unit.client.conftest.SETTINGS", self._settings)
         self._directory = TemporaryDirectory()
         self.directory = Path(self._directory.name)
         """For files."""
@@ -71,6 +77,21 @@ class Surroundings:
         self._oracles = [self._installation.oracle(limits=self._limits)]
         self._serves()
         self.managers = [self._manager(way) for way in WAYS]
+
+    def table(self, name: str) -> str:
+        """As no other life has it in the same HBase."""
+        return f"{name}-{self._unique}" if self._thrift else name
+
+    def compact(self, table: str) -> bool:
+        """Have HBase put a table on its disk and forget what was deleted; whether there is anybody who does."""
+        if self._thrift is None:
+            return False
+        host, _, port = self._thrift.partition(":")
+        with closing(happybase.Connection(host, int(port))) as connection:
+            connection.disable_table(table)  # which writes what is in memory to files: those are what is compacted
+            connection.enable_table(table)
+            connection.compact_table(table, major=True)
+        return True
 
     def manager(self) -> TransactionManager:
         """Any of them; while one is in the middle of something, that one, and amid that any other."""
@@ -115,51 +136,49 @@ class Surroundings:
 
     @contextmanager
     def amid(self, calls: int, happens: Callable[[], None]) -> Iterator[None]:
-        """Something happens in the middle of one of the next so many calls to the store, half of which has taken place
-        by then. Not in those of other threads.
-        """
-        caller = threading.current_thread()
-        self.store.at = self.store.calls + 1 + self.draw.randrange(calls)
+        """Something happens in the middle of one of the next so many calls to the store, if there are as many."""
 
         def then() -> None:
-            if threading.current_thread() is caller:
-                self.store.at = None
-                self.is_amid = self.busy is not None
-                happens()
-                self.is_amid = False
+            self.is_amid = self.busy is not None
+            happens()
+            self.is_amid = False
 
-        self.store.then = then
+        self.store.happens_at(1 + self.draw.randrange(calls), then)
         try:
             yield
         finally:
-            self.store.at = None
+            self.store.happens_at(0, then)
 
     @contextmanager
     def failing(self, calls: int) -> Iterator[None]:
         """One of the next so many calls to the store fails, if there are as many."""
-        self.store.plan(1 + self.draw.randrange(calls), self.draw.choice(list(Fault)))
+        self.store.fails_at(1 + self.draw.randrange(calls), self.draw.choice(list(Fault)))
         try:
             yield
         finally:
-            self.store.plan(0, Fault.LOST)
+            self.store.fails_at(0, Fault.LOST)
 
     def close(self) -> None:
         """End all of it."""
         self._directory.cleanup()
         self._installation.close()
+        for table in self.store.table_names() if self._thrift else ():
+            if self._unique in table:
+                self.store.drop_table(table)
+        self.store.close()
 
     def _moment(self, wall_ms: int, monotonic_ms: float) -> Moment:
         """The time as oracles have it."""
         return Moment(wall_ms, monotonic_ms + self._ahead_ms)
 
     def _manager(self, way: dict[str, Any]) -> TransactionManager:
-        return self._installation.manager(settings=replace(SETTINGS, **way))
+        return self._installation.manager(settings=replace(self._settings, **way))
 
     def _serves(self) -> None:
         primary = self._oracles[-1]
         primary.await_primary()
         self._installation.find_primary = lambda: primary.address
-        epoch = self._installation.manager().oracle.status().epoch
+        epoch = self._manager({}).oracle.status().epoch
         # An epoch begins above all that was handed out before, ahead of the clock: until that has caught up all
         # timestamps are of one millisecond, and a vacuum goes by those.
         self._wall_ahead_ms = max(self._wall_ahead_ms, milliseconds_of(epoch) - clocks.wall_ms())

@@ -21,7 +21,6 @@ from tests.installation_life.reading import content
 from tests.installation_life.world import (
     ALL_KEYS,
     COLUMNS,
-    LEVELS,
     ROWS,
     UNREPEATED,
     Differs,
@@ -244,7 +243,7 @@ class Transacting:
         row, column = self._world.draw.choice(ROWS), self._world.draw.choice(COLUMNS)
         self._world.tell(f"{one} guards {table} {row!r} {column!r}")
         one.holders[0].guard(table, [row], [column])
-        one.model.guarded.add((table, row, None if LEVELS[table] == "row" else column))
+        one.model.guarded.add((table, row, None if self._world.levels[table] == "row" else column))
 
     def claim(self) -> None:
         """Somebody claims a key."""

@@ -17,7 +17,9 @@ from tests.installation_life.model import CLAIMS, Model, OpenTransaction, Place
 from tests.installation_life.surroundings import Surroundings
 
 LEVELS: dict[str, ConflictLevel] = {"t": "cell", "u": "row", "plain": "row"}
-"""The names of tables, and by what those conflict that have one. The last one is never made: it is adopted."""
+"""The tables that there may be, and by what those conflict that write into one."""
+ADOPTED = "plain"
+"""The one that is never made: it is adopted."""
 ROWS = [b"r%d" % number for number in range(3)]
 COLUMNS = [b"f:a", b"f:b", b"g:a"]
 UNREPEATED: Place = (b"r9", COLUMNS[0])
@@ -52,6 +54,8 @@ class World:
         self.around = around
         self.draw = draw
         self.tell = tell
+        self.levels = {around.table(name): level for name, level in LEVELS.items()}
+        self.adopted = around.table(ADOPTED)
         self.model = Model()
         self.model.make(CLAIMS, by_row=False, shown_from=0)
         self.open: list[Open] = []
