@@ -68,7 +68,8 @@ class Life:
         transacting, reading, operating = self._transacting, self._reading, self._operating
         ending = [transacting.commit] * 6 + [transacting.roll_back, operating.finish_bulk_writes]
         outer = [*ending, operating.vacuum, operating.vacuum, operating.fence]
-        outer += [reading.check_one, reading.check_one, reading.name_snapshot, reading.move_name]
+        outer += [reading.check_one, reading.check_one, reading.name_snapshot, reading.move_name, operating.back_up]
+        outer += [transacting.look, transacting.look, transacting.claim, transacting.write_in_bulk]
         inner = [*ending, transacting.die_amid_commit, transacting.leave, reading.check_one]
         inner += [operating.vacuum, operating.fail_over, operating.fence, operating.start_anew]
         doing, meanwhile = self._world.draw.choice(outer), self._world.draw.choice(inner)

@@ -41,7 +41,9 @@ WAYS: tuple[dict[str, Any], ...] = (
 )
 """The settings of the managers."""
 SHADOWS_FAIL_ONE_IN = 6
+"""Of so many times that shadow cells are written they are not, or only some, once."""
 MILLISECOND_SECONDS = 0.0015
+"""After so long it is another millisecond: a vacuum goes up to one that is over."""
 FEW_CELLS, MANY_CELLS = 64, 50_000
 """That oracles remember: with few they often have to ask the data."""
 
@@ -74,9 +76,9 @@ class Surroundings:
         patch.setattr("tso.process.Moment", self._moment)
         patch.setattr("tso.process.wall_ms", lambda: clocks.wall_ms() + self._wall_ahead_ms)
         patch.setattr(Resolver, "write_shadows", self._writes_shadows(Resolver.write_shadows))
+        self.managers = [self._manager(way) for way in WAYS]
         self._oracles = [self._installation.oracle(limits=self._limits)]
         self._serves()
-        self.managers = [self._manager(way) for way in WAYS]
 
     def table(self, name: str) -> str:
         """As no other life has it in the same HBase."""
@@ -178,7 +180,7 @@ class Surroundings:
         primary = self._oracles[-1]
         primary.await_primary()
         self._installation.find_primary = lambda: primary.address
-        epoch = self._manager({}).oracle.status().epoch
+        epoch = self.managers[0].oracle.status().epoch
         # An epoch begins above all that was handed out before, ahead of the clock: until that has caught up all
         # timestamps are of one millisecond, and a vacuum goes by those.
         self._wall_ahead_ms = max(self._wall_ahead_ms, milliseconds_of(epoch) - clocks.wall_ms())

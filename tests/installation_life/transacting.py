@@ -250,7 +250,7 @@ class Transacting:
         one, key = self._world.one(), self._world.draw.choice(KEYS)
         if one is None:
             return
-        table = self._world.draw.choice([None, None, *self._world.model.tables.keys() - {CLAIMS}])
+        table = self._world.draw.choice([None, None, *sorted(self._world.model.tables.keys() - {CLAIMS})])
         place: Place = ((table or "").encode(), key.encode())
         incarnation = b"" if table is None else b"%d" % self._world.model.tables[table].shown_from
         found = self._world.model.claimed(one.model, place)

@@ -70,6 +70,7 @@ class World:
         self.counted: Counter[str] = Counter()
         """What was met, and how often."""
         self.disturbances = 0
+        """How often something was done that may have a commit refused which could not be otherwise."""
 
     def happens(self, what: str) -> None:
         """Something happened that whoever is in the middle of something may notice."""
