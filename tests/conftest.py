@@ -7,6 +7,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 
 import devcluster
 from access.gssapi import KerberosUnavailable, require_library
+from access.server_files import ServerFiles
 from access.services import TlsFiles
 from configuration.rooms import all_sections
 from configuration.sources import FILE_VARIABLE
@@ -120,18 +122,33 @@ def thrift2(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @pytest.fixture(scope="session")
-def secured(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
-    """The same services, with TLS before both, which lets nobody in without a certificate."""
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> tuple[ServerFiles, TlsFiles]:
+    """Those of services that let nobody in without one, and those of their clients."""
     authority = Authority(tmp_path_factory.mktemp("authority"))
     own = authority.issue("client", "client")
     files = replace(authority.issue("services"), client_authority=authority.certificate)
-    zookeeper, thrift = (int(address.rpartition(":")[2]) for address in (services.zookeeper, services.thrift))
-    with tls_before(zookeeper, files) as before_zookeeper, tls_before(thrift, files) as before_thrift:
-        yield Services(
-            f"tls://127.0.0.1:{before_zookeeper.port}",
-            f"tls://127.0.0.1:{before_thrift.port}",
-            TlsFiles(authority.certificate, own.certificate, own.key),
-        )
+    return files, TlsFiles(authority.certificate, own.certificate, own.key)
+
+
+@pytest.fixture(scope="session")
+def secured(services: Services, certificates: tuple[ServerFiles, TlsFiles]) -> Iterator[Services]:
+    """The same services, with TLS before both, which lets nobody in without a certificate."""
+    files, own = certificates
+    with _secured(services.zookeeper, files) as zookeeper, _secured(services.thrift, files) as thrift:
+        yield Services(zookeeper, thrift, own)
+
+
+@pytest.fixture(scope="session")
+def secured_thrift2(thrift2: str, certificates: tuple[ServerFiles, TlsFiles]) -> Iterator[str]:
+    """The Thrift 2 gateway, with the same before it."""
+    with _secured(thrift2, certificates[0]) as address:
+        yield address
+
+
+@contextmanager
+def _secured(address: str, files: ServerFiles) -> Iterator[str]:
+    with tls_before(int(address.rpartition(":")[2]), files) as before:
+        yield f"tls://127.0.0.1:{before.port}"
 
 
 @pytest.fixture(scope="module")  # one module asks for it: an HBase and three gateways cost all others

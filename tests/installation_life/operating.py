@@ -189,7 +189,10 @@ class Operating:
 
         Above it may be those of who never committed: no delete hits them alone (``TableReport.aborted_cells_kept``).
         """
-        now = self._world.around.managers[0].snapshot().timestamp
+        manager = self._world.around.managers[0]
+        now = manager.snapshot().timestamp
+        recorded = self._world.model.committed.keys() & set(manager.manifest.transactions())
+        same("bulk writes that have committed and are still on record", recorded, set())
         for table in self._world.model.tables.keys() - {CLAIMS}:
             seen = self._world.model.seen(table, now)
             stays = {
@@ -199,6 +202,9 @@ class Operating:
                 if not is_shadow(column)
             }
             same(f"what stays of {table}", stays, seen)
+            shown = manager.store.scan(table, ALL_ROWS, [b"f", b"g"])
+            marked = {(row, column[:1]) for row, cells in shown for column in cells if is_shadow(column)}
+            same(f"shadow cells of nothing in {table}", marked - {(row, column[:1]) for row, column in stays}, set())
 
     def _lowest_version(self, table: str, row: bytes, column: bytes) -> bytes | None:
         """Of what lay there when the table was adopted the newest counts, and what is below that is left alone."""

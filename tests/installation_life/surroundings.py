@@ -21,6 +21,7 @@ import happybase
 import pytest
 
 from client import TransactionManager
+from client.connection.dispatch import COMMIT_CELLS_MAX
 from client.snapshots.resolver import Resolver, Site
 from commit_table.timestamps import milliseconds_of
 from lease import clocks
@@ -46,6 +47,8 @@ MILLISECOND_SECONDS = 0.0015
 """After so long it is another millisecond: a vacuum goes up to one that is over."""
 FEW_CELLS, MANY_CELLS = 64, 50_000
 """That oracles remember: with few they often have to ask the data."""
+LARGE_ABOVE_CELLS = 3
+"""In half of all lives a commit of more goes to the oracle in parts, as one of very many does in the others."""
 
 
 class Surroundings:
@@ -75,6 +78,8 @@ class Surroundings:
         patch.setattr("client.catalog.age.monotonic_ms", lambda: clocks.monotonic_ms() + self._ahead_ms)
         patch.setattr("tso.process.Moment", self._moment)
         patch.setattr("tso.process.wall_ms", lambda: clocks.wall_ms() + self._wall_ahead_ms)
+        patch.setattr("client.connection.oracle.COMMIT_CELLS_MAX", draw.choice([LARGE_ABOVE_CELLS, COMMIT_CELLS_MAX]))
+        patch.setattr("client.connection.async_oracle.PART_CELLS_MAX", LARGE_ABOVE_CELLS - 1)
         patch.setattr(Resolver, "write_shadows", self._writes_shadows(Resolver.write_shadows))
         self.managers = [self._manager(way) for way in WAYS]
         self._oracles = [self._installation.oracle(limits=self._limits)]

@@ -15,7 +15,9 @@ from client.vacuum import run
 from tests.examples import examples
 from tests.installation_life.running import live
 
-SEEDS = 10
+pytestmark = pytest.mark.takes_minutes
+
+SEEDS = 8
 SEEDS_TO_NOTICE_MAX = 60
 
 

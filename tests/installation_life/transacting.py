@@ -210,8 +210,13 @@ class Transacting:
             return
         self._world.tell(f"{one} goes back to savepoint {number}")
         one.holders[0].rollback_to(savepoint)
+        written = set(one.model.buffered) - {CLAIMS}
         one.model.go_back_to(state)
         del one.savepoints[number + 1 :]
+        for table in written & self._world.model.tables.keys():
+            if self._world.is_shown(table, one.model.snapshot):
+                rows = rows_of(self._world.seen(one, table, "all"))
+                same(f"{table} after {one} went back", dict(one.holders[0].scan(table)), rows)
 
     def release(self) -> None:
         """Somebody does without one."""

@@ -7,15 +7,18 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
 from access.services import GATEWAY, ZOOKEEPER, TlsFiles
 from client import ClientSettings, StoreUnavailable, TransactionManager
+from client.connection.services import store_of
 from client.spark import KeyColumn, TableMapping, ValueColumn, create_table
 from lease import CoordinatorUnavailable
 from lease.zookeeper import ZooKeeperCoordinator
+from store import Family
 from tests.conftest import Services
 from tests.integration.command_processes import Command
 from tests.integration.oracle_processes import OracleWithRest
@@ -69,6 +72,21 @@ def test_without_the_certificate_nobody_gets_past_the_gateways_door(
     assert secured_settings.thrift in str(caught.value)
     with pytest.raises(CoordinatorUnavailable, match="its certificate is not accepted"):  # the system's authorities'
         ZooKeeperCoordinator(secured_settings.zookeeper, connect_timeout_ms=1_000)
+
+
+def test_a_table_of_several_regions_is_made_behind_tls_and_by_nobody_without_the_certificate(
+    secured_settings: ClientSettings, secured_thrift2: str, manager: TransactionManager
+) -> None:
+    name, settings = f"secured_{uuid.uuid4().hex[:8]}", replace(secured_settings, thrift2=secured_thrift2)
+    with TransactionManager.connect(settings) as other:
+        other.create_table(name, ["f"], split_keys=[b"m"])
+    assert [part.start for part in manager.store.regions(name)] == [b"", b"m"]
+    manager.drop_table(name)
+    uncertified = replace(settings, thrift_tls_certificate_file="", thrift_tls_key_file="", deadline_ms=500)
+    with closing(store_of(uncertified)) as store, pytest.raises(StoreUnavailable) as caught:
+        store.create_table(name, [Family("f")], [b"m"])
+    assert secured_thrift2 in str(caught.value)
+    assert name not in manager.store.table_names()
 
 
 def test_an_oracle_says_what_is_wrong_with_its_files_and_does_not_start(
