@@ -328,7 +328,6 @@ def _decide(
     """
     start_timestamp, validated = handle.start_timestamp, 0
     guards = judged.guards()
-    is_compared = partial(_is_among, keys, frozenset(guards))
     try:
         for _ in range(1 + REVALIDATIONS_MAX):
             decision = _ask(services, handle, keys, guards, validated, deadline)
@@ -342,6 +341,7 @@ def _decide(
             own = _settled(services, handle, deadline, uncertain=decision.after_loss)
             if isinstance(own, Committed):
                 return own.commit_timestamp
+            is_compared = partial(_is_among, keys, frozenset(guards))
             validated = services.revalidator.look_for_conflicts(
                 handle, judged, is_compared, judged.tables, own, deadline
             )

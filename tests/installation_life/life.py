@@ -16,7 +16,7 @@ from tests.installation_life.operating import FORGOTTEN_SECONDS, Operating
 from tests.installation_life.reading import Reading
 from tests.installation_life.surroundings import Surroundings
 from tests.installation_life.transacting import Transacting
-from tests.installation_life.world import LEVELS, World, same
+from tests.installation_life.world import AMID_OTHERS, LEVELS, World, same
 
 AMID_CALLS = 30
 """A commit makes about as many calls to the store, or fewer."""
@@ -79,7 +79,7 @@ class Life:
 
         def happens() -> None:
             self._world.tell("  meanwhile")
-            self._world.happens("amid others")
+            self._world.counted[AMID_OTHERS] += 1
             meanwhile()
             self._world.tell("  and it goes on")
 
@@ -96,7 +96,6 @@ class Life:
         steps += [operating.vacuum, operating.finish_bulk_writes, operating.fence]
         step = self._world.draw.choice(steps)
         self._world.tell(f"{step.__name__}, where the store fails:")
-        self._world.disturbances += 1
         with self._world.around.failing(AMID_CALLS):
             step()
             self._world.counted["failures"] += self._world.around.store.has_failed

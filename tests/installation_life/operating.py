@@ -14,6 +14,7 @@ from client.vacuum import HorizonUnknown, run_vacuum
 from store import ALL_ROWS, Family, RowPut, StoreError, StoreUnavailable
 from tests.installation_life.model import CLAIMS, Place, Row, Version, rows_of
 from tests.installation_life.world import COLUMNS, ROWS, Differs, World, same
+from tests.unit.client_backups.conftest import nothing_told
 from tests.unit.client_backups.test_backup_creating import saved
 from tests.unit.client_vacuum.watching import Killed
 
@@ -104,7 +105,7 @@ class Operating:
         since, moment = world.draw.choice([(None, 0), *self._backups.items()])
         world.tell(f"backup {directory.name} at {snapshot.timestamp} since {moment}")
         try:
-            create(manager, snapshot, [], directory, lambda table, rows, is_all: None, since=since)
+            create(manager, snapshot, [], directory, nothing_told, since=since)
         except InvalidRequest as error:
             if moment >= world.horizon:
                 raise Differs(f"a backup since {moment} has to be made, and was refused: {error}") from error

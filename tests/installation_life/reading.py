@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
 from client import InvalidRequest, Snapshot
 from client.cells import without_reserved
 from client.snapshots.changed_rows import ChangedRow
+from client.snapshots.pages import ChangesPage, RowsPage
 from commit_table import Committed
 from store import StoreUnavailable
 from store.columns import CellColumns
@@ -130,7 +133,9 @@ class Reading:
         same(f"rows of {told}", snapshot.get_many(table, ALL_KEYS), rows)
         with_columns = {row: columns for row, columns in rows.items() if columns}
         same(f"columns of {told}", content(snapshot.scan_columns(table, batch_rows=2)), with_columns)
-        same(f"pages of {told}", self._pages(table, snapshot), rows)
+        looked_at = self._world.draw.randint(1, 3)
+        pages = _all_pages(partial(snapshot.scan_page, table, rows_max=2, looked_at_max=looked_at))
+        same(f"pages of {told}", dict(pages), rows)
         chosen = self._world.draw.sample(COLUMNS, 2)
         some = {
             row: {name: value for name, value in columns.items() if name in chosen} for row, columns in rows.items()
@@ -138,16 +143,6 @@ class Reading:
         found = {row: columns for row, columns in snapshot.scan(table, columns=chosen) if columns}
         same(f"{chosen} of {told}", found, {row: columns for row, columns in some.items() if columns})
         self._check_changes(table, snapshot, surely)
-
-    def _pages(self, table: str, snapshot: Snapshot) -> Content:
-        """A table, page by page."""
-        rows, start = Content(), b""
-        while True:
-            page = snapshot.scan_page(table, start=start, rows_max=2, looked_at_max=self._world.draw.randint(1, 3))
-            rows.update(page.rows)
-            if page.looked_at_to is None:
-                return rows
-            start = page.looked_at_to + b"\x00"
 
     def _check_changes(self, table: str, snapshot: Snapshot, surely: bool) -> None:
         """What is different since an earlier moment."""
@@ -176,17 +171,19 @@ class Reading:
         batches = snapshot.changes_columns(table, since, batch_rows=2)
         as_columns = [each for batch in batches for each in batch.by_row()]
         same(f"{told}: columns", list(map(_without_reserved, as_columns)), changes)
-        same(f"{told}: pages", self._changes_pages(table, snapshot, since), changes)
+        rows_max = self._world.draw.randint(1, 3)
+        same(f"{told}: pages", _all_pages(partial(snapshot.changes_page, table, since, rows_max=rows_max)), changes)
 
-    def _changes_pages(self, table: str, snapshot: Snapshot, since: int) -> list[ChangedRow]:
-        """What is different, page by page."""
-        rows, start = list[ChangedRow](), b""
-        while True:
-            page = snapshot.changes_page(table, since, start=start, rows_max=self._world.draw.randint(1, 3))
-            rows += page.rows
-            if page.looked_at_to is None:
-                return rows
-            start = page.looked_at_to + b"\x00"
+
+def _all_pages(page_from: Callable[..., RowsPage | ChangesPage]) -> list[Any]:
+    """The rows of all pages, asked for one after the other."""
+    rows, start = list[Any](), b""
+    while True:
+        page = page_from(start=start)
+        rows += page.rows
+        if page.looked_at_to is None:
+            return rows
+        start = page.looked_at_to + b"\x00"
 
 
 def _without_reserved(changed: ChangedRow) -> ChangedRow:

@@ -20,6 +20,7 @@ from tests.installation_life.model import CLAIMS, OpenTransaction, Place, Row, T
 from tests.installation_life.reading import content
 from tests.installation_life.world import (
     ALL_KEYS,
+    AMID_OTHERS,
     COLUMNS,
     ROWS,
     UNREPEATED,
@@ -107,13 +108,13 @@ class Transacting:
         one = self._world.one(take=True)
         if one is None:
             return
-        verdict, tables, disturbances = self._judged(one)
+        verdict, tables, amid_others = self._judged(one)
         try:
             committed = one.holders[0].commit()
         except TransactionAborted as error:
             self._world.tell(f"{one} is refused: {error}")
             self._world.counted[type(error).__name__] += 1
-            if verdict is Verdict.COMMITS and self._is_undisturbed(disturbances):
+            if verdict is Verdict.COMMITS and self._is_undisturbed(amid_others):
                 raise Differs(f"{one} has to commit, and was refused: {error}") from error
         except (StoreUnavailable, OutcomeUnknown) as error:
             self._world.tell(f"{one} does not know: {error}")
@@ -125,12 +126,13 @@ class Transacting:
             self._has_committed(one, committed.commit_timestamp, verdict, tables)
 
     def _judged(self, one: Open) -> tuple[Verdict, Mapping[str, Table], int]:
-        """What has to become of a commit, which tables there are, and what had happened by then."""
-        return self._world.model.verdict(one.model), dict(self._world.model.tables), self._world.disturbances
+        """What has to become of a commit, which tables there are, and how much was done amid others by then."""
+        return self._world.model.verdict(one.model), dict(self._world.model.tables), self._world.counted[AMID_OTHERS]
 
-    def _is_undisturbed(self, disturbances: int) -> bool:
+    def _is_undisturbed(self, amid_others: int) -> bool:
+        """Whether nothing happened since then for which a commit may be refused that otherwise could not be."""
         return (
-            disturbances == self._world.disturbances
+            amid_others == self._world.counted[AMID_OTHERS]
             and not self._world.around.is_amid
             and not self._world.around.store.has_failed
         )
@@ -166,7 +168,7 @@ class Transacting:
         one = self._world.one(take=True)
         if one is None:
             return
-        verdict, tables, disturbances = self._judged(one)
+        verdict, tables, amid_others = self._judged(one)
         decided: list[Decision] = []
         before = self._world.draw.random() < 0.5
         oracle = one.managers[0].oracle
@@ -188,7 +190,7 @@ class Transacting:
             self._has_committed(one, decided[0].commit_timestamp, verdict, tables)
         else:
             self._world.tell(f"{one} dies; it has not committed")
-            if decided and verdict is Verdict.COMMITS and self._is_undisturbed(disturbances):
+            if decided and verdict is Verdict.COMMITS and self._is_undisturbed(amid_others):
                 raise Differs(f"{one} has to commit, and was refused: {decided[0]}")
 
     def set_savepoint(self) -> None:

@@ -22,6 +22,8 @@ ADOPTED = "plain"
 """The one that is never made: it is adopted."""
 ROWS = [b"r%d" % number for number in range(3)]
 COLUMNS = [b"f:a", b"f:b", b"g:a"]
+AMID_OTHERS = "amid others"
+"""How steps are counted that were done in the middle of others."""
 UNREPEATED: Place = (b"r9", COLUMNS[0])
 """The cell that an attempt writes which is none of the one that counts."""
 ALL_KEYS = [*ROWS, UNREPEATED[0]]
@@ -69,13 +71,6 @@ class World:
         self.numbers = count()
         self.counted: Counter[str] = Counter()
         """What was met, and how often."""
-        self.disturbances = 0
-        """How often something was done that may have a commit refused which could not be otherwise."""
-
-    def happens(self, what: str) -> None:
-        """Something happened that whoever is in the middle of something may notice."""
-        self.counted[what] += 1
-        self.disturbances += 1
 
     def one(self, *, take: bool = False, may: Callable[[Open], bool] = lambda one: True) -> Open | None:
         """Some transaction of those who ``may`` do something now; ``take``: it is none any more afterwards."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -140,14 +140,18 @@ def written_conflict_free(manager: TransactionManager) -> Transaction:
     return transaction
 
 
-def written_in_bulk(manager: TransactionManager) -> Transaction:
+def in_bulk(manager: TransactionManager, puts: Sequence[RowPut]) -> Transaction:
+    """A transaction into which one bulk write has written these, as they are stored, to table ``t``."""
     transaction = manager.transaction()
     handle = transaction.handle()
     job = manager.open_job(handle)
-    writer = manager.attempt_writer(handle, "t", job, partition=0, attempt=0)
-    writer.write(CellColumns.of_puts([RowPut(b"r", {A: encode_value(b"late")})]))
+    manager.attempt_writer(handle, "t", job, partition=0, attempt=0).write(CellColumns.of_puts(puts))
     manager.seal_job(handle, job, [(0, 0)])
     return transaction
+
+
+def written_in_bulk(manager: TransactionManager) -> Transaction:
+    return in_bulk(manager, [RowPut(b"r", {A: encode_value(b"late")})])
 
 
 def begun(manager: TransactionManager) -> TransactionHandle:

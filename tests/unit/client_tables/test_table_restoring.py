@@ -17,6 +17,7 @@ from client.tables.restoring import Restored, restore
 from commit_table import system_table
 from store import RowPut
 from store.columns import PLACES_MAX, CellColumns
+from tests.unit.client.conftest import in_bulk
 from tests.unit.client_tables.conftest import Run, done, refused
 
 if TYPE_CHECKING:
@@ -128,26 +129,17 @@ def test_a_table_that_was_dropped_since_then_is_not_restored(changed: Transactio
     assert content(changed) == {b"r": {A: b"1"}}
 
 
-def bulk(manager: TransactionManager, puts: list[RowPut]) -> None:
-    transaction = manager.transaction()
-    handle = transaction.handle()
-    job = manager.open_job(handle)
-    manager.attempt_writer(handle, "t", job, partition=0, attempt=0).write(CellColumns.of_puts(puts))
-    manager.seal_job(handle, job, [(0, 0)])
-    transaction.commit()
-
-
 def test_rows_of_nothing_but_nulls_come_back_and_go(manager: TransactionManager) -> None:
     marker = row_marker_column(b"f")
-    bulk(manager, [RowPut(b"null", {A: TOMBSTONE, marker: ROW_MARKER_VALUE})])
+    in_bulk(manager, [RowPut(b"null", {A: TOMBSTONE, marker: ROW_MARKER_VALUE})]).commit()
     manager.create_snapshot("then")
-    bulk(
+    in_bulk(
         manager,
         [
             RowPut(b"null", {A: encode_value(b"1"), marker: TOMBSTONE}),
             RowPut(b"new", {A: TOMBSTONE, marker: ROW_MARKER_VALUE}),
         ],
-    )
+    ).commit()
     assert set(content(manager)) == {b"null", b"new"}
     restore(manager, manager.snapshot("then"), ["t"], nothing_told)
     assert content(manager) == {b"null": {}}

@@ -32,11 +32,10 @@ from client.vacuum.run import _mark
 from commit_table import CommitTable, layout
 from commit_table.timestamps import compose, milliseconds_of
 from store import RowPut
-from store.columns import CellColumns
 from store.faults import Fault
 from testkit import small_limits
 from tests.recording import record
-from tests.unit.client.conftest import COMMITS, SETTINGS, Installation
+from tests.unit.client.conftest import COMMITS, SETTINGS, Installation, in_bulk
 from tests.unit.client.transacting import fail_over, get, open_with, put
 from wire import Reason
 
@@ -244,13 +243,7 @@ def test_a_bulk_write_survives_a_failover_and_finds_its_conflicts(installation: 
     manager = installation.manager()
 
     def job(rows: list[bytes]) -> Transaction:
-        transaction = manager.transaction()
-        handle = transaction.handle()
-        name = manager.open_job(handle)
-        writer = manager.attempt_writer(handle, "t", name, partition=0, attempt=0)
-        writer.write(CellColumns.of_puts([RowPut(row, {A: encode_value(b"bulk")}) for row in rows]))
-        manager.seal_job(handle, name, [(0, 0)])
-        return transaction
+        return in_bulk(manager, [RowPut(row, {A: encode_value(b"bulk")}) for row in rows])
 
     survivor, loser = job([b"a%04d" % n for n in range(1200)]), job([b"b%04d" % n for n in range(1200)])
     put(manager, b"b1100", b"rival")
@@ -269,12 +262,8 @@ def test_after_a_failover_a_bulk_write_conflicts_in_the_cells_that_it_wrote_and_
 ) -> None:
     """Its record names the columns of all its rows together: one row's null is another one's value."""
     manager = installation.manager()
-    transaction = manager.transaction()
-    handle = transaction.handle()
-    job = manager.open_job(handle)
-    writer = manager.attempt_writer(handle, "t", job, partition=0, attempt=0)
-    writer.write(CellColumns.of_puts([RowPut(b"r1", {A: b"bulk", b"f:null": b"bulk"}), RowPut(b"r2", {A: b"bulk"})]))
-    manager.seal_job(handle, job, [(0, 0)])
+    rows = [RowPut(b"r1", {A: b"bulk", b"f:null": b"bulk"}), RowPut(b"r2", {A: b"bulk"})]
+    transaction = in_bulk(manager, rows)
     if guarded:
         transaction.guard("t", [b"r2"], guarded)
     with manager.transaction() as other:
