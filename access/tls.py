@@ -84,7 +84,7 @@ class ServerTls:
             self._context = self._made()
         except BadTls as error:
             if self._changes.failed(str(error)):
-                log.error("TLS goes on with the files that were there before: %s", error)
+                log.error("TLS goes on with the files that were there before: %s", str(error))
         else:
             log.warning("TLS: %s was read again", self._files.certificate)
 

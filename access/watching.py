@@ -44,7 +44,7 @@ class TokensFile:
             self.current = read_tokens(self._path)
             _warn_of_writers(self._path)
         except BadTokens as error:
-            log.error("tokens file %s: the tokens that were in force before stay so: %s", self._path, error)
+            log.error("tokens file %s: the tokens that were in force before stay so: %s", self._path, str(error))
         except OSError as error:
             if self._changes.failed(str(error)):
                 log.error("tokens file %s: %s: the tokens in force stay so", self._path, error.strerror or error)

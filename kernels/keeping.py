@@ -64,7 +64,7 @@ class KeptKernel:
             try:
                 rebuilt = CompileResult._rebuild(target, *pickle.loads(body))  # type: ignore[no-untyped-call]
             except Exception as error:  # whatever it is: there is another way to what it holds
-                log.warning("%s cannot be used, and is compiled anew: %r", place / name, error)
+                log.warning("%s cannot be used, and is compiled anew: %s", place / name, repr(error))
                 continue
             self.found.append(place / name)
             return rebuilt
@@ -82,7 +82,7 @@ class KeptKernel:
             try:
                 _write(place / name, body)
             except OSError as error:
-                log.debug("%s takes no compiled kernels: %s", place, error)
+                log.debug("%s takes no compiled kernels: %s", place, str(error))
                 continue
             self.kept.append(place / name)
             _drop_oldest(place, f"{self._name}.")

@@ -104,13 +104,13 @@ class FloorKeeper:
             threading.Thread(target=self._raise, args=(record,), name="floor", daemon=True).start()
         except RuntimeError as error:  # no more threads are to be had
             self._raising.release()
-            log.warning("the floor of timestamps is not raised: %s", error)
+            log.warning("the floor of timestamps is not raised: %s", str(error))
 
     def _raise(self, record: FloorRecord) -> None:
         try:
             self._put(record)
         except CoordinatorUnavailable as error:
-            log.warning("the floor of timestamps is not raised: %s", error)
+            log.warning("the floor of timestamps is not raised: %s", str(error))
         finally:
             self._raising.release()
 

@@ -42,7 +42,7 @@ class Historian:
         try:
             threading.Thread(target=self._add_patiently, args=(tenure,), name="history", daemon=True).start()
         except RuntimeError as error:  # no more threads are to be had
-            log.warning("epoch %d is not in the history: %s", tenure.epoch, error)
+            log.warning("epoch %d is not in the history: %s", tenure.epoch, str(error))
 
     def close(self) -> None:
         """Try no more."""

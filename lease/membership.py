@@ -80,7 +80,7 @@ class Membership:
             self._written = None
             if self._told != str(error):
                 self._told = str(error)
-                log.error("not shown among the members, so it cannot be handed over to or drained: %s", error)
+                log.error("not shown among the members, so it cannot be handed over to or drained: %s", str(error))
 
     def _path(self, member: Member, session_id: int) -> str:
         return f"{self._gate.paths.members}/{member.holder}-{session_id & (2**64 - 1):016x}"

@@ -144,7 +144,7 @@ class Tenure:
             self._end()
             return True
         except LeaseError as error:
-            log.warning("the lease is not renewed now: %s", error)
+            log.warning("the lease is not renewed now: %s", str(error))
             return True
 
     def _wanted_epoch(self, reached: int, durable: int) -> StoredEpoch:

@@ -119,7 +119,7 @@ def main(
         files = ServerFiles(tls_certificate_file, tls_key_file, tls_client_authority_file)
         tls = ServerTls(files, time.monotonic()) if tls_certificate_file else None
     except (Wrong, InvalidRequest, BadTokens, BadTls, OSError) as error:
-        _log.error("%s", error)
+        _log.error("%s", str(error))
         raise SystemExit(CANNOT_WORK_CODE) from error
     scheme = "http" if tls is None else "https"
     names = (*own_names, socket.gethostname())

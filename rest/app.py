@@ -104,7 +104,7 @@ async def _expire_for_ever(services: Services) -> None:
         try:
             await services.held_transactions.expire()
         except Problem as problem:
-            _log.warning("transactions that are not used could not be rolled back now: %s", problem)
+            _log.warning("transactions that are not used could not be rolled back now: %s", str(problem))
         except Exception:  # without this loop they would stay for good
             _log.exception("transactions that are not used could not be rolled back now")
 

@@ -294,7 +294,7 @@ class HeldTransactions:
         except Problem as failure:
             if failure.code == "overloaded":  # there was no thread to ask in: it is due again
                 return
-            _log.info("transaction %d is dropped: %s", start_timestamp, failure)
+            _log.info("transaction %d is dropped: %s", start_timestamp, str(failure))
             if held.settling:  # whoever asks again has it settled
                 self._forget(start_timestamp)
                 return

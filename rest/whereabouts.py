@@ -81,7 +81,7 @@ class LeaseWatch:
             try:
                 self._seen = place_in(self._finder.current(self._changed), self._own_address)
             except LeaseError as error:
-                _log.warning("where the primary is cannot be read now: %s", error)
+                _log.warning("where the primary is cannot be read now: %s", str(error))
                 self._closed.wait(LOOK_AGAIN_MS / 1000)
             else:
                 self._changed.wait()

@@ -150,7 +150,7 @@ class OracleProcess:
         try:
             await roles
         except MayNotServe as error:
-            log.error("%s", error)
+            log.error("%s", str(error))
             return 1
         except Exception:
             log.exception("the lease's thread failed")

@@ -63,7 +63,7 @@ class RestProcess:
             try:
                 code = await self._run_once(oracle)
             except OSError as error:
-                log.error("no REST process could be started: %s", error)
+                log.error("no REST process could be started: %s", str(error))
                 code = NOT_STARTED_CODE
             if code == CANNOT_WORK_CODE:
                 self._listening.close()
@@ -98,7 +98,7 @@ class RestProcess:
             log.warning("the REST process %d has not said for %d ms what it holds", child.pid, ANSWER_MS_MAX)
             return 1
         except (OSError, ValueError) as error:  # it is ending
-            log.warning("the REST process %d does not say what it holds: %r", child.pid, error)
+            log.warning("the REST process %d does not say what it holds: %s", child.pid, repr(error))
             return 0
 
     async def _run_once(self, oracle: str) -> int:

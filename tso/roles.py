@@ -168,7 +168,7 @@ class RoleKeeper:
         try:
             self._front.stand_by(self._find_primary(), None)
         except LeaseError as error:
-            log.warning("the lease cannot be read: %s", error)
+            log.warning("the lease cannot be read: %s", str(error))
 
     def _is_warm(self) -> bool:
         """A process that cannot reach the commit table had better not become primary; it says who is."""
@@ -195,7 +195,7 @@ class RoleKeeper:
         except MayNotServe:
             raise
         except LeaseError as error:
-            log.error("cannot try for the lease: %s", error)
+            log.error("cannot try for the lease: %s", str(error))
             return StandBy(None, self._settings.lease_ms, str(error))
         if isinstance(answer, StandBy) and answer.problem is not None:
             log.warning("cannot try for the lease now: %s", answer.problem)  # ZooKeeper, or where the floor is: HBase

@@ -77,12 +77,12 @@ class BlockingCalls:
             try:
                 call()
             except Exception as error:
-                _log.warning("something could not be given back: %s", error)
+                _log.warning("something could not be given back: %s", str(error))
 
         try:
             self._cleaner.submit(clean)
         except RuntimeError as error:  # no thread can be started, or the interpreter ends
-            _log.warning("something could not be given back: %s", error)
+            _log.warning("something could not be given back: %s", str(error))
 
     async def close(self, last: Callable[[], None] | None = None) -> None:
         """Make no more calls but ``last``; those that have begun come to their end. ``last`` is made in any case.

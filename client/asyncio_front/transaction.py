@@ -253,7 +253,7 @@ class AsyncTransaction:
                 self._transaction.forbid_commit(f"a block in it did not come to its end: {failure!r}")
             if not failed or not isinstance(failure, PythiaError | StoreError):
                 raise
-            _log.warning("transaction %d: the end of a block that failed: %s", self.start_timestamp, failure)
+            _log.warning("transaction %d: the end of a block that failed: %s", self.start_timestamp, str(failure))
 
 
 class AsyncSavepoint:

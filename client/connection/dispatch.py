@@ -444,7 +444,7 @@ class Dispatcher:
         try:
             self._looking = call_aside(self.loop, has_moved, DIRECTORY_THREAD)
         except RuntimeError as error:  # no thread can be started now: the watch must go on, and looks again
-            _log.debug("it cannot be asked whether another oracle has become primary: %s", error)
+            _log.debug("it cannot be asked whether another oracle has become primary: %s", str(error))
             return
         self._looking.add_done_callback(lambda asked: self._looked(line, asked))
 

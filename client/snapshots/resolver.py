@@ -166,7 +166,7 @@ class Resolver:
         except StoreError as error:
             now_s = time.monotonic()
             self._rests_until_s[table] = now_s + HEALING_RESTS_TIMES * (now_s - began_s)
-            _log.info("shadow cells in %s were left for the next reader to heal: %s", table, error)
+            _log.info("shadow cells in %s were left for the next reader to heal: %s", table, str(error))
 
     def _fence(self, view: View, writer: int, site: Site) -> int:
         if not view.must_fence(writer):

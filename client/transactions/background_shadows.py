@@ -108,7 +108,7 @@ class BackgroundShadows:
                 self._write(owed.sites, owed.writer, owed.outcome)
                 owed.written()
         except (StoreError, UpgradeNeeded) as error:
-            _log.warning("shadow cells of transaction %d are left to readers: %s", owed.writer, error)
+            _log.warning("shadow cells of transaction %d are left to readers: %s", owed.writer, str(error))
         except Exception:
             _log.exception("shadow cells of transaction %d are left to readers", owed.writer)
         with self._changed:

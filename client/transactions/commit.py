@@ -228,7 +228,7 @@ def finish(
         elif shared and services.bulk_shadow_cells == "none":
             _do_without_shadows(services, start_timestamp, commit_timestamp)
     except (StoreError, UpgradeNeeded) as error:
-        _log.warning("shadow cells of transaction %d are left to readers: %s", start_timestamp, error)
+        _log.warning("shadow cells of transaction %d are left to readers: %s", start_timestamp, str(error))
 
 
 def _left_to_background(
@@ -278,7 +278,7 @@ def mark_aborted(services: Services, start_timestamp: int, buffer: WriteBuffer, 
         if shared:
             finish_bulk_write(services, start_timestamp, ABORTED_SHADOW)
     except (StoreError, UpgradeNeeded) as error:
-        _log.info("cells of the aborted transaction %d are left unmarked: %s", start_timestamp, error)
+        _log.info("cells of the aborted transaction %d are left unmarked: %s", start_timestamp, str(error))
 
 
 def _check_jobs(manifest: Manifest, start_timestamp: int, jobs: Mapping[str, Job]) -> None:

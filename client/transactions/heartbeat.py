@@ -131,4 +131,4 @@ class Heartbeats:
             try:
                 self.beat()
             except (PythiaError, NoThreadFree) as error:
-                _log.warning("no heartbeat got through, the next one may: %s", error)
+                _log.warning("no heartbeat got through, the next one may: %s", str(error))

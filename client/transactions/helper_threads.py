@@ -71,6 +71,7 @@ class HelperThreads:
                 call()
             except Exception:
                 _log.exception("a call in the thread %s failed", self._name)
+            del call  # with what it was to write: the next one may not come for a while
 
     def _take(self) -> Callable[[], object] | None:
         """What to do next; ``None``: this thread ends."""

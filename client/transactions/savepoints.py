@@ -102,7 +102,7 @@ class Savepoint:
             if not isinstance(failure, PythiaError | StoreError):
                 raise
             # the caller's own error is the one to show
-            _log.warning("transaction %d cannot commit any more: %s", transaction.start_timestamp, failure)
+            _log.warning("transaction %d cannot commit any more: %s", transaction.start_timestamp, str(failure))
 
 
 class Savepoints:

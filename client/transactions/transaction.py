@@ -499,7 +499,7 @@ class Transaction(StaysInItsProcess):
         try:
             self.rollback()
         except (PythiaError, StoreError) as failure:
-            _log.warning("transaction %d could not be rolled back now: %s", self.start_timestamp, failure)
+            _log.warning("transaction %d could not be rolled back now: %s", self.start_timestamp, str(failure))
 
     def _refused(self, reason: str) -> TransactionAborted:
         """Roll the transaction back, whose commit is forbidden, and say why."""

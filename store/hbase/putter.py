@@ -93,7 +93,7 @@ class GatewayPutter:
                 await self._ask(connection, request)
                 return
             except ConnectionLost as error:
-                log.debug("sent again on a fresh connection: %s", error)
+                log.debug("sent again on a fresh connection: %s", str(error))
         await self._ask(await self._open(), request)
 
     def _take_kept(self) -> AsyncConnection | None:

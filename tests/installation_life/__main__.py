@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections import Counter
@@ -20,6 +21,7 @@ from tests.installation_life.running import STEPS, live
 @click.option("--steps", type=int, default=STEPS, show_default=True, help="Of each life.")
 def main(seed: int | None, seconds: float, from_seed: int, steps: int, thrift: str | None) -> None:
     """Do at random all that the library can do, and compare what comes of it with a model."""
+    logging.disable()  # what fails is told by the story
     ends_s, failed, totals = time.monotonic() + seconds, 0, Counter[str]()
     for number in count(from_seed) if seed is None else [seed]:
         lived = live(number, steps, thrift)

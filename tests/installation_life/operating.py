@@ -176,9 +176,10 @@ class Operating:
                 everything=everything,
                 wait=self._world.around.pass_seconds,
             )
-        except (HorizonUnknown, StoreUnavailable):
+        except (HorizonUnknown, StoreUnavailable) as error:
+            self._world.tell(f"no vacuum: {error}")
             return
-        self._world.tell(f"vacuum up to {report.horizon}")
+        self._world.tell(f"vacuum up to {report.horizon}, problems {report.problems}")
         self._world.counted["vacuums"] += 1
         if not self._world.around.store.has_failed:
             same("problems of a vacuum", report.problems, {})

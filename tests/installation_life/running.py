@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import random
 import traceback
 from collections import Counter
@@ -32,9 +31,6 @@ def live(seed: int, steps: int = STEPS, thrift: str | None = None) -> Lived:
     """
     lived = Lived()
     with pytest.MonkeyPatch.context() as patch:
-        # Who keeps what is logged, as pytest does, keeps errors with all that they passed through: snapshots among it,
-        # which are spoken for as long as somebody holds them.
-        patch.setattr(logging.root.manager, "disable", logging.CRITICAL)
         around = Surroundings(random.Random(seed), patch, thrift)
         try:
             life = Life(around, random.Random(seed), lived.story.append)

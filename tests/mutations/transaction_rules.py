@@ -667,6 +667,13 @@ TRANSACTION_RULES = [
         _HELPERS + "test_whatever_ends_a_call_elsewhere_ends_the_callers",
     ),
     Mutation(
+        "a thread that waits holds what it has written",
+        "client/transactions/helper_threads.py",
+        "            del call  #",
+        "            pass  #",
+        _HELPERS + "test_a_thread_that_waits_holds_nothing_of_what_it_did",
+    ),
+    Mutation(
         "what is guarded does not travel with the commit",
         "client/transactions/commit.py",
         "[*self._services.guards.keys(self.tables), *self._guarded.keys()]",

@@ -194,7 +194,7 @@ def _look_at_data(settings: ServeSettings, coordinator: ZooKeeperCoordinator | N
             try:
                 DataAgreement(replace(settings, thrift=address), coordinator, store).look()
             except StoreError as error:
-                log.warning("whether the gateway at %s leads to the data is not known: %s", address, error)
+                log.warning("whether the gateway at %s leads to the data is not known: %s", address, str(error))
 
 
 def _rest(

@@ -79,7 +79,7 @@ class Lookups:
         error = task.exception()
         if error is not None:
             self._metering.lookup_failures += 1
-            log.warning("the commit table could not be asked about %d transactions: %s", transactions, error)
+            log.warning("the commit table could not be asked about %d transactions: %s", transactions, str(error))
         learn(task.result() if error is None else _as_exception(error))
 
 

@@ -204,7 +204,7 @@ class Persister:
             try:
                 return await write()
             except StoreUnavailable as error:
-                log.warning("epoch %d: the commit table has not taken %s yet: %s", self._tenure.epoch, what, error)
+                log.warning("epoch %d: the commit table has not taken %s yet: %s", self._tenure.epoch, what, str(error))
             except StoreError as error:
                 raise NotPersisted(f"the commit table refuses {what}: {error}") from error
             self._metering.write_failures += 1

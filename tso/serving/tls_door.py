@@ -57,7 +57,7 @@ class TlsDoor:
             try:
                 accepted, address = await self._loop.sock_accept(self._listening)
             except OSError as error:
-                log.warning("a connection could not be accepted: %s", error)
+                log.warning("a connection could not be accepted: %s", str(error))
                 await asyncio.sleep(ACCEPT_PAUSE_MS / 1000)
                 continue
             accepted.setblocking(False)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 
@@ -142,6 +144,21 @@ def test_what_fails_ends_no_thread(caplog: pytest.LogCaptureFixture) -> None:
     assert helpers.submit(ended.set)
     assert ended.wait(WAIT_SECONDS_MAX)
     assert f"a call in the thread {NAME} failed" in caplog.text
+
+
+class Written:
+    """What a transaction has a thread write."""
+
+
+def test_a_thread_that_waits_holds_nothing_of_what_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helper_threads, "IDLE_SECONDS_MAX", WAIT_SECONDS_MAX)
+    helpers, written = HelperThreads("idle helper of a test", 1), Written()
+    here = weakref.ref(written)
+    assert helpers.submit(partial(id, written))
+    del written
+    while here() is not None and helpers._threads:
+        time.sleep(0.01)
+    assert helpers._threads == 1
 
 
 def test_where_no_thread_can_be_started_the_caller_makes_all(monkeypatch: pytest.MonkeyPatch) -> None:
