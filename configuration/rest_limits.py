@@ -161,7 +161,8 @@ class RestLimits:
     ended_max: int = setting(
         100_000,
         "transactions",
-        "Ended transactions remembered, so that a repeated commit gets the same answer, about 500 bytes each.",
+        "Ended transactions remembered, so that a repeated commit gets the same answer: about 200 bytes each, "
+        "1,000 where it was refused.",
         least=1,
         most=10_000_000,
         because=MEMORY,

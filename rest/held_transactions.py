@@ -67,7 +67,9 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a transaction ended: ``committed`` with a timestamp, or the problem that a repeated commit is told."""
+    """How a transaction ended: ``committed`` with a timestamp, or the problem that a repeated commit is told, which is
+    never raised itself.
+    """
 
     word: str
     commit_timestamp: int = 0
@@ -313,7 +315,7 @@ class HeldTransactions:
         if ended is None:
             raise _unknown(start_timestamp)
         if ended.word == "expired" and ended.problem is not None:
-            raise ended.problem
+            raise ended.problem.anew()
         raise _ended(start_timestamp, ended.word)
 
     def _taken(self, held: Held, busy_with: str = _ANOTHER_REQUEST) -> Held:
@@ -372,7 +374,7 @@ class HeldTransactions:
     def _answer_again(self, start_timestamp: int) -> int:
         ended = self._ended[start_timestamp]
         if ended.problem is not None:
-            raise ended.problem
+            raise ended.problem.anew()
         return ended.commit_timestamp
 
     def _end(self, start_timestamp: int, ended: Ended) -> None:

@@ -192,6 +192,11 @@ class Problem(Exception):
             body["retry_after_ms"] = self.retry_after_ms
         return body
 
+    def anew(self) -> Problem:
+        """The same to be raised, for who keeps one: an error that is kept keeps whatever it passed through."""
+        more: dict[str, Any] = {"retry_after_ms": self.retry_after_ms, **self.more}
+        return Problem(self.code, self.detail, retry=self.retry, headers=self.headers, **more)
+
     def is_final(self) -> bool:
         """Whether the same request would get the same answer for good, as far as this process is concerned."""
         return self.kind.again != "request" and self.kind.status < 500

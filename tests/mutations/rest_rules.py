@@ -66,6 +66,13 @@ REST_RULES = [
         f"{_TRANSACTIONS}::test_one_transaction_serves_one_request_at_a_time",
     ),
     Mutation(
+        "how a transaction ended keeps all that it wrote",
+        "rest/held_transactions.py",
+        "            raise ended.problem.anew()\n        return ended.commit_timestamp",
+        "            raise ended.problem\n        return ended.commit_timestamp",
+        f"{_TRANSACTIONS}::test_what_has_ended_is_not_held_however_often_its_end_is_asked_for",
+    ),
+    Mutation(
         "a transaction that was lost is called so, and may commit later",
         "rest/held_transactions.py",
         "lambda: self._manager.abort(start_timestamp)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import threading
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 from httpx import Client, Response
 
+from client import Transaction
+from drills.waiting import wait_until
 from tests.unit.rest.asking import begin, commit, problem, put, read, refused, stored
 from tests.unit.rest.conftest import WAIT_S, Serve, Served
 
@@ -659,6 +662,23 @@ def test_what_was_undone_keeps_no_room(serve_rest: Serve) -> None:
         assert client.post(f"{savepoints}/one/rollback").json()["written_bytes"] == before
     client.delete(f"/v1/transactions/{id}")
     assert client.get("/v1/status").json()["written_bytes"] == 0
+
+
+def test_what_has_ended_is_not_held_however_often_its_end_is_asked_for(served: Served) -> None:
+    first, second = begin(served.client), begin(served.client)
+    for id in (first, second):
+        assert put(served.client, id, "ended", id).status_code == 200
+    assert commit(served.client, first).status_code == 200
+    answers = [commit(served.client, second) for _ in range(3)]
+    assert [refused(answer) for answer in answers] == [(409, "conflict")] * 3
+    assert len({answer.text for answer in answers}) == 1
+
+    def is_gone() -> bool:  # a request's own objects may stay for a moment after its answer
+        gc.collect()
+        held = (each.start_timestamp for each in gc.get_objects() if isinstance(each, Transaction))
+        return not {int(first), int(second)} & set(held)
+
+    wait_until(is_gone, "transactions that have ended to be let go", WAIT_S)
 
 
 def test_a_transaction_that_nobody_uses_expires(serve_rest: Serve, served: Served) -> None:
