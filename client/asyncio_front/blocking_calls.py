@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 CALLS_PENDING_MAX: Final = 100_000
 """Of one manager, that are being made or wait for that."""
 THREADS_MAX: Final = 10_000
-_THREAD_NAME: Final = "pythia-blocking"
+THREAD_NAME: Final = "pythia-blocking"
 
 
 class BlockingCalls:
@@ -44,8 +44,8 @@ class BlockingCalls:
             raise InvalidRequest(f"threads is a whole number from 1 to {THREADS_MAX:,}, not {threads!r}")
         self._threads = threads
         self._wait_ms_max = wait_ms_max
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=_THREAD_NAME)
-        self._cleaner = ThreadPoolExecutor(1, thread_name_prefix=f"{_THREAD_NAME}-cleaner")
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=THREAD_NAME)
+        self._cleaner = ThreadPoolExecutor(1, thread_name_prefix=f"{THREAD_NAME}-cleaner")
         """Never shut: a scan may be left after all else was closed. Its thread ends with this object."""
         self._line: FairLine[asyncio.Future[None]] = FairLine(threads)
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from client.asyncio_front.blocking_calls import THREAD_NAME
 from client.manager import HELPER_THREAD
 from store import Cell, CellStore, CompareAndSet, Family, KeyRange, Row, RowPut, StoreUnavailable, Unknown
 from store.columns import CellColumns, ScannedColumns
@@ -213,14 +214,18 @@ class DisturbedStore:
         whole()
 
     def _happens(self) -> bool:
-        if not self._calls_left or threading.current_thread() is not self._caller:
+        if not self._calls_left or not self._is_callers(threading.current_thread()):
             return False
         self._calls_left -= 1
         return not self._calls_left
 
+    def _is_callers(self, thread: threading.Thread) -> bool:
+        """Whether it does what he does: by himself, or for a request of his."""
+        return thread is self._caller or thread.name.startswith(THREAD_NAME)
+
     def _fails(self) -> bool:
         current = threading.current_thread()
-        if not self._calls_left_to_fail or not (current is self._caller or current.name.startswith(HELPER_THREAD)):
+        if not self._calls_left_to_fail or not (self._is_callers(current) or current.name.startswith(HELPER_THREAD)):
             return False
         self._calls_left_to_fail -= 1
         self.has_failed = not self._calls_left_to_fail

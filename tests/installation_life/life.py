@@ -2,8 +2,8 @@
 
 Everything that the library can do meets everything else: transactions that are shared, undone in part, guarded, killed
 in the middle; bulk writes, claims, fences; tables dropped, made anew, adopted, restored; named snapshots and moments of
-the past; vacuums that are killed; failovers. Any of several processes does any of it, also while another one is in the
-middle of something.
+the past; vacuums that are killed; failovers. Any of several processes does any of it, a REST server among them, also
+while another one is in the middle of something.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+import pytest
+
 from client import InvalidRequest, OutcomeUnknown, TransactionAborted
 from client.backups.creating import create
 from client.cells import ROW_MARKER_VALUE, decode_value, is_reserved, is_shadow, row_marker_column
@@ -12,6 +14,7 @@ from client.snapshots.plain_cells import TRANSACTIONS_FROM
 from client.tables.restoring import restore
 from client.vacuum import HorizonUnknown, run_vacuum
 from store import ALL_ROWS, Family, RowPut, StoreError, StoreUnavailable
+from tests.installation_life.by_rest import ask
 from tests.installation_life.model import CLAIMS, Place, Row, Version, rows_of
 from tests.installation_life.world import COLUMNS, ROWS, Differs, World, same
 from tests.unit.client_backups.conftest import nothing_told
@@ -158,7 +161,12 @@ class Operating:
         """A process ends, and what it held is left alone."""
         self._world.tell("a process starts anew")
         gone = self._world.around.start_anew()
-        self._world.open = [one for one in self._world.open if gone not in one.managers]
+        lost = [one for one in self._world.open if gone in one.managers]
+        self._world.open = [one for one in self._world.open if one not in lost]
+        for one in lost:
+            if self._world.around.rest is not None and one.is_by_rest:
+                with pytest.raises(TransactionAborted):
+                    ask(self._world.around.rest.client, "POST", f"/v1/transactions/{one}/commit")
         self._world.held = [(manager, snapshot) for manager, snapshot in self._world.held if manager is not gone]
 
     def run_vacuum(self, *, everything: bool) -> None:

@@ -14,6 +14,7 @@ from client.snapshots.pages import ChangesPage, RowsPage
 from commit_table import Committed
 from store import StoreUnavailable
 from store.columns import CellColumns
+from tests.installation_life.by_rest import changes_at, rows_at
 from tests.installation_life.model import CLAIMS, Content, rows_of
 from tests.installation_life.world import ALL_KEYS, COLUMNS, Differs, World, refuses, same
 
@@ -142,6 +143,10 @@ class Reading:
         }
         found = {row: columns for row, columns in snapshot.scan(table, columns=chosen) if columns}
         same(f"{chosen} of {told}", found, {row: columns for row, columns in some.items() if columns})
+        if self._world.around.rest is not None:
+            reverse = self._world.draw.random() < 0.5
+            shown = rows_at(self._world.around.rest.client, at, table, reverse=reverse)
+            same(f"{told} by REST", list(shown.items()), sorted(rows.items(), reverse=reverse))
         self._check_changes(table, snapshot, surely)
 
     def _check_changes(self, table: str, snapshot: Snapshot, surely: bool) -> None:
@@ -171,6 +176,8 @@ class Reading:
         batches = snapshot.changes_columns(table, since, batch_rows=2)
         as_columns = [each for batch in batches for each in batch.by_row()]
         same(f"{told}: columns", list(map(_without_reserved, as_columns)), changes)
+        if self._world.around.rest is not None:
+            same(f"{told} by REST", changes_at(self._world.around.rest.client, at, table, since), changes)
         rows_max = self._world.draw.randint(1, 3)
         same(f"{told}: pages", _all_pages(partial(snapshot.changes_page, table, since, rows_max=rows_max)), changes)
 

@@ -24,13 +24,16 @@ from client import TransactionManager
 from client.connection.dispatch import COMMIT_CELLS_MAX
 from client.snapshots.resolver import Resolver, Site
 from commit_table.timestamps import milliseconds_of
+from configuration.rest_limits import RestLimits
 from lease import clocks
+from rest.whereabouts import AlwaysHere
 from store import MemoryCellStore, StoreUnavailable
 from store.faults import Fault
 from store.hbase import HBaseCellStore
 from testkit import small_limits
 from tests.installation_life.disturbed_store import DisturbedStore
 from tests.unit.client.conftest import SETTINGS, Installation
+from tests.unit.rest.conftest import RunningRest
 from tso.decisions.oracle import Moment
 
 LIFE_MS = 3_600_000
@@ -60,7 +63,8 @@ class Surroundings:
         self._thrift = thrift
         self.store = DisturbedStore(MemoryCellStore(wall_ms=lambda: 1) if thrift is None else HBaseCellStore(thrift))
         self._settings = replace(SETTINGS, root=f"/life-{self._unique}")
-        patch.setattr("tests.unit.client.conftest.SETTINGS", self._settings)
+        for place in ("client", "rest"):
+            patch.setattr(f"tests.unit.{place}.conftest.SETTINGS", self._settings)
         self._directory = TemporaryDirectory()
         self.directory = Path(self._directory.name)
         """For files."""
@@ -84,6 +88,16 @@ class Surroundings:
         self.managers = [self._manager(way) for way in WAYS]
         self._oracles = [self._installation.oracle(limits=self._limits)]
         self._serves()
+        self.rest: RunningRest | None = None
+        """In half of all lives; the manager by which it does its work takes part like the others."""
+        if draw.random() < 0.5:
+            self.rest = self._serve_rest()
+            self.managers.append(self.rest.manager)
+
+    @property
+    def rest_manager(self) -> TransactionManager | None:
+        """By which the REST server does its work."""
+        return None if self.rest is None else self.rest.manager
 
     def table(self, name: str) -> str:
         """As no other life has it in the same HBase."""
@@ -111,8 +125,14 @@ class Surroundings:
     def start_anew(self) -> TransactionManager:
         """One process ends, and another begins in its place, which remembers nothing. Returns the former."""
         place = self.managers.index(self.manager())
-        gone, self.managers[place] = self.managers[place], self._manager(WAYS[place])
-        gone.close()
+        gone = self.managers[place]
+        if self.rest is not None and gone is self.rest.manager:
+            self.rest.stop()
+            self.rest = self._serve_rest()
+            self.managers[place] = self.rest.manager
+        else:
+            gone.close()
+            self.managers[place] = self._manager(WAYS[place])
         return gone
 
     def fail_over(self) -> None:
@@ -168,6 +188,8 @@ class Surroundings:
     def close(self) -> None:
         """End all of it."""
         self._directory.cleanup()
+        if self.rest is not None:
+            self.rest.stop()
         self._installation.close()
         for table in self.store.table_names() if self._thrift else ():
             if self._unique in table:
@@ -180,6 +202,11 @@ class Surroundings:
 
     def _manager(self, way: dict[str, Any]) -> TransactionManager:
         return self._installation.manager(settings=replace(self._settings, **way))
+
+    def _serve_rest(self) -> RunningRest:
+        return RunningRest(
+            self._installation, RestLimits(transaction_idle_ms_max=LIFE_MS), AlwaysHere(), self._oracles[-1].address
+        )
 
     def _serves(self) -> None:
         primary = self._oracles[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from client.transactions.guards import Guards
 from client.transactions.revalidation import Revalidator
 from client.transactions.savepoints import Savepoints
 from client.vacuum import run
+from rest import table_routes
+from rest.reads import read_all
 from tests.examples import examples
 from tests.installation_life.running import live
 
@@ -30,7 +33,8 @@ def test_a_life_is_as_the_model_says(seed: int) -> None:
 def test_lives_meet_what_they_are_for() -> None:
     """Else nothing above would be tested: what few of them meet, some of these do."""
     met = sum((live(seed).counted for seed in range(100, 103)), start=live(99).counted)
-    assert met.keys() >= {"commits", "Conflict", "TableFenced", "amid others", "vacuums", "vacuums killed", "failovers"}
+    kinds = {"commits", "commits by REST", "Conflict", "TableFenced"}
+    assert +met >= Counter({*kinds, "amid others", "vacuums", "vacuums killed", "failovers"})
 
 
 @pytest.mark.parametrize(
@@ -42,6 +46,7 @@ def test_lives_meet_what_they_are_for() -> None:
         (AttemptWriter, "_require_wanted", lambda self: None),
         (Savepoints, "roll_back_to", lambda self, savepoint: None),
         (run, "held_back", lambda wanted, named: wanted),
+        (table_routes, "read_and_guard", read_all),
     ],
     ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", None),
 )

@@ -8,7 +8,7 @@ from itertools import starmap
 from typing import Any
 from unittest.mock import patch
 
-from client import OutcomeUnknown, TransactionAborted, TransactionHandle
+from client import OutcomeUnknown, Transaction, TransactionAborted, TransactionHandle
 from client.bulk_writes.writing import AttemptWriter
 from client.cells import ROW_MARKER_VALUE, TOMBSTONE, encode_value, is_reserved, row_marker_column
 from client.connection.tickets import Decision
@@ -16,6 +16,7 @@ from client.transactions.savepoints import OwnWrites
 from commit_table import Aborted, Committed
 from store import RowPut, StoreUnavailable, TableMissing
 from store.columns import CellColumns
+from tests.installation_life.by_rest import RestTransaction
 from tests.installation_life.model import CLAIMS, OpenTransaction, Place, Row, Table, Verdict, rows_of
 from tests.installation_life.reading import content
 from tests.installation_life.world import (
@@ -27,6 +28,7 @@ from tests.installation_life.world import (
     Differs,
     Open,
     World,
+    has_all,
     refuses,
     same,
 )
@@ -50,10 +52,11 @@ class Transacting:
         """Somebody begins."""
         if len(self._world.open) >= OPEN_MAX:
             return
-        manager = self._world.around.manager()
-        real = manager.transaction()
+        manager, rest = self._world.around.manager(), self._world.around.rest
+        by_rest = rest is not None and manager is self._world.around.rest_manager
+        real = RestTransaction(rest.client) if rest is not None and by_rest else manager.transaction()
         self._world.open.append(Open(OpenTransaction(real.start_timestamp, real.snapshot_timestamp), [real], [manager]))
-        self._world.tell(f"begin {real.start_timestamp} at {real.snapshot_timestamp}")
+        self._world.tell(f"begin {real.start_timestamp} at {real.snapshot_timestamp}{' by REST' if by_rest else ''}")
 
     def write(self) -> None:
         """Somebody puts or deletes."""
@@ -61,6 +64,7 @@ class Transacting:
         if one is None or table is None:
             return
         row, real, conflict_free = self._world.draw.choice(ROWS), one.holders[0], self._world.draw.random() < 0.1
+        conflict_free = conflict_free and has_all(one)
         kind = self._world.draw.random()
         if kind < 0.7:
             columns = self._world.draw.sample(COLUMNS, self._world.draw.randint(1, 2))
@@ -87,21 +91,26 @@ class Transacting:
         one, table = self._world.one(), self._world.table()
         if one is None or table is None:
             return
-        own_writes = self._world.draw.choice(OWN_WRITES)
+        own_writes = self._world.draw.choice(OWN_WRITES) if has_all(one) else "all"
         holder = self._world.draw.choice(one.holders) if own_writes == "none" else one.holders[0]
         if not self._world.is_shown(table, one.model.snapshot):
             return
         rows = rows_of(self._world.seen(one, table, own_writes))
         told = f"transaction {one} on {table} ({own_writes})"
         same(f"scan, {told}", dict(holder.scan(table, own_writes=own_writes)), rows)
-        same(f"get_many, {told}", holder.get_many(table, ALL_KEYS, own_writes=own_writes), rows)
+        with_columns = {row: columns for row, columns in rows.items() if columns}
+        by_key = rows if has_all(one) else with_columns
+        same(f"get_many, {told}", holder.get_many(table, ALL_KEYS, own_writes=own_writes), by_key)
         row, column = self._world.draw.choice(ROWS), self._world.draw.choice(COLUMNS)
         wanted = {name: value for name, value in rows.get(row, {}).items() if name == column}
         same(f"get, {told}", holder.get(table, row, [column], own_writes=own_writes), wanted)
-        page = holder.scan_page(table, rows_max=2, own_writes=own_writes)
-        same(f"page, {told}", dict(page.rows), dict(list(rows.items())[: len(page.rows)]))
-        batches = holder.scan_columns(table, batch_rows=2, own_writes=own_writes)
-        same(f"columns, {told}", content(batches), {row: columns for row, columns in rows.items() if columns})
+        backwards = list(holder.scan(table, reverse=True, own_writes=own_writes))
+        same(f"backwards, {told}", backwards, sorted(rows.items(), reverse=True))
+        if isinstance(holder, Transaction):
+            page = holder.scan_page(table, rows_max=2, own_writes=own_writes)
+            same(f"page, {told}", dict(page.rows), dict(list(rows.items())[: len(page.rows)]))
+            batches = holder.scan_columns(table, batch_rows=2, own_writes=own_writes)
+            same(f"columns, {told}", content(batches), with_columns)
 
     def commit(self) -> None:
         """Somebody commits."""
@@ -116,14 +125,25 @@ class Transacting:
             self._world.counted[type(error).__name__] += 1
             if verdict is Verdict.COMMITS and self._is_undisturbed(amid_others):
                 raise Differs(f"{one} has to commit, and was refused: {error}") from error
+            self._asked_again(one, Aborted())
         except (StoreUnavailable, OutcomeUnknown) as error:
             self._world.tell(f"{one} does not know: {error}")
             self._world.counted[type(error).__name__] += 1
             outcome = one.managers[0].abort(one.model.start)
             if isinstance(outcome, Committed):
                 self._has_committed(one, outcome.commit_timestamp, verdict, tables)
+            self._asked_again(one, outcome)
         else:
+            self._asked_again(one, committed)
             self._has_committed(one, committed.commit_timestamp, verdict, tables)
+
+    def _asked_again(self, one: Open, outcome: Committed | Aborted) -> None:
+        """A server answers the same, however often a commit is asked for."""
+        if one.is_by_rest:
+            answer: Committed | Aborted = Aborted()
+            with contextlib.suppress(TransactionAborted):
+                answer = one.holders[0].commit()
+            same(f"commit of {one}, asked for again", answer, outcome)
 
     def _judged(self, one: Open) -> tuple[Verdict, Mapping[str, Table], int]:
         """What has to become of a commit, which tables there are, and how much was done amid others by then."""
@@ -140,6 +160,7 @@ class Transacting:
     def _has_committed(self, one: Open, commit: int, verdict: Verdict, tables: Mapping[str, Table]) -> None:
         self._world.tell(f"{one} has committed at {commit}")
         self._world.counted["commits"] += 1
+        self._world.counted["commits by REST"] += one.is_by_rest
         if verdict is Verdict.ABORTS:
             raise Differs(f"{one} has to be refused, and has committed at {commit}")
         if list(one.model.writes()):
@@ -159,13 +180,13 @@ class Transacting:
 
     def leave(self) -> None:
         """Somebody's process ends with a transaction open."""
-        one = self._world.one(take=True)
+        one = self._world.one(take=True, may=has_all)
         if one is not None:
             self._world.tell(f"{one} is left alone")
 
     def die_amid_commit(self) -> None:
         """Somebody's process is killed as it commits: before the request is sent, or as the answer comes."""
-        one = self._world.one(take=True)
+        one = self._world.one(take=True, may=has_all)
         if one is None:
             return
         verdict, tables, amid_others = self._judged(one)
@@ -232,20 +253,20 @@ class Transacting:
 
     def checkpoint(self) -> None:
         """Somebody sets a checkpoint."""
-        one = self._world.one()
+        one = self._world.one(may=has_all)
         if one is None:
             return
         if one.model.bulk_jobs:
-            refuses(f"{one} sets a checkpoint after bulk writes", one.holders[0].checkpoint)
+            refuses(f"{one} sets a checkpoint after bulk writes", one.in_process.checkpoint)
             return
         self._world.tell(f"{one} sets a checkpoint")
-        one.holders[0].checkpoint()
+        one.in_process.checkpoint()
         one.model.checkpoint()
 
     def guard(self) -> None:
         """Somebody relies on what he reads."""
         one, table = self._world.one(), self._world.table()
-        if one is None or table is None:
+        if one is None or table is None or (one.is_by_rest and not self._world.is_shown(table, one.model.snapshot)):
             return
         row, column = self._world.draw.choice(ROWS), self._world.draw.choice(COLUMNS)
         self._world.tell(f"{one} guards {table} {row!r} {column!r}")
@@ -273,10 +294,10 @@ class Transacting:
 
     def share(self) -> None:
         """Another process takes part."""
-        one = self._world.one()
+        one = self._world.one(may=has_all)
         if one is None or len(one.holders) > 1:
             return
-        handle = TransactionHandle.from_json(one.holders[0].handle().to_json())
+        handle = TransactionHandle.from_json(one.in_process.handle().to_json())
         one.managers.append(self._world.around.manager())
         one.holders.append(one.managers[-1].resume(handle))
         one.model.shared = True
@@ -284,7 +305,7 @@ class Transacting:
 
     def write_in_bulk(self) -> None:
         """Other processes write into somebody's transaction, some of them twice."""
-        one, table = self._world.one(), self._world.table()
+        one, table = self._world.one(may=has_all), self._world.table()
         if one is None or table is None:
             return
         try:
@@ -294,7 +315,7 @@ class Transacting:
             same(f"rollback of {one}", one.managers[0].abort(one.model.start), Aborted())
 
     def _write_in_bulk(self, one: Open, table: str) -> None:
-        handle = one.holders[0].handle()
+        handle = one.in_process.handle()
         one.model.shared = True
         first, second = self._world.around.manager(), self._world.around.manager()
         job = first.open_job(handle)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
-from client import InvalidRequest, Savepoint, Snapshot, Transaction, TransactionManager
+from client import InvalidRequest, Snapshot, Transaction, TransactionManager
 from client.catalog.entry import ConflictLevel
 from client.cells import TOMBSTONE
 from client.transactions.savepoints import OwnWrites
-from tests.installation_life.model import CLAIMS, Model, OpenTransaction, Place
+from commit_table import Aborted, Committed
+from tests.installation_life.by_rest import RestTransaction
+from tests.installation_life.model import CLAIMS, Content, Model, OpenTransaction, Place, Row
 from tests.installation_life.surroundings import Surroundings
 
 LEVELS: dict[str, ConflictLevel] = {"t": "cell", "u": "row", "plain": "row"}
@@ -33,17 +35,88 @@ class Differs(AssertionError):
     """The installation did something else than the model."""
 
 
+class Holder(Protocol):
+    """What every way to a transaction has: the library's own, and REST."""
+
+    def is_open(self) -> bool:
+        """See ``Transaction``."""
+        ...
+
+    def put(self, table: str, row: bytes, values: Mapping[bytes, bytes], *, conflict_free: bool = False) -> None:
+        """See ``Transaction``."""
+        ...
+
+    def delete(
+        self, table: str, row: bytes, columns: Sequence[bytes] | None = None, *, conflict_free: bool = False
+    ) -> None:
+        """See ``Transaction``."""
+        ...
+
+    def guard(self, table: str, rows: Collection[bytes], columns: Sequence[bytes] | None = None) -> None:
+        """See ``Transaction``."""
+        ...
+
+    def claim(self, key: str, *, table: str | None = None) -> bool:
+        """See ``Transaction``."""
+        ...
+
+    def get(
+        self, table: str, row: bytes, columns: Sequence[bytes] | None = None, *, own_writes: OwnWrites = "all"
+    ) -> Row:
+        """See ``Transaction``."""
+        ...
+
+    def get_many(self, table: str, rows: Collection[bytes], *, own_writes: OwnWrites = "all") -> Content:
+        """See ``Transaction``."""
+        ...
+
+    def scan(self, table: str, *, reverse: bool = False, own_writes: OwnWrites = "all") -> Iterator[tuple[bytes, Row]]:
+        """See ``Transaction``."""
+        ...
+
+    def savepoint(self) -> Any:
+        """See ``Transaction``."""
+        ...
+
+    def rollback_to(self, savepoint: Any) -> None:
+        """See ``Transaction``."""
+        ...
+
+    def release(self, savepoint: Any) -> None:
+        """See ``Transaction``."""
+        ...
+
+    def commit(self) -> Committed:
+        """See ``Transaction``."""
+        ...
+
+    def rollback(self) -> Committed | Aborted:
+        """See ``Transaction``."""
+        ...
+
+
 @dataclass
 class Open:
     """A transaction that has not ended, as it is in this process, and in the model."""
 
     model: OpenTransaction
-    holders: list[Transaction]
+    holders: list[Holder]
     """The objects that may be used for it, of one process each: what is put goes into the first."""
     managers: list[TransactionManager]
     """Of each holder."""
-    savepoints: list[tuple[Savepoint, Any, int]] = field(default_factory=list)
+    savepoints: list[tuple[Any, Any, int]] = field(default_factory=list)
     """Each with what it goes back to, and how many bulk writes there were."""
+
+    @property
+    def is_by_rest(self) -> bool:
+        """Whether a server holds it."""
+        return isinstance(self.holders[0], RestTransaction)
+
+    @property
+    def in_process(self) -> Transaction:
+        """The library's own object, for what REST has not; see ``has_all``."""
+        assert isinstance(self.holders[0], Transaction)
+        return self.holders[0]
 
     def __str__(self) -> str:
         return f"{self.model.start}"
@@ -103,6 +176,11 @@ class World:
     def seen(self, one: Open, table: str, own_writes: OwnWrites) -> dict[Place, bytes]:
         """What a transaction sees of a table."""
         return one.model.seen(table, self.model.seen(table, one.model.snapshot), own_writes)
+
+
+def has_all(one: Open) -> bool:
+    """Whether everything can be done in a transaction that the library can do."""
+    return not one.is_by_rest
 
 
 def same(what: str, found: object, wanted: object) -> None:

@@ -85,6 +85,12 @@ class RunningRest:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # as the process does
             runner.run(serve(self.server, self.listening))
 
+    @property
+    def manager(self) -> TransactionManager:
+        """By which it does its work."""
+        manager: TransactionManager = self.app.state.services.manager
+        return manager
+
     def stop(self) -> None:
         self.client.close()
         self.server.should_exit = True
