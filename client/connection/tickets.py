@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from itertools import repeat
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
@@ -97,11 +98,13 @@ class Ticket:
         """Whether anybody waits for it who has not been told yet."""
         return not all(caller.done() for caller in self.callers)
 
-    def fail(self, error: Exception) -> None:
-        """Tell those who still wait what there is instead of an answer."""
+    def fail(self, error: PythiaError) -> None:
+        """Tell those who still wait what there is instead of an answer: each by an error of its own, since whoever
+        raises one adds a traceback to it, and with that all that he has at hand.
+        """
         for caller in self.callers:
             if not caller.done():
-                caller.set_exception(error)
+                caller.set_exception(copy(error))
 
     def give_up(self, now_s: float, reason: str) -> None:
         """Tell the callers that the time is up."""

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
 from client import InvalidRequest, Snapshot, Transaction, TransactionManager
 from client.catalog.entry import ConflictLevel
 from client.cells import TOMBSTONE
 from client.transactions.savepoints import OwnWrites
-from commit_table import Aborted, Committed
 from tests.installation_life.by_rest import RestTransaction
-from tests.installation_life.model import CLAIMS, Content, Model, OpenTransaction, Place, Row
+from tests.installation_life.model import CLAIMS, Model, OpenTransaction, Place
 from tests.installation_life.surroundings import Surroundings
 
 LEVELS: dict[str, ConflictLevel] = {"t": "cell", "u": "row", "plain": "row"}
@@ -35,64 +34,8 @@ class Differs(AssertionError):
     """The installation did something else than the model."""
 
 
-class Holder(Protocol):
-    """What every way to a transaction has: the library's own, and REST."""
-
-    def is_open(self) -> bool:
-        """See ``Transaction``."""
-        ...
-
-    def put(self, table: str, row: bytes, values: Mapping[bytes, bytes], *, conflict_free: bool = False) -> None:
-        """See ``Transaction``."""
-        ...
-
-    def delete(
-        self, table: str, row: bytes, columns: Sequence[bytes] | None = None, *, conflict_free: bool = False
-    ) -> None:
-        """See ``Transaction``."""
-        ...
-
-    def guard(self, table: str, rows: Collection[bytes], columns: Sequence[bytes] | None = None) -> None:
-        """See ``Transaction``."""
-        ...
-
-    def claim(self, key: str, *, table: str | None = None) -> bool:
-        """See ``Transaction``."""
-        ...
-
-    def get(
-        self, table: str, row: bytes, columns: Sequence[bytes] | None = None, *, own_writes: OwnWrites = "all"
-    ) -> Row:
-        """See ``Transaction``."""
-        ...
-
-    def get_many(self, table: str, rows: Collection[bytes], *, own_writes: OwnWrites = "all") -> Content:
-        """See ``Transaction``."""
-        ...
-
-    def scan(self, table: str, *, reverse: bool = False, own_writes: OwnWrites = "all") -> Iterator[tuple[bytes, Row]]:
-        """See ``Transaction``."""
-        ...
-
-    def savepoint(self) -> Any:
-        """See ``Transaction``."""
-        ...
-
-    def rollback_to(self, savepoint: Any) -> None:
-        """See ``Transaction``."""
-        ...
-
-    def release(self, savepoint: Any) -> None:
-        """See ``Transaction``."""
-        ...
-
-    def commit(self) -> Committed:
-        """See ``Transaction``."""
-        ...
-
-    def rollback(self) -> Committed | Aborted:
-        """See ``Transaction``."""
-        ...
+Holder = Transaction | RestTransaction
+"""The library's own, or one that a server holds."""
 
 
 @dataclass

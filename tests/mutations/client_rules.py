@@ -291,6 +291,13 @@ CLIENT_RULES = [
         "unit/client/transactions/test_transactions.py::test_a_commit_that_was_on_its_way_when_the_transaction_began_is_a_conflict",
     ),
     Mutation(
+        "who share a request share the error that they raise",
+        "client/connection/tickets.py",
+        "caller.set_exception(copy(error))",
+        "caller.set_exception(error)",
+        "unit/client/connection/test_exchange.py::test_who_share_a_request_share_no_error",
+    ),
+    Mutation(
         "a commit whose answer was lost is taken for one that was never sent",
         "client/connection/tickets.py",
         '        """See ``Ticket``: it may have committed."""\n        return self.lost',

@@ -271,6 +271,15 @@ def test_who_stops_waiting_is_found_in_the_queue_and_under_way() -> None:
     assert talk.exchange.lose("gone") == [], "nobody waits for it any more"
 
 
+def test_who_share_a_request_share_no_error() -> None:
+    """Each raises it: the traceback of one would hold what another one reads."""
+    talk, error = Talk(), NoPrimary(5, "nobody serves")
+    BeginTicket([talk.caller("a"), talk.caller("b")], 0.0, 10.0, 1).fail(error)
+    told = [talk.ends["a"], talk.ends["b"]]
+    assert len({id(each) for each in (error, *told)}) == 3
+    assert [(type(each), str(each), vars(each)) for each in told] == [(NoPrimary, str(error), vars(error))] * 2
+
+
 def test_who_wants_to_know_is_told_that_it_was_sent() -> None:
     talk = Talk()
     told: list[str] = []
