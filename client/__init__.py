@@ -16,7 +16,7 @@ from client.asyncio_front import AsyncSavepoint, AsyncSnapshot, AsyncTransaction
 from client.catalog.entry import CatalogEntry, ConflictLevel
 from client.cells import cell_id, row_id
 from client.connection.async_oracle import AsyncOracleClient
-from client.connection.tickets import Begun, Decision, Decisions, ReplyLost
+from client.connection.tickets import Begun, Decision, Decisions
 from client.errors import (
     AccessDenied,
     Conflict,
@@ -25,6 +25,7 @@ from client.errors import (
     NoPrimary,
     OutcomeUnknown,
     PythiaError,
+    ReplyLost,
     SnapshotTooOld,
     TableFenced,
     TransactionAborted,

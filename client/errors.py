@@ -11,6 +11,7 @@
     │   ├── TransactionExpired   nothing was heard of it for longer than the oracle allows
     │   └── TransactionTooLarge  its write set is beyond what one commit may hold
     ├── OutcomeUnknown           the caller's deadline came before the answer; ask ``manager.outcome`` later
+    ├── ReplyLost                the same, for who asks the oracle by itself
     └── NoPrimary                no oracle served within the time that the caller allowed
         ├── AccessDenied         one answered that does not let the caller in, or not do that: token, role, TLS, version
         └── UpgradeNeeded        none ever will: the installation is at a level that this library does not work at
@@ -114,6 +115,14 @@ class OutcomeUnknown(PythiaError):
         )
         self.start_timestamp = start_timestamp
         self.waited_ms = waited_ms
+
+
+class ReplyLost(PythiaError):
+    """A request was sent and its answer did not come: it may have been done.
+
+    Nobody meets it but who asks the oracle by itself (``AsyncOracleClient``, ``TransactionManager.oracle``): for all
+    others the library finds out.
+    """
 
 
 class NoPrimary(PythiaError):

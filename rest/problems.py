@@ -23,8 +23,7 @@ from client import (
     TransactionExpired,
     TransactionTooLarge,
 )
-from client.connection.tickets import ReplyLost
-from client.errors import NoThreadFree
+from client.errors import NoThreadFree, ReplyLost
 from store import StoreError, StoreUnavailable
 
 MEDIA_TYPE = "application/problem+json"

@@ -21,11 +21,10 @@ from client.connection.tickets import (
     CommitTicket,
     Decisions,
     QuestionTicket,
-    ReplyLost,
     Ticket,
     callers_of,
 )
-from client.errors import AccessDenied, InvalidRequest
+from client.errors import AccessDenied, InvalidRequest, ReplyLost
 from wire import (
     BadRequest,
     CommitReply,

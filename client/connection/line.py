@@ -8,7 +8,7 @@ import ssl
 from typing import TYPE_CHECKING, cast
 
 from client.connection.exchange import Exchange
-from client.connection.tickets import ReplyLost
+from client.errors import ReplyLost
 from wire import Greeting, HelloReply, ProtocolError
 from wire.greeting import Answer
 

@@ -39,10 +39,9 @@ from client.connection.tickets import (
     Decision,
     Decisions,
     QuestionTicket,
-    ReplyLost,
     Ticket,
 )
-from client.errors import CLOSED, InvalidRequest, NoPrimary, NoThreadFree
+from client.errors import CLOSED, InvalidRequest, NoPrimary, NoThreadFree, ReplyLost
 from client.metrics import ClientMetrics
 from client.settings import ClientSettings
 from commit_table import Aborted, Committed

@@ -12,7 +12,7 @@ from copy import copy
 from itertools import repeat
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
-from client.errors import NoPrimary, PythiaError
+from client.errors import NoPrimary, PythiaError, ReplyLost
 from wire import CommitReply, CommitRequest, LargeCommitRequest, Message, Reason
 from wire.packing import CommitArguments
 
@@ -49,14 +49,6 @@ class Decisions(NamedTuple):
 
     reply: CommitReply
     after_loss: bool
-
-
-class ReplyLost(PythiaError):
-    """A request was sent and its answer did not come: it may have been done.
-
-    Nobody meets it but who asks the oracle by itself (``AsyncOracleClient``, ``TransactionManager.oracle``): for all
-    others the library finds out.
-    """
 
 
 class Caller(Protocol):

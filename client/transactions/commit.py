@@ -28,7 +28,7 @@ from client.catalog.catalog import Catalog
 from client.cells import ABORTED_SHADOW, ConflictKeys, cell_id, family_of, row_id, write_set
 from client.connection.deadline import Deadline
 from client.connection.oracle import OracleClient
-from client.connection.tickets import Begun, Decision, ReplyLost
+from client.connection.tickets import Begun, Decision
 from client.errors import (
     ABORTED_BY_ANOTHER,
     NOT_HEARD_OF,
@@ -37,6 +37,7 @@ from client.errors import (
     NoPrimary,
     OutcomeUnknown,
     PythiaError,
+    ReplyLost,
     SnapshotTooOld,
     TableFenced,
     TransactionAborted,

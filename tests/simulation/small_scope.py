@@ -18,7 +18,7 @@ from client import ClientMetrics, ClientSettings, TransactionHooks, TransactionM
 from client.connection.exchange import Exchange, Queue
 from client.connection.oracle import OracleClient
 from client.connection.primary import Settled
-from client.connection.tickets import ReplyLost
+from client.errors import ReplyLost
 from commit_table import CommitTable, Outcome, table_name
 from commit_table.layout import OWN_ROW
 from commit_table.recorder import CommitRecorder

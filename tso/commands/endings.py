@@ -45,7 +45,7 @@ BY_ERROR: Mapping[str, Ending] = MappingProxyType(
         "client.errors.PythiaError": Ending.REFUSED,
         "client.errors.UpgradeNeeded": Ending.REFUSED,
         "client.tables.errors.UnreadableFile": Ending.WRONG_USE,
-        "client.connection.tickets.ReplyLost": Ending.UNKNOWN,
+        "client.errors.ReplyLost": Ending.UNKNOWN,
         "configuration.checking.Wrong": Ending.WRONG_USE,
         "configuration.rest_limits.InvalidLimit": Ending.WRONG_USE,
         "demo.errors.DemoError": Ending.REFUSED,

@@ -6,6 +6,7 @@ import copy
 import gc
 import pickle
 import time
+import tomllib
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -26,6 +27,7 @@ from client import (
     TransactionManager,
 )
 from client.vacuum.run import HorizonUnknown
+from tests.imports import ROOT
 from tests.unit.client.conftest import Installation
 from tests.unit.client.transacting import open_with, put
 
@@ -56,6 +58,14 @@ def test_an_error_is_the_same_in_another_process(error: Exception, sent: Callabl
     assert type(arrived) is type(error)
     assert str(arrived) == str(error)
     assert vars(arrived) == vars(error)
+
+
+def test_no_error_is_of_a_module_that_is_compiled() -> None:
+    """There it would have no ``__dict__``, and could not be brought to another process, or copied."""
+    compiled = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pythia"]["compiled"]
+    modules = {module.removesuffix(".py").replace("/", ".") for module in compiled}
+    assert modules, "some are compiled"
+    assert {type(error).__module__ for error in errors()} & modules == set()
 
 
 class Objecting(TransactionHooks):

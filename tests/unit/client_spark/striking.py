@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from client import NoPrimary, TransactionManager
-from client.connection.tickets import ReplyLost
+from client.errors import ReplyLost
 from store import CellStore, StoreUnavailable, Unknown
 from tests.unit.client.conftest import SETTINGS, Installation, InstallationDirectory
 

@@ -20,8 +20,8 @@ from client import ClientMetrics, ClientSettings
 from client.connection.async_oracle import AsyncOracleClient
 from client.connection.dispatch import COMMIT_CELLS_MAX
 from client.connection.primary import Settled
-from client.connection.tickets import CommitTicket, Decision, ReplyLost
-from client.errors import AccessDenied, InvalidRequest, NoPrimary
+from client.connection.tickets import CommitTicket, Decision
+from client.errors import AccessDenied, InvalidRequest, NoPrimary, ReplyLost
 from wire import (
     PART_CELLS_MAX,
     BeginReply,

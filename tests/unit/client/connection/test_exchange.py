@@ -14,17 +14,8 @@ from client.connection.exchange import (
     FRAME_CELLS_MAX,
     FRAME_TRANSACTIONS_MAX,
 )
-from client.connection.tickets import (
-    BatchTicket,
-    BeginTicket,
-    Begun,
-    CommitTicket,
-    Decision,
-    Decisions,
-    QuestionTicket,
-    ReplyLost,
-)
-from client.errors import InvalidRequest, NoPrimary
+from client.connection.tickets import BatchTicket, BeginTicket, Begun, CommitTicket, Decision, Decisions, QuestionTicket
+from client.errors import InvalidRequest, NoPrimary, ReplyLost
 from tests.unit.client.connection.talking import Talk, committed
 from wire import (
     AbortRequest,
