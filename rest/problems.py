@@ -193,8 +193,14 @@ class Problem(Exception):
 
     def anew(self) -> Problem:
         """The same to be raised, for who keeps one: an error that is kept keeps whatever it passed through."""
-        more: dict[str, Any] = {"retry_after_ms": self.retry_after_ms, **self.more}
-        return Problem(self.code, self.detail, retry=self.retry, headers=self.headers, **more)
+        return Problem(
+            self.code,
+            self.detail,
+            retry=self.retry,
+            retry_after_ms=self.retry_after_ms,
+            headers=self.headers,
+            **self.more,
+        )
 
     def is_final(self) -> bool:
         """Whether the same request would get the same answer for good, as far as this process is concerned."""

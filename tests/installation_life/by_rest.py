@@ -15,6 +15,7 @@ from client.transactions.savepoints import OwnWrites
 from commit_table import Aborted, Committed
 from store import StoreUnavailable
 from tests.installation_life.model import Content, Row
+from tests.unit.rest.asking import problem
 
 _ABORTED = {"table-fenced", "snapshot-too-old", "aborted", "transaction-expired", "transaction-lost"}
 _BASE64 = {"encoding": "base64"}
@@ -24,9 +25,10 @@ PAGE_ROWS = 2
 def ask(client: httpx.Client, method: str, path: str, **more: Any) -> dict[str, Any]:
     """What a request is answered with; raises what the library would have raised here."""
     answer = client.request(method, path, **more)
-    told: dict[str, Any] = answer.json()
     if answer.is_success:
-        return told
+        found: dict[str, Any] = answer.json()
+        return found
+    told = problem(answer)
     code, start = told["code"], int(told.get("start_timestamp", 0))
     if code == "conflict":
         raise Conflict(start, told["detail"])
@@ -91,9 +93,7 @@ class RestTransaction:
     def scan(self, table: str, *, reverse: bool = False, own_writes: OwnWrites = "all") -> Iterator[tuple[bytes, Row]]:
         """See ``Transaction``; a few rows at a time."""
         assert own_writes == "all", "REST has no other sight"
-        for page in _pages(self._client, f"{self._path}/tables/{table}/rows", reverse=reverse):
-            for each in page["rows"]:
-                yield b64decode(each["row"]), _row(each["values"])
+        return _rows(self._client, f"{self._path}/tables/{table}/rows", reverse=reverse)
 
     def savepoint(self) -> str:
         """Its name."""
@@ -130,8 +130,7 @@ class RestTransaction:
 
 def rows_at(client: httpx.Client, moment: int, table: str, *, reverse: bool = False) -> Content:
     """All rows of a table as of a moment, a few at a time, in the order in which they come."""
-    pages = _pages(client, f"/v1/snapshots/{moment}/tables/{table}/rows", reverse=reverse)
-    return {b64decode(each["row"]): _row(each["values"]) for page in pages for each in page["rows"]}
+    return dict(_rows(client, f"/v1/snapshots/{moment}/tables/{table}/rows", reverse=reverse))
 
 
 def changes_at(client: httpx.Client, moment: int, table: str, since: int) -> list[ChangedRow]:
@@ -146,6 +145,12 @@ def changes_at(client: httpx.Client, moment: int, table: str, since: int) -> lis
         for page in pages
         for each in page["rows"]
     ]
+
+
+def _rows(client: httpx.Client, path: str, *, reverse: bool) -> Iterator[tuple[bytes, Row]]:
+    for page in _pages(client, path, reverse=reverse):
+        for each in page["rows"]:
+            yield b64decode(each["row"]), _row(each["values"])
 
 
 def _pages(client: httpx.Client, path: str, **parameters: Any) -> Iterator[dict[str, Any]]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from pathlib import Path
-
-import pytest
 
 from client import InvalidRequest, OutcomeUnknown, TransactionAborted
 from client.backups.creating import create
@@ -16,7 +15,7 @@ from client.vacuum import HorizonUnknown, run_vacuum
 from store import ALL_ROWS, Family, RowPut, StoreError, StoreUnavailable
 from tests.installation_life.by_rest import ask
 from tests.installation_life.model import CLAIMS, Place, Row, Version, rows_of
-from tests.installation_life.world import COLUMNS, ROWS, Differs, World, same
+from tests.installation_life.world import COLUMNS, ROWS, Differs, World, refuses, same
 from tests.unit.client_backups.conftest import nothing_told
 from tests.unit.client_backups.test_backup_creating import saved
 from tests.unit.client_vacuum.watching import Killed
@@ -165,8 +164,8 @@ class Operating:
         self._world.open = [one for one in self._world.open if one not in lost]
         for one in lost:
             if self._world.around.rest is not None and one.is_by_rest:
-                with pytest.raises(TransactionAborted):
-                    ask(self._world.around.rest.client, "POST", f"/v1/transactions/{one}/commit")
+                commit = partial(ask, self._world.around.rest.client, "POST", f"/v1/transactions/{one}/commit")
+                refuses(f"{one}, which was lost, commits", commit, by=TransactionAborted)
         self._world.held = [(manager, snapshot) for manager, snapshot in self._world.held if manager is not gone]
 
     def run_vacuum(self, *, everything: bool) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import happybase
 import pytest
 
-from client import TransactionManager
+from client import Transaction, TransactionManager
 from client.connection.dispatch import COMMIT_CELLS_MAX
 from client.snapshots.resolver import Resolver, Site
 from commit_table.timestamps import milliseconds_of
@@ -31,6 +31,7 @@ from store import MemoryCellStore, StoreUnavailable
 from store.faults import Fault
 from store.hbase import HBaseCellStore
 from testkit import small_limits
+from tests.installation_life.by_rest import RestTransaction
 from tests.installation_life.disturbed_store import DisturbedStore
 from tests.unit.client.conftest import SETTINGS, Installation
 from tests.unit.rest.conftest import RunningRest
@@ -94,11 +95,6 @@ class Surroundings:
             self.rest = self._serve_rest()
             self.managers.append(self.rest.manager)
 
-    @property
-    def rest_manager(self) -> TransactionManager | None:
-        """By which the REST server does its work."""
-        return None if self.rest is None else self.rest.manager
-
     def table(self, name: str) -> str:
         """As no other life has it in the same HBase."""
         return f"{name}-{self._unique}" if self._thrift else name
@@ -117,6 +113,12 @@ class Surroundings:
     def manager(self) -> TransactionManager:
         """Any of them; while one is in the middle of something, that one, and amid that any other."""
         return self.draw.choice([manager for manager in self.managers if self.may_use(manager)])
+
+    def begin(self, manager: TransactionManager) -> Transaction | RestTransaction:
+        """A transaction, by the way that a manager's process offers."""
+        if self.rest is not None and manager is self.rest.manager:
+            return RestTransaction(self.rest.client)
+        return manager.transaction()
 
     def may_use(self, manager: TransactionManager) -> bool:
         """Whether it may do something now."""

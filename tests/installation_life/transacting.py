@@ -16,7 +16,6 @@ from client.transactions.savepoints import OwnWrites
 from commit_table import Aborted, Committed
 from store import RowPut, StoreUnavailable, TableMissing
 from store.columns import CellColumns
-from tests.installation_life.by_rest import RestTransaction
 from tests.installation_life.model import CLAIMS, OpenTransaction, Place, Row, Table, Verdict, rows_of
 from tests.installation_life.reading import content
 from tests.installation_life.world import (
@@ -52,11 +51,11 @@ class Transacting:
         """Somebody begins."""
         if len(self._world.open) >= OPEN_MAX:
             return
-        manager, rest = self._world.around.manager(), self._world.around.rest
-        by_rest = rest is not None and manager is self._world.around.rest_manager
-        real = RestTransaction(rest.client) if rest is not None and by_rest else manager.transaction()
-        self._world.open.append(Open(OpenTransaction(real.start_timestamp, real.snapshot_timestamp), [real], [manager]))
-        self._world.tell(f"begin {real.start_timestamp} at {real.snapshot_timestamp}{' by REST' if by_rest else ''}")
+        manager = self._world.around.manager()
+        real = self._world.around.begin(manager)
+        one = Open(OpenTransaction(real.start_timestamp, real.snapshot_timestamp), [real], [manager])
+        self._world.open.append(one)
+        self._world.tell(f"begin {one} at {one.model.snapshot}{' by REST' if one.is_by_rest else ''}")
 
     def write(self) -> None:
         """Somebody puts or deletes."""
@@ -64,7 +63,7 @@ class Transacting:
         if one is None or table is None:
             return
         row, real, conflict_free = self._world.draw.choice(ROWS), one.holders[0], self._world.draw.random() < 0.1
-        conflict_free = conflict_free and has_all(one)
+        conflict_free = conflict_free and not one.is_by_rest
         kind = self._world.draw.random()
         if kind < 0.7:
             columns = self._world.draw.sample(COLUMNS, self._world.draw.randint(1, 2))
@@ -91,7 +90,7 @@ class Transacting:
         one, table = self._world.one(), self._world.table()
         if one is None or table is None:
             return
-        own_writes = self._world.draw.choice(OWN_WRITES) if has_all(one) else "all"
+        own_writes = "all" if one.is_by_rest else self._world.draw.choice(OWN_WRITES)
         holder = self._world.draw.choice(one.holders) if own_writes == "none" else one.holders[0]
         if not self._world.is_shown(table, one.model.snapshot):
             return
@@ -99,7 +98,7 @@ class Transacting:
         told = f"transaction {one} on {table} ({own_writes})"
         same(f"scan, {told}", dict(holder.scan(table, own_writes=own_writes)), rows)
         with_columns = {row: columns for row, columns in rows.items() if columns}
-        by_key = rows if has_all(one) else with_columns
+        by_key = with_columns if one.is_by_rest else rows
         same(f"get_many, {told}", holder.get_many(table, ALL_KEYS, own_writes=own_writes), by_key)
         row, column = self._world.draw.choice(ROWS), self._world.draw.choice(COLUMNS)
         wanted = {name: value for name, value in rows.get(row, {}).items() if name == column}

@@ -132,10 +132,10 @@ def same(what: str, found: object, wanted: object) -> None:
         raise Differs(f"{what}:\n  found  {found}\n  wanted {wanted}")
 
 
-def refuses(what: str, call: Callable[[], object]) -> None:
-    """Raise ``Differs`` unless the call raises ``InvalidRequest``."""
+def refuses(what: str, call: Callable[[], object], by: type[Exception] = InvalidRequest) -> None:
+    """Raise ``Differs`` unless the call raises such an error."""
     try:
         call()
-    except InvalidRequest:
+    except by:
         return
     raise Differs(f"{what}, and was not refused")
