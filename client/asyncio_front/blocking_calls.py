@@ -2,7 +2,8 @@
 
 A call that has begun cannot be stopped, and may have done what it was to do. So a task that is cancelled meanwhile is
 let go only when its call has ended: by then nothing is under way any more in what it was about, which says how it
-stands. (So do Trio's and AnyIO's threads by default; ``asyncio.to_thread`` lets go at once.)
+stands. (So do Trio's and AnyIO's threads by default; ``asyncio.to_thread`` lets go at once.) Tasks may be cancelled by
+asyncio, once, or by AnyIO, at whose scopes a task that waits is cancelled until it waits no more.
 
 Invariant: whoever is told that a call was not made is told so for good.
 """
@@ -20,6 +21,8 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import Final, TypeVar
 
+from anyio import CancelScope
+
 from client.asyncio_front.fair_line import FairLine
 from client.errors import InvalidRequest, NoThreadFree
 
@@ -31,6 +34,7 @@ CALLS_PENDING_MAX: Final = 100_000
 """Of one manager, that are being made or wait for that."""
 THREADS_MAX: Final = 10_000
 THREAD_NAME: Final = "pythia-blocking"
+_NOT_GIVEN_BACK: Final = "something could not be given back: %s"
 
 
 class BlockingCalls:
@@ -47,6 +51,7 @@ class BlockingCalls:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=THREAD_NAME)
         self._cleaner = ThreadPoolExecutor(1, thread_name_prefix=f"{THREAD_NAME}-cleaner")
         """Never shut: a scan may be left after all else was closed. Its thread ends with this object."""
+        self._cleaning = set[asyncio.Task[None]]()
         self._line: FairLine[asyncio.Future[None]] = FairLine(threads)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pending = 0
@@ -77,12 +82,26 @@ class BlockingCalls:
             try:
                 call()
             except Exception as error:
-                _log.warning("something could not be given back: %s", str(error))
+                _log.warning(_NOT_GIVEN_BACK, str(error))
 
         try:
             self._cleaner.submit(clean)
         except RuntimeError as error:  # no thread can be started, or the interpreter ends
-            _log.warning("something could not be given back: %s", str(error))
+            _log.warning(_NOT_GIVEN_BACK, str(error))
+
+    def clean_up_in_turn(self, call: Callable[[], object], turn: asyncio.Lock) -> None:
+        """As ``clean_up``, after the calls of this turn that have begun, or wait for it."""
+
+        async def clean() -> None:
+            try:
+                async with turn:
+                    await _made(self._cleaner, call)
+            except Exception as error:
+                _log.warning(_NOT_GIVEN_BACK, str(error))
+
+        cleaning = asyncio.get_running_loop().create_task(clean())
+        self._cleaning.add(cleaning)  # which the event loop does not hold
+        cleaning.add_done_callback(self._cleaning.discard)
 
     async def close(self, last: Callable[[], None] | None = None) -> None:
         """Make no more calls but ``last``; those that have begun come to their end. ``last`` is made in any case.
@@ -173,17 +192,30 @@ async def _made(pool: ThreadPoolExecutor, call: Callable[[], Result]) -> Result:
         if decided.acquire(blocking=False):  # else a thread that was there took it after all
             raise NoThreadFree(f"no thread could be had for a call that blocks: {error}") from error
     try:
-        while not ended.done():
-            try:
-                await asyncio.wait((ended,))
-            except asyncio.CancelledError as error:
-                cancelled = error
+        cancelled = await _until(ended)
         if cancelled is not None:
             ended.exception()  # seen, though nobody is told: the cancellation is what goes on
             raise cancelled
         return ended.result()
     finally:
         del ended, cancelled, call  # an error's traceback holds this frame, which is not to hold the error
+
+
+async def _until(ended: asyncio.Future[Result]) -> asyncio.CancelledError | None:
+    """Wait for it; what the task was cancelled with meanwhile, the last time."""
+    try:
+        await asyncio.wait((ended,))
+        return None
+    except asyncio.CancelledError as error:
+        cancelled = error
+    # AnyIO would cancel it anew in every turn of the event loop. What has a shield from the start is never told.
+    with CancelScope(shield=True):
+        while not ended.done():
+            try:
+                await asyncio.wait((ended,))
+            except asyncio.CancelledError as error:  # asyncio's: for somebody outside of all scopes
+                cancelled = error
+    return cancelled
 
 
 def _make(

@@ -239,7 +239,19 @@ class AsyncTransaction:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self.end_block(lambda transaction: transaction.__exit__(kind, error, traceback), failed=kind is not None)
+        has_begun = False
+
+        def end(transaction: Transaction) -> None:
+            nonlocal has_begun
+            has_begun = True
+            transaction.__exit__(kind, error, traceback)
+
+        try:
+            await self.end_block(end, failed=kind is not None)
+        finally:
+            if not has_begun:  # and nobody else will roll it back: see ``end_block``
+                give_up = partial(self._transaction.__exit__, asyncio.CancelledError, None, None)
+                self._calls.clean_up_in_turn(give_up, self._turn)
 
     async def end_block(self, end: Callable[[Transaction], None], *, failed: bool) -> None:
         """End a block of this transaction, or of a savepoint of its. Where that cannot be, nothing of it commits.

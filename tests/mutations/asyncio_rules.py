@@ -18,6 +18,27 @@ ASYNCIO_RULES = [
         _CALLS + "test_a_call_that_has_begun_is_waited_for_by_who_is_cancelled",
     ),
     Mutation(
+        "who waits for a call is cancelled by AnyIO in every turn of the event loop",
+        _BLOCKING_CALLS,
+        "    with CancelScope(shield=True):",
+        "    with CancelScope():",
+        _CALLS + "test_a_call_is_waited_for_once_though_anyio_cancels_in_every_turn_of_the_loop",
+    ),
+    Mutation(
+        "what is given back in a turn comes before the calls that wait for it",
+        _BLOCKING_CALLS,
+        "                async with turn:",
+        "                async with asyncio.Lock():",
+        _CALLS + "test_what_is_given_back_in_a_turn_comes_after_the_calls_that_wait_for_it",
+    ),
+    Mutation(
+        "a transaction whose block's end was cancelled stays open",
+        _TRANSACTION,
+        "            if not has_begun:",
+        "            if False:",
+        _TRANSACTIONS + "test_a_transaction_whose_blocks_end_is_cancelled_is_rolled_back_after_what_is_under_way_in_it",
+    ),
+    Mutation(
         "a cancellation is forgotten when the call has ended",
         _BLOCKING_CALLS,
         "            raise cancelled",

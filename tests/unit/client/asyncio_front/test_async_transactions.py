@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
+from anyio import CancelScope
 
 from client import (
     Aborted,
@@ -489,12 +490,51 @@ def test_no_thread_to_end_a_transactions_block_with(
         async with busy(other):
             with pytest.raises(Failure if fails else StoreUnavailable):
                 await (fail_in if fails else do_nothing_in)(transaction)
-        with pytest.raises(TransactionAborted, match="a block in it did not come to its end"):
+            assert "a block in it did not come to its end" in str(transaction.commit_forbidden)
+            await until_rolled_back(transaction)
+        with pytest.raises(InvalidRequest, match="is aborted"):
             await transaction.commit()
 
     on_a_loop(manager, test, threads=1, wait_ms_max=200)
     assert ("the end of a block that failed" in caplog.text) is fails
     assert get(installation.manager(), b"r") is None
+
+
+@pytest.mark.parametrize("by_anyio", [True, False], ids=["by AnyIO", "by asyncio"])
+@pytest.mark.parametrize("fails", [True, False], ids=["after-an-error", "at-its-end"])
+def test_a_transaction_whose_blocks_end_is_cancelled_is_rolled_back_after_what_is_under_way_in_it(
+    manager: TransactionManager, fails: bool, by_anyio: bool
+) -> None:
+    leave = asyncio.Event()
+
+    async def block(transaction: AsyncTransaction, scope: CancelScope) -> None:
+        with scope:
+            async with transaction:
+                await leave.wait()
+                if fails:
+                    raise Failure
+
+    async def test(front: AsyncTransactionManager) -> None:
+        scope, transaction = CancelScope(), await front.transaction()
+        await transaction.put("t", b"half", {A: b"1"})
+        in_block = asyncio.create_task(block(transaction, scope))
+        async with busy(transaction):
+            leave.set()
+            await asyncio.sleep(0.01)  # it waits for its turn now, to roll back or to commit
+            (scope if by_anyio else in_block).cancel()
+            (ended,) = await asyncio.gather(in_block, return_exceptions=True)
+            assert isinstance(ended, asyncio.CancelledError) is not by_anyio
+            assert transaction.status is TransactionStatus.ACTIVE
+        await until_rolled_back(transaction)
+        assert await (await front.snapshot()).get("t", b"half") == {}
+
+    on_a_loop(manager, test)
+
+
+async def until_rolled_back(transaction: AsyncTransaction) -> None:
+    """By nobody that is waited for."""
+    while transaction.status is not TransactionStatus.ABORTED:
+        await asyncio.sleep(0.01)
 
 
 def test_a_closed_manager_says_so(manager: TransactionManager) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 import pytest
+from anyio import CancelScope
 
 from client.asyncio_front import blocking_calls
 from client.asyncio_front.blocking_calls import BlockingCalls
@@ -132,6 +133,59 @@ def test_a_call_that_has_begun_is_waited_for_by_who_is_cancelled() -> None:
         with pytest.raises(asyncio.CancelledError):
             await running
         assert gate.ended
+
+    on_a_loop(test)
+
+
+def test_a_call_is_waited_for_once_though_anyio_cancels_in_every_turn_of_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits = 0
+    wait = asyncio.wait
+
+    def counted(futures: tuple[asyncio.Future[str]]) -> Awaitable[object]:
+        nonlocal waits
+        waits += 1
+        return wait(futures)
+
+    monkeypatch.setattr(asyncio, "wait", counted)
+
+    async def test(calls: BlockingCalls) -> None:
+        gate = Gate()
+        with CancelScope() as scope:
+            running = asyncio.create_task(open_later(gate, scope))
+            await calls.run(gate)
+        assert (gate.ended, scope.cancelled_caught, waits) == (True, True, 2)
+        await running
+
+    async def open_later(gate: Gate, scope: CancelScope) -> None:
+        await gate.has_begun()
+        scope.cancel()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        gate.goes_on.set()
+
+    on_a_loop(test)
+
+
+def test_who_is_cancelled_by_anyio_and_then_by_asyncio_is_told_of_the_latter() -> None:
+    """Whoever cancels the task as a whole would else wait for ever: the scope keeps what is its own."""
+
+    async def in_scope(scope: CancelScope, call: Awaitable[str]) -> None:
+        with scope:
+            await call
+
+    async def test(calls: BlockingCalls) -> None:
+        gate, scope = Gate(), CancelScope()
+        running = asyncio.create_task(in_scope(scope, calls.run(gate)))
+        await gate.has_begun()
+        scope.cancel()
+        await asyncio.sleep(0.01)
+        running.cancel()
+        await asyncio.sleep(0)
+        gate.goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
 
     on_a_loop(test)
 
@@ -335,6 +389,35 @@ def test_a_close_with_nothing_to_do_last_waits_for_what_has_begun() -> None:
         assert await running == "done"
 
     on_a_loop(test)
+
+
+def test_what_is_given_back_in_a_turn_comes_after_the_calls_that_wait_for_it() -> None:
+    done = list[str]()
+
+    async def test(calls: BlockingCalls) -> None:
+        turn = asyncio.Lock()
+        gate, running = await begun(calls, turn)
+        waiting = asyncio.create_task(calls.run(partial(done.append, "a call"), turn))
+        await asyncio.sleep(0)
+        calls.clean_up_in_turn(partial(done.append, "given back"), turn)
+        after = asyncio.create_task(calls.run(partial(done.append, "a later call"), turn))
+        gate.goes_on.set()
+        await asyncio.gather(running, waiting, after)
+        assert done == ["a call", "given back", "a later call"]
+
+    on_a_loop(test)
+
+
+def test_what_cannot_be_given_back_in_its_turn_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def test(calls: BlockingCalls) -> None:
+        turn = asyncio.Lock()
+        calls.clean_up_in_turn(partial(raise_it, ValueError), turn)
+        await asyncio.sleep(0)
+        await calls.run(lambda: None, turn)
+
+    on_a_loop(test)
+    gc.collect()
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
 def test_what_cannot_be_given_back_is_logged(caplog: pytest.LogCaptureFixture) -> None:
