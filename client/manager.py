@@ -20,6 +20,7 @@ from client.connection.oracle import OracleClient
 from client.connection.primary import Directory, SoloDirectory, ZooKeeperDirectory
 from client.connection.services import store_of
 from client.errors import InvalidRequest, InvalidSettings
+from client.green_threads import require_threads
 from client.handles import SnapshotHandle, StaysInItsProcess, TransactionHandle
 from client.metrics import ClientMetrics
 from client.settings import ClientSettings
@@ -135,8 +136,9 @@ class TransactionManager(StaysInItsProcess):
     ) -> TransactionManager:
         """A manager on the real services. Connections are opened when they are first needed.
 
-        Raises ``InvalidSettings`` for what are none.
+        Raises ``InvalidSettings`` for what are none, and ``InvalidRequest`` under gevent's or eventlet's patches.
         """
+        require_threads()
         if not isinstance(settings, ClientSettings):
             raise InvalidSettings(f"connect takes ClientSettings(zookeeper=…, thrift=…), not {settings!r}")
         store = store_of(settings)
