@@ -24,7 +24,8 @@ check_java() {
     [ -z "${JAVA_HOME:-}" ] || java=$JAVA_HOME/bin/java
     command -v "$java" >/dev/null 2>&1 || fail "Java 17 is missing (looked for $java): install a JRE, or set JAVA_HOME"
     version=$(java_version "$java")
-    [ "${version:-0}" -ge 17 ] 2>/dev/null || fail "Java 17 to 22 is needed, $java is version ${version:-unknown}: set JAVA_HOME"
+    [ -n "$version" ] || fail "$java does not tell its version, but says: $("$java" -version 2>&1 | head -n 3 | tr '\n' ' ')"
+    [ "$version" -ge 17 ] 2>/dev/null || fail "Java 17 to 22 is needed, $java is version $version: set JAVA_HOME"
     if [ "$version" -le 22 ]; then return; fi
     home=$(dirname "$(dirname "$(readlink -f "$(command -v "$java")")")")
     for each in /usr/lib/jvm/*/bin/java "$home"/../*/bin/java; do

@@ -22,6 +22,7 @@ JAVA_VERSION_MAX = 22
 INSTALLED = Path("/usr/lib/jvm")
 """Where packages put them, one in a directory each."""
 VERSION_TIMEOUT_SECONDS = 30.0
+SAID_CHARACTERS_MAX = 400
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
@@ -60,7 +61,11 @@ def major_version(text: str, path: Path) -> int:
     """
     found = _VERSION.search(text)
     if found is None:
-        raise JavaMissing(f"{path} does not answer like a Java; point JAVA_HOME at Java {JAVA_VERSION_MIN} or newer")
+        said = " / ".join(text.strip()[:SAID_CHARACTERS_MAX].splitlines()) or "nothing"
+        raise JavaMissing(
+            f"{path} does not answer like a Java, but says: {said}; point JAVA_HOME at Java {JAVA_VERSION_MIN} or "
+            "newer, or correct JDK_JAVA_OPTIONS or JAVA_TOOL_OPTIONS where they are what it complains about"
+        )
     return int(found.group(1))
 
 

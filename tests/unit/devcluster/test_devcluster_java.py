@@ -38,7 +38,19 @@ def test_an_old_java_is_named_with_its_version(programs: Program) -> None:
 
 def test_a_program_that_is_no_java_is_named(programs: Program) -> None:
     programs("java", "print('hello')")
-    with pytest.raises(JavaMissing, match="does not answer like a Java"):
+    with pytest.raises(JavaMissing, match="does not answer like a Java, but says: hello; point JAVA_HOME"):
+        find_java()
+
+
+def test_what_a_java_complains_about_is_shown(programs: Program) -> None:
+    programs("java", "sys.exit('Picked up JDK_JAVA_OPTIONS: -XX:Foo\\nUnrecognized VM option')")
+    with pytest.raises(JavaMissing, match="says: Picked up JDK_JAVA_OPTIONS: -XX:Foo / Unrecognized VM option; point"):
+        find_java()
+
+
+def test_a_program_that_says_nothing_is_said_to(programs: Program) -> None:
+    programs("java", "pass")
+    with pytest.raises(JavaMissing, match="says: nothing; point JAVA_HOME"):
         find_java()
 
 
