@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from devcluster import servers
-from devcluster.configuration import PARTS, Part
+from devcluster.configuration import GATEWAY2_HEAP_MEBIBYTES, PARTS, Part
 from devcluster.errors import AlreadyRunning, NotRunning, PortTaken, StateDamaged, UnusableDirectory, disk_errors
 from devcluster.jars import OTHER_JARS, check_free_space, ensure_jars, other_jars
 from devcluster.java import find_java
@@ -28,7 +28,6 @@ from devcluster.state import ClusterState, read_state, write_state
 LOCK_NAME = "cluster.lock"
 LOCK_WAIT_SECONDS = 300.0
 DATA_FREE_MEBIBYTES = 256
-GATEWAY2_HEAP_MEBIBYTES = 256
 START_ATTEMPTS_MAX = 3
 _OURS = ("data", "conf", "logs", "tmp")
 

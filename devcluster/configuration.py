@@ -23,6 +23,7 @@ ZOOKEEPER_CONNECTIONS_MAX = 1_000
 # The gateway adds workers beyond these only once its queue is full, so this is how many connections it serves.
 GATEWAY_WORKERS = 256
 MEMORY_PIECE_BYTES = 256 * 1024
+GATEWAY2_HEAP_MEBIBYTES = 256
 STOP_HEAP_MEBIBYTES = 128
 ZOOKEEPER_HEAP_MEBIBYTES = 128
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 
 from devcluster.configuration import (
+    GATEWAY2_HEAP_MEBIBYTES,
     hbase_settings,
     site_file,
     start_command,
@@ -33,6 +34,7 @@ EVERY_ADDRESS = "0.0.0.0"
 HBASE_ZOOKEEPER_PORT = 2182
 ZOOKEEPER_PORT = 2181
 THRIFT_PORT = 9090
+THRIFT2_PORT = 9091
 
 
 def files(directory: Path) -> dict[str, str]:
@@ -41,6 +43,7 @@ def files(directory: Path) -> dict[str, str]:
     java, classes = Path("java"), ["-cp", f"{directory / 'conf'}:{directory / 'jars' / '*'}"]
     hbase = start_command("hbase", java, DATA, limits.hbase_heap_mebibytes, THRIFT_PORT)
     gateway = start_command("gateway", java, DATA, limits.gateway_heap_mebibytes, THRIFT_PORT, EVERY_ADDRESS)
+    gateway2 = start_command("gateway2", java, DATA, GATEWAY2_HEAP_MEBIBYTES, THRIFT2_PORT, EVERY_ADDRESS)
     zookeeper = zookeeper_command(
         str(java), [str(directory / "conf"), str(directory / "jars" / "*")], directory / "zoo.cfg"
     )
@@ -50,6 +53,7 @@ def files(directory: Path) -> dict[str, str]:
         "arguments/zookeeper": _arguments([], zookeeper),
         "arguments/hbase": _arguments(classes, hbase),
         "arguments/gateway": _arguments(classes, gateway),
+        "arguments/gateway2": _arguments(classes, gateway2),
         "arguments/stop": _arguments(classes, stop_command(java, DATA)),
     }
 

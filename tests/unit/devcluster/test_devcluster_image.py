@@ -15,9 +15,10 @@ def arguments(name: str) -> list[str]:
 
 
 def test_only_what_others_ask_listens_beyond_the_container() -> None:
-    gateway = arguments("gateway")
-    assert gateway[gateway.index("-b") + 1] == "0.0.0.0"
-    assert gateway[gateway.index("-p") + 1] == "9090"
+    for name, port in (("gateway", "9090"), ("gateway2", "9091")):
+        gateway = arguments(name)
+        assert gateway[gateway.index("-b") + 1] == "0.0.0.0"
+        assert gateway[gateway.index("-p") + 1] == port
     settings = image.files(PLACE)["zoo.cfg"].splitlines()
     assert {"clientPort=2181", "clientPortAddress=0.0.0.0", "dataDir=/var/lib/hbase/data"} <= set(settings)
     site = image.files(PLACE)["conf/hbase-site.xml"]
@@ -25,7 +26,7 @@ def test_only_what_others_ask_listens_beyond_the_container() -> None:
     assert "<name>hbase.rootdir</name><value>file:///var/lib/hbase/data/hbase</value>" in site
 
 
-@pytest.mark.parametrize("name", ["zookeeper", "hbase", "gateway", "stop"])
+@pytest.mark.parametrize("name", ["zookeeper", "hbase", "gateway", "gateway2", "stop"])
 def test_each_argument_is_one_word_after_java(name: str) -> None:
     words = arguments(name)
     assert all(word and not set(word) & set(" \t\"'#\\") for word in words)
