@@ -33,6 +33,7 @@ def live(seed: int, steps: int = STEPS, thrift: str | None = None) -> Lived:
     with pytest.MonkeyPatch.context() as patch:
         around = Surroundings(random.Random(seed), patch, thrift)
         try:
+            around.start()
             life = Life(around, random.Random(seed), lived.story.append)
             for _ in range(steps):
                 life.step()

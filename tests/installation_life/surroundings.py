@@ -30,7 +30,7 @@ from rest.whereabouts import AlwaysHere
 from store import MemoryCellStore, StoreUnavailable
 from store.faults import Fault
 from store.hbase import HBaseCellStore
-from testkit import small_limits
+from testkit import OracleThread, small_limits
 from tests.installation_life.by_rest import RestTransaction
 from tests.installation_life.disturbed_store import DisturbedStore
 from tests.unit.client.conftest import SETTINGS, Installation
@@ -87,11 +87,15 @@ class Surroundings:
         patch.setattr("client.connection.async_oracle.PART_CELLS_MAX", LARGE_ABOVE_CELLS - 1)
         patch.setattr(Resolver, "write_shadows", self._writes_shadows(Resolver.write_shadows))
         self.managers = [self._manager(way) for way in WAYS]
-        self._oracles = [self._installation.oracle(limits=self._limits)]
-        self._serves()
+        self._oracles: list[OracleThread] = []
         self.rest: RunningRest | None = None
         """In half of all lives; the manager by which it does its work takes part like the others."""
-        if draw.random() < 0.5:
+
+    def start(self) -> None:
+        """Have a primary oracle, and perhaps a REST server."""
+        self._oracles.append(self._installation.oracle(limits=self._limits))
+        self._serves()
+        if self.draw.random() < 0.5:
             self.rest = self._serve_rest()
             self.managers.append(self.rest.manager)
 
