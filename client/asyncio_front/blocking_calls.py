@@ -203,19 +203,22 @@ async def _made(pool: ThreadPoolExecutor, call: Callable[[], Result]) -> Result:
 
 async def _until(ended: asyncio.Future[Result]) -> asyncio.CancelledError | None:
     """Wait for it; what the task was cancelled with meanwhile, the last time."""
+    cancelled: asyncio.CancelledError | None = None
     try:
-        await asyncio.wait((ended,))
-        return None
-    except asyncio.CancelledError as error:
-        cancelled = error
-    # AnyIO would cancel it anew in every turn of the event loop. What has a shield from the start is never told.
-    with CancelScope(shield=True):
-        while not ended.done():
-            try:
-                await asyncio.wait((ended,))
-            except asyncio.CancelledError as error:  # asyncio's: for somebody outside of all scopes
-                cancelled = error
-    return cancelled
+        try:
+            await asyncio.wait((ended,))
+        except asyncio.CancelledError as error:
+            cancelled = error
+        # AnyIO would cancel it anew in every turn of the event loop. What has a shield from the start is never told.
+        with nullcontext() if ended.done() else CancelScope(shield=True):
+            while not ended.done():
+                try:
+                    await asyncio.wait((ended,))
+                except asyncio.CancelledError as error:  # asyncio's: for somebody outside of all scopes
+                    cancelled = error
+        return cancelled
+    finally:
+        del ended, cancelled  # as in ``_made``
 
 
 def _make(

@@ -20,8 +20,8 @@ ASYNCIO_RULES = [
     Mutation(
         "who waits for a call is cancelled by AnyIO in every turn of the event loop",
         _BLOCKING_CALLS,
-        "    with CancelScope(shield=True):",
-        "    with CancelScope():",
+        "CancelScope(shield=True)",
+        "CancelScope()",
         _CALLS + "test_a_call_is_waited_for_once_though_anyio_cancels_in_every_turn_of_the_loop",
     ),
     Mutation(
@@ -99,6 +99,13 @@ ASYNCIO_RULES = [
         _BLOCKING_CALLS,
         "    del tell, ended, call  # as in",
         "    # as in",
+        _CALLS + "test_who_fails_or_is_cancelled_leaves_nothing_behind_that_holds_what_it_was_about",
+    ),
+    Mutation(
+        "a cancellation holds what its call was about",
+        _BLOCKING_CALLS,
+        "        del ended, cancelled  # as in ``_made``",
+        "        pass",
         _CALLS + "test_who_fails_or_is_cancelled_leaves_nothing_behind_that_holds_what_it_was_about",
     ),
     Mutation(

@@ -446,6 +446,23 @@ def test_who_fails_or_is_cancelled_leaves_nothing_behind_that_holds_what_it_was_
             del held, failing
             await calls.run(lambda: "the thread has gone on")
             assert gone() is None
+        held, gate = Held(), Gate()
+        gone = weakref.ref(held)
+
+        def failing_late(_: Held = held) -> None:
+            gate()
+            raise ValueError
+
+        running = asyncio.create_task(calls.run(failing_late))
+        await gate.has_begun()
+        running.cancel()
+        await asyncio.sleep(0)
+        gate.goes_on.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+        del held, failing_late, running
+        await calls.run(lambda: "the thread has gone on")
+        assert gone() is None
 
     gc.disable()
     try:
