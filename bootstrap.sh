@@ -18,6 +18,18 @@ find_python() {
 
 java_version() { "$1" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1; }
 
+# The home of one that HBase runs on, beside the Java that is found.
+installed_beside() {
+    home=$(dirname "$(dirname "$(readlink -f "$(command -v "$1")")")")
+    for each in /usr/lib/jvm/*/bin/java "$home"/../*/bin/java; do
+        version=$(java_version "$each" 2>/dev/null)
+        if [ "${version:-0}" -ge 17 ] && [ "$version" -le 22 ]; then
+            dirname "$(dirname "$each")"
+            return
+        fi
+    done
+}
+
 # As devcluster/java.py does: Spark takes any from 17 on, HBase one up to 22, which may be installed beside it.
 check_java() {
     java=java
@@ -25,14 +37,13 @@ check_java() {
     command -v "$java" >/dev/null 2>&1 || fail "Java 17 is missing (looked for $java): install a JRE, or set JAVA_HOME"
     version=$(java_version "$java")
     [ -n "$version" ] || fail "$java does not tell its version, but says: $("$java" -version 2>&1 | head -n 3 | tr '\n' ' ')"
-    [ "$version" -ge 17 ] 2>/dev/null || fail "Java 17 to 22 is needed, $java is version $version: set JAVA_HOME"
-    if [ "$version" -le 22 ]; then return; fi
-    home=$(dirname "$(dirname "$(readlink -f "$(command -v "$java")")")")
-    for each in /usr/lib/jvm/*/bin/java "$home"/../*/bin/java; do
-        version=$(java_version "$each" 2>/dev/null)
-        if [ "${version:-0}" -ge 17 ] 2>/dev/null && [ "$version" -le 22 ]; then return; fi
-    done
-    fail "HBase needs Java 17 to 22, $java is newer: install one beside it (Debian: openjdk-17-jre-headless or openjdk-21-jre-headless)"
+    if [ "$version" -ge 17 ] && [ "$version" -le 22 ]; then return; fi
+    suitable=$(installed_beside "$java")
+    if [ "$version" -lt 17 ]; then
+        fail "Java 17 to 22 is needed, $java is version $version: set JAVA_HOME${suitable:+ to $suitable}"
+    fi
+    [ -n "$suitable" ] ||
+        fail "HBase needs Java 17 to 22, $java is newer: install one beside it (Debian: openjdk-17-jre-headless or openjdk-21-jre-headless)"
 }
 
 python=$(find_python)

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 from devcluster.errors import JavaMissing, JavaTooNew, JavaTooOld
@@ -36,17 +35,16 @@ def find_java() -> Path:
     """
     path = _candidate()
     version = _version(path)
-    if version < JAVA_VERSION_MIN:
-        raise JavaTooOld(
-            f"Java {version} found at {path}, but Java {JAVA_VERSION_MIN} or newer is needed; "
-            f"install it (for example openjdk-{JAVA_VERSION_MIN}) or point JAVA_HOME at it"
-        )
-    if version <= JAVA_VERSION_MAX:
+    if JAVA_VERSION_MIN <= version <= JAVA_VERSION_MAX:
         return path
-    for other in _beside(path):
-        with contextlib.suppress(JavaMissing):
-            if JAVA_VERSION_MIN <= _version(other) <= JAVA_VERSION_MAX:
-                return other
+    other = _beside(path)
+    if version < JAVA_VERSION_MIN:
+        way = f"install it (for example openjdk-{JAVA_VERSION_MIN}) or point JAVA_HOME at it"
+        if other is not None:  # which Spark would not find by itself
+            way = f"point JAVA_HOME at {other.parents[1]}, where there is one"
+        raise JavaTooOld(f"Java {version} found at {path}, but Java {JAVA_VERSION_MIN} or newer is needed; {way}")
+    if other is not None:
+        return other
     raise JavaTooNew(
         f"Java {version} found at {path}, but HBase runs on Java {JAVA_VERSION_MIN} to {JAVA_VERSION_MAX}; "
         f"install one beside it (for example openjdk-{JAVA_VERSION_MIN}), which is found, or point JAVA_HOME at one"
@@ -85,10 +83,14 @@ def _candidate() -> Path:
     return Path(found)
 
 
-def _beside(path: Path) -> Iterator[Path]:
-    """The others, in the order of their names."""
+def _beside(path: Path) -> Path | None:
+    """The first of the others, in the order of their names, that HBase runs on."""
     for installed in dict.fromkeys((INSTALLED, path.resolve().parent.parent.parent)):
-        yield from sorted(installed.glob("*/bin/java"))
+        for other in sorted(installed.glob("*/bin/java")):
+            with contextlib.suppress(JavaMissing):
+                if JAVA_VERSION_MIN <= _version(other) <= JAVA_VERSION_MAX:
+                    return other
+    return None
 
 
 def _version(path: Path) -> int:

@@ -30,9 +30,10 @@ def test_no_java_says_what_to_install(programs: Program) -> None:
         find_java()
 
 
-def test_an_old_java_is_named_with_its_version(programs: Program) -> None:
+def test_an_old_java_is_named_with_its_version(programs: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     path = programs("java", """print('openjdk version "11.0.2"', file=sys.stderr)""")
-    with pytest.raises(JavaTooOld, match=f"Java 11 found at {path}, but Java 17"):
+    monkeypatch.setattr("devcluster.java.INSTALLED", path.parent)
+    with pytest.raises(JavaTooOld, match=f"Java 11 found at {path}, but Java 17 or newer is needed; install it"):
         find_java()
 
 
@@ -68,6 +69,16 @@ def test_java_home_goes_before_path(programs: Program, tmp_path: Path, monkeypat
     new = install(tmp_path, "17.0.1")
     monkeypatch.setenv("JAVA_HOME", str(new.parents[1]))
     assert find_java() == new
+
+
+def test_where_it_is_too_old_one_beside_it_is_named(
+    programs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs("java", """print('openjdk version "11.0.2"', file=sys.stderr)""")
+    monkeypatch.setattr("devcluster.java.INSTALLED", tmp_path / "packages")
+    suits = install(tmp_path / "packages", "17.0.1")
+    with pytest.raises(JavaTooOld, match=f"point JAVA_HOME at {suits.parents[1]}, where there is one"):
+        find_java()
 
 
 @pytest.mark.parametrize("is_among_packages", [False, True])
