@@ -323,8 +323,8 @@ OPERATING_RULES = [
     Mutation(
         "the HBase of a development cluster is given a Java that it does not run on",
         "devcluster/java.py",
-        "    if version <= JAVA_VERSION_MAX:\n",
-        "    if True:\n",
+        "    if JAVA_VERSION_MIN <= version <= JAVA_VERSION_MAX:\n",
+        "    if JAVA_VERSION_MIN <= version:\n",
         "unit/devcluster/test_devcluster_java.py::test_where_it_is_too_new_one_beside_it_is_taken",
     ),
     Mutation(

@@ -30,9 +30,10 @@ def test_no_java_says_what_to_install(programs: Program) -> None:
         find_java()
 
 
-def test_an_old_java_is_named_with_its_version(programs: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = programs("java", """print('openjdk version "11.0.2"', file=sys.stderr)""")
-    monkeypatch.setattr("devcluster.java.INSTALLED", path.parent)
+def test_an_old_java_is_named_with_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("devcluster.java.INSTALLED", tmp_path / "none")
+    path = install(tmp_path / "all", "11.0.2")
+    monkeypatch.setenv("JAVA_HOME", str(path.parents[1]))
     with pytest.raises(JavaTooOld, match=f"Java 11 found at {path}, but Java 17 or newer is needed; install it"):
         find_java()
 
